@@ -1,0 +1,34 @@
+from abc import ABC, abstractmethod
+
+import numpy as np
+from allennlp.common import Registrable
+
+from fiesta_allennlp.records import History
+
+
+class Posterior(ABC):
+    """What is believed of the mean scores of the active candidates, in the order of `History.active`."""
+
+    @abstractmethod
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of the mean scores. Shape: `(size, num_candidates)`."""
+
+    @abstractmethod
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        """P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 where `margin` is 0."""
+
+
+class Belief(Registrable):
+    """Turns a history into a posterior over the candidates' mean scores."""
+
+    min_evaluations: int = 3
+    """How many finished evaluations of every active candidate `posterior` needs."""
+
+    def posterior(self, history: History) -> Posterior:
+        """The posterior after the finished evaluations. Pending, failed and withdrawn ones play no part.
+
+        # Raises
+
+        `ScoreError` : where a score is outside what the belief can model, or a candidate has too few of them.
+        """
+        raise NotImplementedError

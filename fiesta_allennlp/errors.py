@@ -1,0 +1,21 @@
+"""The errors this package raises on purpose: each message names the rule, the value and the remedy."""
+
+
+class FiestaError(Exception):
+    """Anything a user can mend. The command line prints its message and exits with status 2."""
+
+
+class ConfigError(FiestaError):
+    """A candidate's config or an option is wrong. The message names the file, the key and the value."""
+
+
+class DataError(FiestaError):
+    """A data file is wrong. The message names the file, the line and the record."""
+
+
+class StoreError(FiestaError):
+    """The run directory or its store cannot be used as asked."""
+
+
+class ScoreError(FiestaError):
+    """A score cannot be used by the belief that was asked for, for example a logit of a score above 1."""

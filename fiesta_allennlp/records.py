@@ -1,0 +1,151 @@
+"""The records that travel between the layers: all frozen, none knows how it was made."""
+
+from dataclasses import dataclass, field
+from typing import FrozenSet, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of the models to choose from. `source` says where it came from, usually its config file."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One evaluation to be made, with every seed it needs. Identity is `(candidate, replicate)`.
+
+    `replicate` counts from 0 within a candidate. Evaluations with equal `split_seed` share a data split.
+    """
+
+    candidate: str
+    replicate: int
+    split_seed: int
+    random_seed: int
+    numpy_seed: int
+    pytorch_seed: int
+
+    @property
+    def key(self) -> Tuple[str, int]:
+        return self.candidate, self.replicate
+
+    @property
+    def name(self) -> str:
+        return f"{self.candidate}-{self.replicate}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A finished training: `score` is the test metric called `metric`; `metrics` is every number it reported.
+
+    `seconds` is wall-clock time; `started_at` is ISO 8601 in UTC.
+    """
+
+    request: Request
+    score: float
+    metric: str
+    seconds: float = 0.0
+    started_at: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A training that gave no score, and why. Never turned into a number.
+
+    `kind` is `error` (the training raised: the same seeds would fail again, so they are not tried again),
+    `timeout` (likewise) or `killed` (the process died under it: tried again with the same seeds).
+    """
+
+    request: Request
+    kind: str
+    error: str
+    seconds: float = 0.0
+    started_at: str = ""
+    log_path: Optional[str] = None
+
+
+Outcome = Union[Evaluation, Failure]
+
+
+@dataclass(frozen=True)
+class History:
+    """All that is known at one moment: what a strategy and a belief decide from.
+
+    `candidates` are all names in the order given, withdrawn ones included. `evaluations` are in order of
+    finishing. `pending` are reserved and not finished.
+    """
+
+    candidates: Tuple[str, ...]
+    evaluations: Tuple[Evaluation, ...] = ()
+    pending: Tuple[Request, ...] = ()
+    failures: Tuple[Failure, ...] = ()
+    withdrawn: FrozenSet[str] = frozenset()
+
+    @property
+    def active(self) -> Tuple[str, ...]:
+        """The candidates that have not been withdrawn, in the order given."""
+        return tuple(name for name in self.candidates if name not in self.withdrawn)
+
+    def scores(self, candidate: str) -> np.ndarray:
+        """Finished scores of one candidate by replicate, so that the order of finishing plays no part.
+
+        Shape: `(num_finished,)`.
+        """
+        done = [e for e in self.evaluations if e.request.candidate == candidate]
+        done.sort(key=lambda e: e.request.replicate)
+        return np.array([e.score for e in done], dtype=float)
+
+    def num_finished(self, candidate: str) -> int:
+        return sum(e.request.candidate == candidate for e in self.evaluations)
+
+    def num_pending(self, candidate: str) -> int:
+        return sum(r.candidate == candidate for r in self.pending)
+
+    def num_started(self, candidate: str) -> int:
+        """Finished and pending evaluations of one candidate. Failures do not count."""
+        return self.num_finished(candidate) + self.num_pending(candidate)
+
+    @property
+    def total_started(self) -> int:
+        """Finished and pending evaluations of all candidates, withdrawn ones included: what a budget counts."""
+        return len(self.evaluations) + len(self.pending)
+
+    def first(self, num_evaluations: int) -> "History":
+        """The history as it was when `num_evaluations` had finished, without pending ones."""
+        return History(
+            candidates=self.candidates,
+            evaluations=self.evaluations[:num_evaluations],
+            withdrawn=self.withdrawn,
+        )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a strategy makes of a history.
+
+    `best` is `None` where nothing can be said yet. `prob_best` has an entry for every active candidate, or is
+    empty where some of them have too few evaluations for the belief. `prob_within_margin` is P(mean >= best mean
+    - margin) likewise; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, else
+    `confidence`, `budget`, `max_evaluations`, `failures` (fewer than two candidates are left) or `interrupted`.
+    """
+
+    best: Optional[str]
+    margin: float = 0.0
+    stopped_by: Optional[str] = None
+    prob_best: Mapping[str, float] = field(default_factory=dict)
+    prob_within_margin: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def confidence(self) -> Optional[float]:
+        """The probability that `best` is best (within `margin`); `None` where the belief cannot say."""
+        return self.prob_within_margin.get(self.best) if self.best is not None else None
+
+    @property
+    def ranking(self) -> List[str]:
+        """Candidates from the most to the least probably best; `best` first. Empty without probabilities."""
+        order = sorted(self.prob_best, key=lambda name: -self.prob_best[name])
+        return sorted(order, key=lambda name: name != self.best)

@@ -1,0 +1,67 @@
+"""Seeds that are looked up by key and never drawn in turn, so that nothing depends on the order of work.
+
+Every number comes from `SeedSequence(entropy, spawn_key=(stream, candidate, replicate))`. A candidate's key is a
+hash of its name, so its seeds stay the same whatever other candidates stand beside it.
+"""
+
+import hashlib
+import secrets
+from typing import Optional
+
+import numpy as np
+
+from fiesta_allennlp.records import Request
+
+SPLIT_STREAM = 0
+TRAINING_STREAM = 1
+STRATEGY_STREAM = 2
+
+SEED_BITS = 31
+"""AllenNLP hands seeds to `numpy.random.seed` and to `torch.manual_seed`; 31 bits suit both, and JSON."""
+
+
+def fresh_entropy() -> int:
+    """128 bits from the operating system, for a selection that was given no entropy."""
+    return secrets.randbits(128)
+
+
+def candidate_key(name: str) -> int:
+    """A 32-bit key that depends on nothing but the name."""
+    return int.from_bytes(hashlib.sha256(name.encode("utf-8")).digest()[:4], "little")
+
+
+def _numbers(entropy: int, stream: int, first: int, second: int, count: int) -> "list[int]":
+    sequence = np.random.SeedSequence(entropy, spawn_key=(stream, first, second))
+    return [int(word) >> (32 - SEED_BITS) for word in sequence.generate_state(count, np.uint32)]
+
+
+def split_seed(entropy: int, replicate: int, candidate: Optional[str] = None) -> int:
+    """The seed of split `replicate`: one for all candidates, or, where `candidate` is given, that candidate's own."""
+    first = 0 if candidate is None else candidate_key(candidate)
+    return _numbers(entropy, SPLIT_STREAM, first, replicate, 1)[0]
+
+
+def make_request(entropy: int, candidate: str, replicate: int, *, shared_splits: bool) -> Request:
+    """The request for one evaluation with all of its seeds.
+
+    With `shared_splits`, replicate k of every candidate is trained on split k.
+    """
+    random_seed, numpy_seed, pytorch_seed = _numbers(
+        entropy, TRAINING_STREAM, candidate_key(candidate), replicate, 3
+    )
+    return Request(
+        candidate=candidate,
+        replicate=replicate,
+        split_seed=split_seed(entropy, replicate, None if shared_splits else candidate),
+        random_seed=random_seed,
+        numpy_seed=numpy_seed,
+        pytorch_seed=pytorch_seed,
+    )
+
+
+def strategy_rng(entropy: int, num_reserved: int) -> np.random.Generator:
+    """The generator for the strategy's next choice, keyed by how many evaluations were ever reserved.
+
+    A resumed selection that has reserved as many makes the same draw.
+    """
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(STRATEGY_STREAM, 0, num_reserved)))

@@ -1,0 +1,38 @@
+from typing import List
+
+import numpy as np
+from allennlp.common import Registrable
+
+from fiesta_allennlp.records import Decision, History
+
+
+class Strategy(Registrable):
+    """Chooses what to train next and says when it is enough. Holds no state: everything is in the history.
+
+    One strategy serves one worker or many, synchronous or not, and a resumed run: whoever calls it gives the
+    history, pending evaluations included, and the number of workers that are free.
+    """
+
+    def check(self, candidates: List[str]) -> None:
+        """Refuse settings that cannot work for these candidates, before the first training.
+
+        # Raises
+
+        `ConfigError` : with the rule, the value and the remedy.
+        """
+        raise NotImplementedError
+
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        """At most `slots` names of active candidates to train next, with repetition.
+
+        An empty list means: nothing to start now. With nothing pending it means that the selection is over.
+        """
+        raise NotImplementedError
+
+    def recommend(self, history: History) -> Decision:
+        """The decision as of now. `stopped_by` is set if and only if the selection is over, whatever is pending."""
+        raise NotImplementedError
+
+    def bounds(self, num_candidates: int) -> "tuple[int, int]":
+        """The least and the most evaluations a run with `num_candidates` candidates can take."""
+        raise NotImplementedError

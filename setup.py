@@ -1,0 +1,40 @@
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = {}
+exec((HERE / "fiesta_allennlp" / "version.py").read_text(encoding="utf-8"), VERSION)
+
+setup(
+    name="fiesta-allennlp",
+    version=VERSION["__version__"],
+    description="Find the best of several AllenNLP models with as few trainings as possible",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    packages=find_packages(include=["fiesta_allennlp", "fiesta_allennlp.*"]),
+    package_data={"fiesta_allennlp": ["py.typed"]},
+    python_requires=">=3.10,<3.14",
+    # requirements.txt pins what these resolve to on Python 3.11 to 3.13, where AllenNLP's own pins
+    # have no solution. On Python 3.10 they resolve as they stand.
+    install_requires=[
+        "allennlp==2.10.1",
+        "numpy<2; python_version < '3.11'",
+        "numpy>=2; python_version >= '3.11'",
+        "pebble>=5.0",
+        "rich>=12.1",
+        "scipy>=1.10",
+    ],
+    extras_require={
+        "dev": ["hypothesis>=6.100", "mypy==1.18.2", "pytest>=8.0", "ruff==0.14.5"],
+    },
+    classifiers=[
+        "License :: OSI Approved :: Apache Software License",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)
