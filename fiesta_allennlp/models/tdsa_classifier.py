@@ -1,0 +1,121 @@
+"""What all classifiers of a target's sentiment share: words in, a representation, labels and scores out."""
+
+from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import InputVariationalDropout, TextFieldEmbedder
+from allennlp.nn.util import get_text_field_mask
+from allennlp.training.metrics import CategoricalAccuracy, FBetaMeasure
+
+from fiesta_allennlp.errors import ConfigError
+
+
+class EmbeddedText(NamedTuple):
+    """A batch of texts as vectors."""
+
+    vectors: torch.Tensor
+    """Shape: (batch_size, num_words, embedding_dim)"""
+    mask: torch.Tensor
+    """Shape: (batch_size, num_words), false where a text is padded"""
+
+
+class TdsaClassifier(Model):
+    """Base of the classifiers. A child says which fields it `reads` and how it represents them (`represent`).
+
+    Its constructor makes the encoders, calls `add_projection` and, last, its initializer.
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    text_field_embedder : `TextFieldEmbedder`
+        Embeds context and target words alike.
+    dropout : `float`, optional (default = `0.0`)
+        Regular dropout (Hinton et al. 2012) on the representation.
+    variational_dropout : `float`, optional (default = `0.0`)
+        Dropout on the embedded words with one mask for all words of a text (Gal and Ghahramani 2016).
+    label_namespace : `str`, optional (default = `"labels"`)
+    """
+
+    default_predictor = "tdsa"
+    reads: ClassVar[Tuple[str, ...]]
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        dropout: float = 0.0,
+        variational_dropout: float = 0.0,
+        label_namespace: str = "labels",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        self._text_field_embedder = text_field_embedder
+        self._dropout = torch.nn.Dropout(dropout)
+        self._variational_dropout = InputVariationalDropout(variational_dropout)
+        self._label_namespace = label_namespace
+        self._accuracy = CategoricalAccuracy()
+        self._f1 = FBetaMeasure(beta=1.0, average=None)
+
+    def add_projection(self, representation_dim: int) -> None:
+        """Makes the linear layer from the representation to the labels."""
+        self._projection = torch.nn.Linear(representation_dim, self.vocab.get_vocab_size(self._label_namespace))
+
+    def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
+        """Every instance's representation, from the fields it `reads`. Shape: (batch_size, representation_dim)"""
+        raise NotImplementedError
+
+    def forward(
+        self,
+        left: Optional[TextFieldTensors] = None,
+        target: Optional[TextFieldTensors] = None,
+        right: Optional[TextFieldTensors] = None,
+        text: Optional[TextFieldTensors] = None,
+        label: Optional[torch.Tensor] = None,
+        metadata: Optional[List[Dict[str, Any]]] = None,
+    ) -> Dict[str, Any]:
+        """
+        # Returns
+
+        `logits` and `probs`, each of shape (batch_size, num_labels), `metadata` where it was given, and `loss`
+        where `label`, of shape (batch_size,), was given. Fields that the model does not read are ignored.
+        """
+        given = {"left": left, "target": target, "right": right, "text": text}
+        # Shape: (batch_size, representation_dim)
+        representation = self._dropout(
+            self.represent({name: self._embed(name, given[name]) for name in self.reads})
+        )
+        # Shape: (batch_size, num_labels)
+        logits = self._projection(representation)
+        output: Dict[str, Any] = {"logits": logits, "probs": torch.softmax(logits, dim=-1)}
+        if metadata is not None:
+            output["metadata"] = metadata
+        if label is not None:
+            output["loss"] = torch.nn.functional.cross_entropy(logits, label)
+            self._accuracy(logits, label)
+            self._f1(output["probs"], label)
+        return output
+
+    def _embed(self, name: str, tokens: Optional[TextFieldTensors]) -> EmbeddedText:
+        if tokens is None:
+            raise ConfigError(
+                f'{type(self).__name__} reads the fields {list(self.reads)} but the reader gives no "{name}": '
+                "add it to the reader's `inputs`."
+            )
+        vectors = self._variational_dropout(self._text_field_embedder(tokens))
+        return EmbeddedText(vectors, get_text_field_mask(tokens))
+
+    def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
+        """Adds `label`, the most probable label of every instance."""
+        names = self.vocab.get_index_to_token_vocabulary(self._label_namespace)
+        output_dict["label"] = [names[index] for index in output_dict["probs"].argmax(dim=-1).tolist()]
+        return output_dict
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        """`accuracy`, `<label>_f1` for each label of the vocabulary, and `macro_f1`, the mean of these."""
+        scores = self._f1.get_metric(reset)["fscore"]
+        names = self.vocab.get_index_to_token_vocabulary(self._label_namespace)
+        metrics = {"accuracy": self._accuracy.get_metric(reset), "macro_f1": sum(scores) / len(scores)}
+        metrics.update({f"{names[index]}_f1": score for index, score in enumerate(scores)})
+        return metrics

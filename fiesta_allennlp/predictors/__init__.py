@@ -1,0 +1,3 @@
+from fiesta_allennlp.predictors.tdsa import TdsaPredictor
+
+__all__ = ["TdsaPredictor"]
