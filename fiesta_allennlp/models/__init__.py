@@ -1,7 +1,9 @@
 """Classifiers of target-dependent sentiment; importing this package registers them and their predictor."""
 
 import fiesta_allennlp.predictors  # noqa: F401
+from fiesta_allennlp.models.atae_lstm import AtaeLstm
+from fiesta_allennlp.models.ian import Ian
 from fiesta_allennlp.models.target_lstm import TargetLstm
 from fiesta_allennlp.models.td_lstm import TdLstm
 
-__all__ = ["TargetLstm", "TdLstm"]
+__all__ = ["AtaeLstm", "Ian", "TargetLstm", "TdLstm"]
