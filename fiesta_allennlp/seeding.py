@@ -46,9 +46,7 @@ def make_request(entropy: int, candidate: str, replicate: int, *, shared_splits:
 
     With `shared_splits`, replicate k of every candidate is trained on split k.
     """
-    random_seed, numpy_seed, pytorch_seed = _numbers(
-        entropy, TRAINING_STREAM, candidate_key(candidate), replicate, 3
-    )
+    random_seed, numpy_seed, pytorch_seed = _numbers(entropy, TRAINING_STREAM, candidate_key(candidate), replicate, 3)
     return Request(
         candidate=candidate,
         replicate=replicate,

@@ -1,0 +1,1 @@
+import fiesta_allennlp.commands.fiesta_select  # noqa: F401

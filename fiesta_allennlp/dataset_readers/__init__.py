@@ -1,4 +1,5 @@
+from fiesta_allennlp.dataset_readers.resplit import ResplitReader
 from fiesta_allennlp.dataset_readers.semeval_tdsa import SemEvalTdsaReader
 from fiesta_allennlp.dataset_readers.word_tokenizer import WordTokenizer
 
-__all__ = ["SemEvalTdsaReader", "WordTokenizer"]
+__all__ = ["ResplitReader", "SemEvalTdsaReader", "WordTokenizer"]

@@ -1,0 +1,1 @@
+import fiesta_allennlp.evaluators.allennlp_training  # noqa: F401

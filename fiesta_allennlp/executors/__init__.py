@@ -1,0 +1,1 @@
+import fiesta_allennlp.executors.processes  # noqa: F401

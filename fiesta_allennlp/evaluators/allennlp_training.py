@@ -1,0 +1,139 @@
+"""Where the two wings meet: a config, a split and seeds go in, one score comes out."""
+
+import json
+import logging
+import math
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional
+
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
+from allennlp.common.meta import META_NAME, Meta
+from allennlp.common.util import prepare_environment
+from allennlp.models.archival import CONFIG_NAME, archive_model
+
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.evaluators.config import Config, evaluation_config
+from fiesta_allennlp.records import Evaluation, Request
+
+logger = logging.getLogger(__name__)
+
+OUTCOME_NAME = "outcome.json"
+"""Written last and in one step, so that its presence means that the evaluation is complete."""
+
+
+@Evaluator.register("allennlp_training")
+@dataclass(frozen=True)
+class AllenNLPTraining(Evaluator):
+    """Trains a candidate with AllenNLP on one random split and scores its best epoch on the test part.
+
+    # Parameters
+
+    configs : the config of each candidate, as plain data.
+    metric : the name under which the model reports the score, without `test_`.
+    group_by : what the splits keep whole; see the `resplit` reader.
+    vectors : word-vector files to read in place of those that each candidate's config names.
+    keep_archives : leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
+    free_device : train on the worker's own device, whatever the config says.
+    """
+
+    configs: Mapping[str, Config]
+    metric: str
+    group_by: Optional[str] = None
+    vectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    keep_archives: bool = False
+    free_device: bool = False
+
+    def config_of(self, request: Request) -> Config:
+        """The config that repeats this evaluation with plain `allennlp train`."""
+        return evaluation_config(
+            self.configs[request.candidate],
+            request,
+            group_by=self.group_by,
+            vectors=self.vectors.get(request.candidate),
+            free_device=self.free_device,
+        )
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Train and score. `directory` is left with `config.json`, `metrics.json`, `meta.json` and `outcome.json`.
+
+        # Raises
+
+        `FiestaError` : where the score is missing or not a finite number. Else whatever AllenNLP raises.
+        """
+        started_at, start = datetime.now(timezone.utc), time.monotonic()
+        config = self.config_of(request)
+        metrics = train(config, directory)
+        if self.keep_archives:
+            archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
+        _delete_large_files(directory)
+        evaluation = Evaluation(
+            request=request,
+            score=_score(metrics, f"test_{self.metric}"),
+            metric=self.metric,
+            seconds=time.monotonic() - start,
+            started_at=started_at.isoformat(timespec="seconds"),
+            metrics={name: value for name, value in metrics.items() if isinstance(value, (int, float))},
+        )
+        _write_outcome(evaluation, directory)
+        return evaluation
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        """The outcome that a worker wrote just before the parent died, if it is of this request and this config."""
+        try:
+            outcome = json.loads((directory / OUTCOME_NAME).read_text(encoding="utf-8"))
+            config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if config != self.config_of(request) or outcome.pop("metric") != self.metric:
+            return None
+        return Evaluation(request=request, metric=self.metric, **outcome)
+
+
+def train(config: Config, directory: Path) -> Dict[str, Any]:
+    """What `allennlp train` does with a config, save for the archive: the metrics, those of the test part included."""
+    directory.mkdir(parents=True, exist_ok=True)
+    params = Params(json.loads(json.dumps(config)))
+    params.to_file(str(directory / CONFIG_NAME))
+    Meta.new().to_file(directory / META_NAME)
+    prepare_environment(params)
+    params.pop("evaluation", None)
+    params.pop("include_in_archive", None)
+    loop = TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
+    metrics = loop.run()
+    loop.finish(metrics)
+    return metrics
+
+
+def _score(metrics: Mapping[str, Any], name: str) -> float:
+    score = metrics.get(name)
+    if score is None:
+        raise FiestaError(f"the training reported no metric '{name}' but: {', '.join(sorted(metrics))}.")
+    if not math.isfinite(score):
+        raise FiestaError(f"the training reported {name} = {score}, which is not a finite number.")
+    return float(score)
+
+
+def _delete_large_files(directory: Path) -> None:
+    for path in directory.glob("*.th"):
+        path.unlink()
+    shutil.rmtree(directory / "vocabulary", ignore_errors=True)
+
+
+def _write_outcome(evaluation: Evaluation, directory: Path) -> None:
+    outcome = {
+        "score": evaluation.score,
+        "metric": evaluation.metric,
+        "seconds": evaluation.seconds,
+        "started_at": evaluation.started_at,
+        "metrics": evaluation.metrics,
+    }
+    part = directory / (OUTCOME_NAME + ".part")
+    part.write_text(json.dumps(outcome), encoding="utf-8")
+    os.replace(part, directory / OUTCOME_NAME)

@@ -1,0 +1,23 @@
+from pathlib import Path
+from typing import Optional
+
+from allennlp.common import Registrable
+
+from fiesta_allennlp.records import Evaluation, Request
+
+
+class Evaluator(Registrable):
+    """Answers one request with one score. It is sent to worker processes, so it must be picklable and hold no state."""
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Make the evaluation, writing nothing outside `directory`.
+
+        # Raises
+
+        Whatever goes wrong; the executor turns it into a `Failure`.
+        """
+        raise NotImplementedError
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        """The outcome of an evaluation that finished in `directory` but was not recorded, if there is one."""
+        return None

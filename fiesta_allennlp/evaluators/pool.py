@@ -1,0 +1,110 @@
+"""The pool of a candidate: all official parts together, from which every split is drawn."""
+
+import hashlib
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, DefaultDict, Dict, FrozenSet, List, Mapping, Optional
+
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Instance
+
+from fiesta_allennlp.dataset_readers.resplit import groups_of, read_parts
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.config import READER_KEYS, Config, is_resplit, official_paths
+from fiesta_allennlp.splitters import group_targets
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What has to be the same for every candidate, so that their scores can be compared, and the words.
+
+    `official` and `targets` are numbers of instances by part, as published and as drawn. `fingerprint` covers the
+    content of the data files and the groups in their order. `words` are those of all vocabulary namespaces.
+    """
+
+    official: Mapping[str, int]
+    targets: Mapping[str, int]
+    num_groups: int
+    group_by: Optional[str]
+    fingerprint: str
+    words: FrozenSet[str] = frozenset()
+
+    @property
+    def size(self) -> int:
+        return sum(self.official.values())
+
+
+def read_pool(config: Config, group_by: Optional[str]) -> Pool:
+    """Read all parts of a candidate with its own readers.
+
+    # Parameters
+
+    group_by : a metadata key, `none` for no groups, or None for what the reader itself says by its class attribute
+        `group_by`.
+
+    # Raises
+
+    `ConfigError` : where the validation reader gives other instances than the training reader.
+    `DataError` : where the data are wrong or too small.
+    """
+    paths = official_paths(config)
+    readers = [_reader(config[key]) for key in READER_KEYS if key in config]
+    key = getattr(readers[0], "group_by", None) if group_by is None else group_by
+    key = None if key == "none" else key
+    views = [_View(reader, paths, key) for reader in readers]
+    if any(view.groups != views[0].groups for view in views):
+        raise ConfigError(
+            f"'validation_dataset_reader' reads {len(views[1].groups)} instances from the data files and "
+            f"'dataset_reader' reads {len(views[0].groups)}, or in another order. Both must read the same instances, "
+            "because every random split deals all of them out again."
+        )
+    return Pool(
+        official=views[0].sizes,
+        targets=group_targets(views[0].sizes),
+        num_groups=len(set(views[0].groups)),
+        group_by=key,
+        fingerprint=_fingerprint(paths, views[0].groups),
+        words=frozenset().union(*(view.words for view in views)) | _added_words(config),
+    )
+
+
+class _View:
+    """The pool as one reader sees it."""
+
+    def __init__(self, reader: DatasetReader, paths: Dict[str, Any], group_by: Optional[str]) -> None:
+        by_part = read_parts(reader, paths)
+        pool = list(itertools.chain.from_iterable(by_part.values()))
+        self.sizes = {part: len(instances) for part, instances in by_part.items()}
+        self.groups = groups_of(pool, group_by)
+        self.words = _words(reader, pool)
+
+
+def _reader(params: Config) -> DatasetReader:
+    return DatasetReader.from_params(Params(params["reader"] if is_resplit(params) else params).duplicate())
+
+
+def _words(reader: DatasetReader, instances: List[Instance]) -> FrozenSet[str]:
+    counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+        instance.count_vocab_items(counter)
+    return frozenset().union(*counter.values())
+
+
+def _added_words(config: Config) -> FrozenSet[str]:
+    added = (config.get("vocabulary") or {}).get("tokens_to_add") or {}
+    return frozenset().union(*added.values())
+
+
+def _fingerprint(paths: Dict[str, Any], groups: List[Any]) -> str:
+    digest = hashlib.sha256()
+    for part, path in sorted(paths.items()):
+        digest.update(part.encode("utf-8"))
+        if isinstance(path, str) and Path(path).is_file():
+            digest.update(Path(path).read_bytes())
+        else:
+            digest.update(repr(path).encode("utf-8"))
+    digest.update(repr(groups).encode("utf-8"))
+    return digest.hexdigest()

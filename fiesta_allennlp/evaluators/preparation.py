@@ -1,0 +1,110 @@
+"""Everything that can be found wrong with a candidate before its first training."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, FrozenSet, Mapping, Optional, Tuple
+
+import torch
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
+from allennlp.common.util import prepare_environment
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.config import Config, evaluation_config, vector_references
+from fiesta_allennlp.evaluators.pool import Pool, read_pool
+from fiesta_allennlp.evaluators.vectors import filtered_vectors
+from fiesta_allennlp.records import Request
+
+Vectors = Tuple[Tuple[str, str], ...]
+"""Pairs of a word-vector file as the config names it and the filtered file to read in its place."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What building a candidate once told: the pool, the parameters, and what its metrics are called."""
+
+    pool: Pool
+    num_parameters: int
+    metrics: FrozenSet[str]
+    vectors: Vectors = ()
+
+
+def prepare_candidate(config: Config, *, group_by: Optional[str], vectors_directory: Path) -> Preparation:
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
+
+    # Raises
+
+    `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
+    """
+    pool = read_pool(config, group_by)
+    vectors = {
+        holder[key]: str(filtered_vectors(holder[key], pool.words, vectors_directory).resolve())
+        for holder, key in vector_references(config)
+    }
+    num_parameters, metrics = _build_once(config, pool, vectors)
+    return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())))
+
+
+def _build_once(config: Config, pool: Pool, vectors: Mapping[str, str]) -> Tuple[int, FrozenSet[str]]:
+    any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
+    built = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors)
+    built["trainer"]["cuda_device"] = -1
+    params = Params(built)
+    params.pop("evaluation", None)
+    params.pop("include_in_archive", None)
+    prepare_environment(params)
+    with tempfile.TemporaryDirectory() as scratch:
+        loop = TrainModel.from_params(params=params, serialization_dir=scratch, local_rank=0)
+        loop.model.eval()
+        with torch.no_grad():
+            output = loop.model(**next(iter(loop.trainer.data_loader)))
+        metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if _is_number(value)}
+    if "loss" in output:
+        metrics.add("loss")
+    return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def check_metric(name: str, preparation: Preparation, metric: str) -> None:
+    """Refuse a metric that the candidate's model does not report.
+
+    # Raises
+
+    `ConfigError` : with the metrics it does report.
+    """
+    if metric not in preparation.metrics:
+        raise ConfigError(
+            f"candidate '{name}': its model does not report the metric '{metric}'. It reports: "
+            f"{', '.join(sorted(preparation.metrics))}. Choose one of these with --metric."
+        )
+
+
+def check_same_pool(preparations: Dict[str, Preparation]) -> None:
+    """Refuse candidates that would be scored on different data.
+
+    # Raises
+
+    `ConfigError` : naming the first candidate whose pool differs from that of the first one, and how.
+    """
+    (first_name, first), *others = preparations.items()
+    for name, other in others:
+        for what in ("official", "group_by", "num_groups", "fingerprint"):
+            mine, theirs = getattr(first.pool, what), getattr(other.pool, what)
+            if mine != theirs:
+                raise ConfigError(
+                    f"candidates '{first_name}' and '{name}' do not have the same pool of data, so their scores cannot "
+                    f"be compared: {_POOL_WORDS[what]} {mine} and {theirs}. Give both the same data files, and readers "
+                    "that make the same instances of them."
+                )
+
+
+_POOL_WORDS = {
+    "official": "the instances read are",
+    "group_by": "the splits would keep whole",
+    "num_groups": "the numbers of groups are",
+    "fingerprint": "the contents of the data files, or the groups of the instances, differ, with fingerprints",
+}

@@ -1,0 +1,130 @@
+"""What happens inside a worker process before and after the work itself."""
+
+import ctypes
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from multiprocessing import connection
+from pathlib import Path
+from typing import Any, Callable, Optional, Tuple
+
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.records import Failure, Outcome, Request
+
+logger = logging.getLogger(__name__)
+
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """How a worker is set up.
+
+    `num_threads` is for torch; `packages` are imported first, so that what they register is there; `device` is what
+    the worker sees of the machine's CUDA devices (all of them where it is None).
+    """
+
+    num_threads: int = 1
+    packages: Tuple[str, ...] = ()
+    device: Optional[str] = None
+
+
+def run_evaluation(
+    evaluator: Evaluator, request: Request, directory: Path, log: Path, settings: WorkerSettings
+) -> Outcome:
+    """Make one evaluation in this process. An exception becomes a `Failure` and its traceback goes to the log."""
+    started_at, start = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
+    try:
+        return run_logged(evaluator.evaluate, request, directory, log=log, settings=settings)
+    except Exception as error:
+        return Failure(
+            request=request,
+            kind="error",
+            error=describe(error),
+            seconds=time.monotonic() - start,
+            started_at=started_at,
+        )
+
+
+def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
+    """Call `work` as a well-behaved worker does: all output in `log`, never outliving the parent process."""
+    _die_with_parent()
+    _redirect_output(log)
+    _set_up_torch(settings)
+    from allennlp.common.util import import_module_and_submodules
+
+    try:
+        for package in settings.packages:
+            import_module_and_submodules(package)
+        return work(*args)
+    except Exception:
+        traceback.print_exc()
+        raise
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def describe(error: BaseException) -> str:
+    """One line for tables: the type, unless the message speaks for itself, and the message."""
+    message = " ".join(str(error).split())
+    name = type(error).__name__
+    return message if name in ("ConfigurationError", "FiestaError") and message else f"{name}: {message}".rstrip(": ")
+
+
+def _set_up_torch(settings: WorkerSettings) -> None:
+    if settings.device is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = settings.device
+    import torch
+
+    torch.set_num_threads(settings.num_threads)
+
+
+def _redirect_output(log: Path) -> None:
+    """Send file descriptors 1 and 2 to the log: prints, logging, progress bars and what C code writes."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab", buffering=0) as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
+    )
+    from allennlp.common import logging as allennlp_logging
+
+    allennlp_logging.FILE_FRIENDLY_LOGGING = True
+
+
+def _die_with_parent() -> None:
+    """Form a process group of our own, and end all of it on SIGTERM and when the parent dies, however it dies.
+
+    A training that outlived its parent would fight for the machine, and for its directory, with the resumed run.
+    """
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: _kill_group())
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+    if sys.platform == "linux":
+        os.register_at_fork(after_in_child=_die_with_forker)
+
+
+def _watch(sentinel: int) -> None:
+    connection.wait([sentinel])
+    _kill_group()
+
+
+def _kill_group() -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+def _die_with_forker() -> None:
+    """For the worker's own children, such as AllenNLP's data workers: be killed when the worker is."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,133 @@
+"""From the settings to checked candidates and a checked strategy: all that is done before the first training."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from rich.console import Console
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.config import Config, first_difference, load_config
+from fiesta_allennlp.evaluators.pool import Pool
+from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
+from fiesta_allennlp.executors.processes import run_apart
+from fiesta_allennlp.executors.worker import WorkerSettings, describe
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.settings import Settings, named_candidates
+from fiesta_allennlp.strategies.base import Strategy
+
+
+def load_candidates(settings: Settings) -> Dict[str, Config]:
+    """The configs of the candidates by name, with the overrides applied, in the order given.
+
+    # Raises
+
+    `ConfigError` : on the first candidate that is wrong.
+    """
+    named = named_candidates(settings.candidates)
+    return {name: load_config(path, settings.overrides) for name, path in named.items()}
+
+
+def build_strategy(settings: Settings, names: List[str]) -> Strategy:
+    """The strategy with its belief, checked for these candidates.
+
+    # Raises
+
+    `ConfigError` : where its name or an entry is unknown, or a value cannot work.
+    """
+    params = settings.strategy_params()
+    try:
+        strategy = Strategy.from_params(Params(dict(params)))
+    except ConfigurationError as error:
+        raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
+    strategy.check(names)
+    return strategy
+
+
+def prepare(
+    configs: Mapping[str, Config], settings: Settings, directory: RunDirectory, console: Console
+) -> Dict[str, Preparation]:
+    """Build every candidate once, in processes of their own. What they print goes to `checks/`.
+
+    # Raises
+
+    `ConfigError` : naming the candidate and what is wrong.
+    """
+    num_tasks = f"{len(configs)} candidates" if len(configs) > 1 else "1 candidate"
+    console.print(f"Checking {num_tasks}: reading the data and building each model once ...", highlight=False)
+    results = run_apart(
+        _prepare_task,
+        {name: (config, settings.group_by, directory.vectors) for name, config in configs.items()},
+        logs={name: directory.check_log(name) for name in configs},
+        settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
+        at_once=settings.workers,
+    )
+    sources = named_candidates(settings.candidates)
+    for name, result in results.items():
+        if isinstance(result, BaseException):
+            raise ConfigError(f"candidate '{name}' ({sources[name]}): {describe(result)}") from result
+        check_metric(name, result, settings.metric)
+    check_same_pool(results)
+    return results
+
+
+def _prepare_task(config: Config, group_by: Optional[str], vectors: Path) -> Preparation:
+    return prepare_candidate(config, group_by=group_by, vectors_directory=vectors)
+
+
+def prepare_stored(
+    configs: Mapping[str, Config], settings: Settings, store: RunStore, directory: RunDirectory, console: Console
+) -> Dict[str, Preparation]:
+    """What `prepare` tells, from the store for candidates that stand there, made and written down for new ones.
+
+    # Raises
+
+    `ConfigError` : where a candidate of the store is gone or its config has changed, with the first key that differs.
+    """
+    stored = {candidate["name"]: candidate for candidate in store.candidates()}
+    for name, candidate in stored.items():
+        if name not in configs:
+            raise ConfigError(
+                f"candidate '{name}' ({candidate['source']}) belongs to the selection in {directory.root} but is not "
+                "given. Give the same candidates again, or none to take all of them from the store."
+            )
+        difference = first_difference(candidate["config"], configs[name])
+        if difference is not None:
+            raise ConfigError(
+                f"candidate '{name}' ({candidate['source']}) is not what it was when the selection in {directory.root} "
+                f"began: {difference}. Undo the change, or start anew with another directory or --force."
+            )
+    known = {name: _preparation(stored[name]["facts"]) for name in stored}
+    known = {name: preparation for name, preparation in known.items() if _vectors_are_there(preparation)}
+    fresh = {name: config for name, config in configs.items() if name not in known}
+    if fresh:
+        made = prepare(fresh, settings, directory, console)
+        check_same_pool({**known, **made})
+        known.update(made)
+    sources = named_candidates(settings.candidates)
+    for name in fresh:
+        store.put_candidate(name, source=str(sources[name]), config=configs[name], facts=_facts(known[name]))
+    return {name: known[name] for name in configs}
+
+
+def _vectors_are_there(preparation: Preparation) -> bool:
+    """False where the run directory was moved or cleaned: the vectors are then filtered again."""
+    return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
+
+
+def _facts(preparation: Preparation) -> Dict[str, Any]:
+    facts = asdict(preparation)
+    del facts["pool"]["words"]
+    return {**facts, "metrics": sorted(preparation.metrics)}
+
+
+def _preparation(facts: Mapping[str, Any]) -> Preparation:
+    return Preparation(
+        pool=Pool(**facts["pool"]),
+        num_parameters=facts["num_parameters"],
+        metrics=frozenset(facts["metrics"]),
+        vectors=tuple((original, filtered) for original, filtered in facts["vectors"]),
+    )

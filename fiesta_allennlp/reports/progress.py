@@ -1,0 +1,77 @@
+"""How a running selection shows itself: a live table on a terminal, one plain line per outcome elsewhere."""
+
+import time
+from datetime import timedelta
+from types import TracebackType
+from typing import Optional, Type
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from fiesta_allennlp.records import Decision, Failure, History, Outcome
+from fiesta_allennlp.reports.summary import probability_text, summarise_candidate
+from fiesta_allennlp.reports.tables import add_candidate, candidate_table
+
+
+class Progress:
+    """Shows a selection while it runs. A context manager, and a listener of the selection.
+
+    # Parameters
+
+    console : where to write. If it is a terminal the table is drawn anew in place; else lines are appended.
+    metric : the name of the score.
+    """
+
+    def __init__(self, console: Console, metric: str) -> None:
+        self._console = console
+        self._metric = metric
+        self._start = time.monotonic()
+        self._history = History(candidates=())
+        self._decision = Decision(best=None)
+        self._live = (
+            Live(get_renderable=self._table, console=console, refresh_per_second=2) if console.is_terminal else None
+        )
+
+    def __enter__(self) -> "Progress":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        self._history, self._decision = history, decision
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failure):
+            self._say(f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s: {outcome.error}")
+        elif self._live is None:
+            self._say(
+                f"{outcome.request.name} {self._metric} {outcome.score:.4f} in {outcome.seconds:.1f} s{self._lead()}"
+            )
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"[{self._elapsed()}] {text}", markup=False, highlight=False, soft_wrap=True)
+
+    def _lead(self) -> str:
+        """Who led before this outcome, with how much."""
+        if self._decision.best is None or self._decision.confidence is None:
+            return ""
+        return f"; before it {self._decision.best} led with {probability_text(self._decision.confidence)}"
+
+    def _elapsed(self) -> str:
+        return str(timedelta(seconds=int(time.monotonic() - self._start)))
+
+    def _table(self) -> Table:
+        history = self._history
+        title = f"{len(history.evaluations)} evaluations, {len(history.pending)} running, {self._elapsed()} elapsed"
+        table = candidate_table(title, self._metric)
+        for name in history.candidates:
+            running = str(history.num_pending(name) or "")
+            add_candidate(table, summarise_candidate(history, self._decision, name), running=running)
+        return table

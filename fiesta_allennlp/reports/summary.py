@@ -1,0 +1,120 @@
+"""What a selection came to: `selection.json`, `evaluations.csv` and the decision in words. Read only."""
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+import numpy as np
+
+from fiesta_allennlp.records import Decision, History
+
+CSV_COLUMNS = (
+    "candidate",
+    "replicate",
+    "status",
+    "score",
+    "metric",
+    "seconds",
+    "split_seed",
+    "random_seed",
+    "numpy_seed",
+    "pytorch_seed",
+    "started_at",
+    "error",
+)
+
+
+def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
+    """The content of `selection.json`. `settings` is copied in: metric, strategy, belief, splits, entropy.
+
+    A number that does not exist, such as the sd of one score, is `None`.
+    """
+    return {
+        "best": decision.best,
+        "confidence": decision.confidence,
+        "margin": decision.margin,
+        "stopped_by": decision.stopped_by,
+        "num_evaluations": len(history.evaluations),
+        "num_failures": len(history.failures),
+        **settings,
+        "candidates": [summarise_candidate(history, decision, name) for name in history.candidates],
+    }
+
+
+def summarise_candidate(history: History, decision: Decision, name: str) -> Dict[str, Any]:
+    """One entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations."""
+    scores = history.scores(name)
+    failures = [failure for failure in history.failures if failure.request.candidate == name]
+    return {
+        "name": name,
+        "num_evaluations": len(scores),
+        "mean": float(np.mean(scores)) if len(scores) else None,
+        "sd": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
+        "prob_best": decision.prob_best.get(name),
+        "failures": len(failures),
+        "failure_reasons": [f"{f.request.name} {f.kind}: {f.error}" for f in failures],
+        "withdrawn": name in history.withdrawn,
+        "seconds": sum(e.seconds for e in history.evaluations if e.request.candidate == name),
+    }
+
+
+def write_json(content: Mapping[str, Any], path: Path) -> None:
+    """Write in one step, so that a reader never sees half a file."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(part, path)
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """`evaluations.csv` from the rows of a store: one line for every outcome, in order of finishing."""
+    metrics: List[Dict[str, Any]] = [json.loads(row.get("metrics") or "{}") for row in rows]
+    names = sorted({name for reported in metrics for name in reported})
+    part = path.with_name(path.name + ".part")
+    with part.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*CSV_COLUMNS, *(f"metric:{name}" for name in names)])
+        for row, reported in zip(rows, metrics, strict=True):
+            writer.writerow([*map(row.get, CSV_COLUMNS), *map(reported.get, names)])
+    os.replace(part, path)
+
+
+def in_words(summary: Mapping[str, Any]) -> str:
+    """The decision in one or two sentences."""
+    best, stopped_by = summary["best"], summary["stopped_by"]
+    trained = f"{_count(summary['num_evaluations'], 'evaluation')} of {len(summary['candidates'])} candidates"
+    if summary["num_failures"]:
+        trained += f" and {_count(summary['num_failures'], 'failure')}"
+    if stopped_by == "interrupted":
+        return f"Interrupted after {trained}; nothing that finished is lost. {_leaning(summary)}".strip()
+    if stopped_by == "failures":
+        left = f"only {best} is left" if best else "no candidate is left"
+        return f"No comparison: after {trained} {left}, because the others failed too often. See their reasons."
+    if stopped_by == "max_evaluations":
+        return f"Undecided after {trained}, the most that was allowed. {_leaning(summary)}".strip()
+    margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
+    confidence = summary["confidence"]
+    sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
+    return f"{best} is{margin}{sure}, by {summary['metric']}, after {trained}."
+
+
+def _leaning(summary: Mapping[str, Any]) -> str:
+    """Between which two it stands, with their probabilities; empty where nothing can be said yet."""
+    known = [c for c in summary["candidates"] if c["prob_best"] is not None]
+    first = sorted(known, key=lambda c: -c["prob_best"])[:2]
+    if len(first) < 2:
+        return ""
+    names = " and ".join(f"{c['name']} (best with probability {probability_text(c['prob_best'])})" for c in first)
+    return f"It stands between {names}."
+
+
+def probability_text(value: Optional[float]) -> str:
+    """Three decimals, but never a rounded 0 or 1."""
+    if value is None:
+        return "-"
+    return "> 0.999" if 0.9995 <= value < 1 else "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

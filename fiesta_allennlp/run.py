@@ -1,0 +1,221 @@
+"""A selection from its settings to its result: store, checks, loop, summary. What the command line calls."""
+
+import logging
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, Mapping
+
+from rich.console import Console
+
+from fiesta_allennlp.errors import ConfigError, FiestaError, StoreError
+from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
+from fiesta_allennlp.evaluators.pool import Pool
+from fiesta_allennlp.evaluators.preparation import Preparation
+from fiesta_allennlp.executors.processes import ProcessExecutor
+from fiesta_allennlp.preparing import build_strategy, load_candidates, prepare, prepare_stored
+from fiesta_allennlp.records import Decision
+from fiesta_allennlp.reports.progress import Progress
+from fiesta_allennlp.reports.summary import summarise, write_csv, write_json
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.seeding import fresh_entropy
+from fiesta_allennlp.selection import Selection
+from fiesta_allennlp.settings import Settings, changed_settings, merge
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a dry run tells. `least` and `most` are numbers of evaluations."""
+
+    preparations: Mapping[str, Preparation]
+    strategy: Mapping[str, Any]
+    least: int
+    most: int
+
+    @property
+    def pool(self) -> Pool:
+        return next(iter(self.preparations.values())).pool
+
+
+def plan(settings: Settings, console: Console) -> Plan:
+    """Check everything and build every model once, without writing anything that stays. Trains nothing.
+
+    # Raises
+
+    `FiestaError` : as `select`.
+    """
+    configs = load_candidates(settings)
+    strategy = build_strategy(settings, list(configs))
+    with tempfile.TemporaryDirectory() as scratch:
+        preparations = prepare(configs, settings, RunDirectory(Path(scratch)), console)
+    least, most = strategy.bounds(len(configs))
+    return Plan(preparations, settings.strategy_params(), least, most)
+
+
+def select(
+    given: Mapping[str, Any], directory: Path, *, console: Console, recover: bool = False, force: bool = False
+) -> Dict[str, Any]:
+    """Run a selection to its decision, or go on with one. Returns the content of `selection.json`.
+
+    # Parameters
+
+    given : the settings that are not defaults; when recovering, what the store has stands below them.
+    directory : where everything is kept.
+    recover : go on with the selection in `directory`.
+    force : delete the selection in `directory` first.
+
+    # Raises
+
+    `FiestaError` : where a setting, a config, the data or the directory is wrong; before the first training, wherever
+        that can be known.
+    """
+    run_directory = RunDirectory(directory)
+    if recover and force:
+        raise ConfigError("--recover goes on with a selection and --force deletes it. Give one of them.")
+    if not recover:
+        settings = merge(given)
+        build_strategy(settings, list(load_candidates(settings)))
+        _clear(run_directory, force=force)
+    with _opened(run_directory, create=not recover) as store, _logging_to(run_directory.log):
+        return _run(_settings(given, store), store, run_directory, console)
+
+
+def _run(settings: Settings, store: RunStore, directory: RunDirectory, console: Console) -> Dict[str, Any]:
+    configs = load_candidates(settings)
+    strategy = build_strategy(settings, list(configs))
+    executor = _executor(settings, directory)
+    preparations = prepare_stored(configs, settings, store, directory, console)
+    evaluator = AllenNLPTraining(
+        configs=configs,
+        metric=settings.metric,
+        group_by=next(iter(preparations.values())).pool.group_by,
+        vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
+        keep_archives=settings.keep != "none",
+        free_device=settings.cuda_devices is not None,
+    )
+    with Progress(console, settings.metric) as progress:
+        selection = Selection(
+            strategy=strategy,
+            evaluator=evaluator,
+            executor=executor,
+            store=store,
+            directory=directory,
+            listener=progress,
+            entropy=int(store.get_meta("entropy")),
+            shared_splits=settings.splits == "shared",
+            max_failures=settings.max_failures,
+        )
+        decision = selection.run()
+    return _conclude(decision, settings, store, directory)
+
+
+def _conclude(decision: Decision, settings: Settings, store: RunStore, directory: RunDirectory) -> Dict[str, Any]:
+    history = store.history()
+    strategy = settings.strategy_params()
+    about = {
+        "metric": settings.metric,
+        "strategy": strategy,
+        "belief": strategy["belief"],
+        "splits": settings.splits,
+        "entropy": store.get_meta("entropy"),
+    }
+    summary = summarise(history, decision, about)
+    if settings.keep == "best":
+        _keep_best(summary["best"], store, directory)
+    write_csv(store.rows(), directory.evaluations_csv)
+    write_json(summary, directory.selection_json)
+    return summary
+
+
+def _settings(given: Mapping[str, Any], store: RunStore) -> Settings:
+    """The given settings above those in the store; written back."""
+    stored = store.get_meta("settings") or {}
+    settings = merge(stored, given)
+    changed = changed_settings(stored, settings) if stored else []
+    if changed:
+        raise ConfigError(
+            f"a selection that is resumed must make the same scores as before, but {' and '.join(changed)}. "
+            "Leave that out, or start anew in another directory."
+        )
+    if store.get_meta("entropy") is None:
+        entropy = fresh_entropy() if settings.entropy is None else settings.entropy
+        store.set_meta(entropy=str(entropy))
+    store.set_meta(settings=settings.as_json())
+    return settings
+
+
+def _executor(settings: Settings, directory: RunDirectory) -> ProcessExecutor:
+    devices = None if settings.cuda_devices is None else [d.strip() for d in settings.cuda_devices.split(",")]
+    return ProcessExecutor(
+        directory,
+        workers=settings.workers,
+        time_limit=settings.time_limit,
+        num_threads=settings.threads_per_worker,
+        cuda_devices=devices,
+        packages=settings.include_package,
+    )
+
+
+def _clear(directory: RunDirectory, *, force: bool) -> None:
+    """Make room for a new selection. Deletes what a selection made and nothing else."""
+    if directory.store.exists() and not force:
+        raise StoreError(
+            f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, "
+            "delete it with --force, or give another directory with -s."
+        )
+    if directory.store.exists():
+        RunStore(directory, create=False).close()  # refuses where another process is at work
+        for path in directory.contents():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def _opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
+    """The store of the directory, closed at the end; a new one that got no candidate is deleted again."""
+    store = RunStore(directory, create=create)
+    keep = True
+    try:
+        yield store
+    except FiestaError:
+        keep = bool(store.candidates())
+        raise
+    finally:
+        store.close()
+        if not keep:
+            directory.store.unlink()
+
+
+@contextmanager
+def _logging_to(path: Path) -> Iterator[None]:
+    """Send what this package logs to a file, and not to the terminal, where the progress is."""
+    package = logging.getLogger("fiesta_allennlp")
+    handler = logging.FileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    level, propagate = package.level, package.propagate
+    package.setLevel(logging.INFO)
+    package.propagate = False
+    package.addHandler(handler)
+    try:
+        yield
+    finally:
+        package.removeHandler(handler)
+        package.setLevel(level)
+        package.propagate = propagate
+        handler.close()
+
+
+def _keep_best(best: Any, store: RunStore, directory: RunDirectory) -> None:
+    """Delete all archives but that of the best candidate's best evaluation."""
+    scored = [row for row in store.rows() if row["status"] == "finished"]
+    of_best = [row for row in scored if row["candidate"] == best]
+    kept = max(of_best, key=lambda row: row["score"], default=None)
+    for row in scored:
+        archive = directory.archive(f"{row['candidate']}-{row['replicate']}")
+        if row is not kept and archive.exists():
+            os.unlink(archive)

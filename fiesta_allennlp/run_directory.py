@@ -1,0 +1,63 @@
+from dataclasses import dataclass
+from pathlib import Path
+from typing import List
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Knows every path of a run. Nobody else joins file names."""
+
+    root: Path
+
+    @property
+    def store(self) -> Path:
+        """The SQLite file with every request and outcome."""
+        return self.root / "store.sqlite"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one process that may write."""
+        return self.root / "store.lock"
+
+    @property
+    def log(self) -> Path:
+        """What the selection itself did, with times."""
+        return self.root / "selection.log"
+
+    @property
+    def selection_json(self) -> Path:
+        return self.root / "selection.json"
+
+    @property
+    def evaluations_csv(self) -> Path:
+        return self.root / "evaluations.csv"
+
+    @property
+    def vectors(self) -> Path:
+        """Word-vector files cut down to the pool's words."""
+        return self.root / "vectors"
+
+    def check_log(self, candidate: str) -> Path:
+        """What building the candidate's model printed before the first training."""
+        return self.root / "checks" / f"{candidate}.log"
+
+    def evaluation(self, name: str) -> Path:
+        """The serialization directory of evaluation `<candidate>-<replicate>`."""
+        return self.root / "evaluations" / name
+
+    def evaluation_log(self, name: str) -> Path:
+        return self.evaluation(name) / "log.txt"
+
+    def failure_log(self, name: str, attempt: int) -> Path:
+        """The log of an attempt that failed, kept when the evaluation is tried again."""
+        return self.root / "failures" / f"{name}.{attempt}.log"
+
+    def archive(self, name: str) -> Path:
+        """The trained model of an evaluation, where it was kept."""
+        return self.evaluation(name) / "model.tar.gz"
+
+    def contents(self) -> List[Path]:
+        """Everything that is there and that a selection made."""
+        made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "selection.json"]
+        made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures"]
+        return [path for path in (self.root / name for name in made) if path.exists()]

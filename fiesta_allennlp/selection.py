@@ -1,0 +1,136 @@
+"""The loop: ask the strategy, write the requests down, let the workers work, write the outcomes down."""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import List, Protocol, Set, Tuple
+
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.records import Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.seeding import make_request, strategy_rng
+from fiesta_allennlp.strategies.base import Strategy
+
+logger = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """What wants to know how a selection goes, such as a progress display."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        """Called after every change of what is finished or pending."""
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Called for every evaluation and failure once it is written down."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One selection: everything that its loop needs. Where the store has a history, the loop goes on from there.
+
+    # Parameters
+
+    entropy : the root of all seeds.
+    shared_splits : replicate k of every candidate is trained on split k.
+    max_failures : a candidate with that many failures is withdrawn.
+    """
+
+    strategy: Strategy
+    evaluator: Evaluator
+    executor: Executor
+    store: RunStore
+    directory: RunDirectory
+    listener: Listener
+    entropy: int
+    shared_splits: bool = True
+    max_failures: int = 3
+
+    def run(self) -> Decision:
+        """Go on until the strategy is done. Returns the decision, with `stopped_by` set.
+
+        Ctrl-C (`KeyboardInterrupt`) ends it with `stopped_by` `interrupted`: what was running stays pending in the
+        store, and is started again with the same seeds when the selection is resumed.
+        """
+        try:
+            return self._loop()
+        except KeyboardInterrupt:
+            return replace(self.strategy.recommend(self.store.history()), stopped_by="interrupted")
+        finally:
+            self.executor.close()
+
+    def _loop(self) -> Decision:
+        submitted = self._resume_pending()
+        while True:
+            history = self.store.history()
+            decision = self.strategy.recommend(history)
+            if decision.stopped_by is not None:
+                self._abandon(history.pending)
+                return decision
+            requests = self._choose(history, self.executor.slots - len(submitted))
+            for request in requests:
+                self._submit(request, submitted)
+            self.listener.on_state(self.store.history() if requests else history, decision)
+            if not submitted:
+                raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
+            outcome = next(self.executor.completed())
+            submitted.discard(outcome.request)
+            if self._record(outcome):
+                self._submit(outcome.request, submitted)
+
+    def _resume_pending(self) -> Set[Request]:
+        """Take over finished work that was not recorded, and start the rest of the pending requests again."""
+        submitted: Set[Request] = set()
+        for request in self.store.history().pending:
+            evaluation = self.evaluator.salvage(request, self.directory.evaluation(request.name))
+            if evaluation is not None:
+                logger.info("%s had finished before the interruption: its score is taken over", request.name)
+                self._record(evaluation)
+            else:
+                self._submit(request, submitted)
+        return submitted
+
+    def _choose(self, history: History, slots: int) -> List[Request]:
+        if slots < 1:
+            return []
+        rng = strategy_rng(self.entropy, self.store.num_reserved())
+        names = self.strategy.propose(history, slots, rng)
+        requests: List[Request] = []
+        for name in names:
+            replicate = self.store.next_replicate(name) + sum(request.candidate == name for request in requests)
+            requests.append(make_request(self.entropy, name, replicate, shared_splits=self.shared_splits))
+        self.store.reserve(requests)
+        return requests
+
+    def _submit(self, request: Request, submitted: Set[Request]) -> None:
+        logger.info("start %s (split seed %d)", request.name, request.split_seed)
+        self.executor.submit(self.evaluator, request)
+        submitted.add(request)
+
+    def _record(self, outcome: Outcome) -> bool:
+        """Write an outcome down; true where the request is to be started again."""
+        name = outcome.request.candidate
+        try_again, withdraw = self._after(outcome)
+        self.store.record(outcome, try_again=try_again)
+        self.listener.on_outcome(outcome)
+        if withdraw:
+            logger.warning("candidate %s is withdrawn after %d failures", name, self.max_failures)
+            self.store.withdraw(name)
+        return try_again
+
+    def _after(self, outcome: Outcome) -> Tuple[bool, bool]:
+        """Whether a request is tried again, and whether its candidate is withdrawn.
+
+        Only a training whose process died is tried again: one that raised would raise again with the same seeds.
+        """
+        if not isinstance(outcome, Failure):
+            return False, False
+        name = outcome.request.candidate
+        earlier = sum(failure.request.candidate == name for failure in self.store.history().failures)
+        withdraw = earlier + 1 >= self.max_failures
+        return outcome.kind == "killed" and not withdraw, withdraw
+
+    def _abandon(self, pending: Tuple[Request, ...]) -> None:
+        """Stop and forget what is still running when the decision is there."""
+        self.executor.close()
+        self.store.release(pending)

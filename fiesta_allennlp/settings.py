@@ -1,0 +1,178 @@
+"""The options of a selection as one record, from defaults, a file, and the command line."""
+
+import difflib
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from allennlp.common import Params
+
+from fiesta_allennlp.errors import ConfigError
+
+CHOICES = {
+    "splits": ("shared", "independent"),
+    "keep": ("none", "best", "all"),
+    "executor": ("processes",),
+}
+
+FIXED_AT_START = ("metric", "splits", "group_by", "overrides", "entropy")
+"""What decides which scores are made. A selection that is resumed keeps these; all else may change."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
+
+    `candidates` are config files, each as `PATH` or `NAME=PATH`. `strategy` and `belief` are registered names or
+    JSON objects with a `type`; `strategy` None stands for `ttts`, or `sequential_halving` where a budget is given.
+    """
+
+    candidates: Tuple[str, ...] = ()
+    strategy: Any = None
+    belief: Any = "student_t"
+    confidence: Optional[float] = None
+    budget: Optional[int] = None
+    margin: Optional[float] = None
+    max_evaluations: Optional[int] = None
+    metric: str = "macro_f1"
+    splits: str = "shared"
+    group_by: Optional[str] = None
+    workers: int = 1
+    executor: str = "processes"
+    threads_per_worker: int = 1
+    cuda_devices: Optional[str] = None
+    time_limit: Optional[float] = None
+    max_failures: int = 3
+    keep: str = "none"
+    overrides: str = ""
+    entropy: Optional[int] = None
+    include_package: Tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ConfigError(f"{option(name)} must be one of {', '.join(choices)} but got '{value}'.")
+        if self.max_failures < 1:
+            raise ConfigError(f"--max-failures must be at least 1 but got {self.max_failures}.")
+        if self.entropy is not None and self.entropy < 0:
+            raise ConfigError(f"--entropy must not be negative but got {self.entropy}.")
+
+    def as_json(self) -> Dict[str, Any]:
+        """Plain data, for the store."""
+        return {**asdict(self), "candidates": list(self.candidates), "include_package": list(self.include_package)}
+
+    def strategy_params(self) -> Dict[str, Any]:
+        """The strategy as a config, with the options that belong to it filled in.
+
+        # Raises
+
+        `ConfigError` : where options contradict each other or the strategy's own entries.
+        """
+        params = _registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
+        given = {
+            "confidence": self.confidence,
+            "budget": self.budget,
+            "margin": self.margin,
+            "max_evaluations": self.max_evaluations,
+        }
+        for name, value in given.items():
+            if value is not None:
+                if params.get(name, value) != value:
+                    raise ConfigError(
+                        f"{option(name)} {value} contradicts '{name}': {params[name]} in --strategy. Give one of them."
+                    )
+                params[name] = value
+        params.setdefault("belief", _registered(self.belief, "--belief"))
+        return params
+
+
+def option(name: str) -> str:
+    """A setting's name as it is typed."""
+    return "--" + name.replace("_", "-")
+
+
+def merge(*layers: Mapping[str, Any]) -> Settings:
+    """Settings from layers of given values, later ones winning.
+
+    # Raises
+
+    `ConfigError` : on a name that is no setting, with the near ones.
+    """
+    merged: Dict[str, Any] = {}
+    known = [f.name for f in fields(Settings)]
+    for layer in layers:
+        for name, value in layer.items():
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f" Did you mean '{near[0]}'?" if near else ""
+                raise ConfigError(f"'{name}' is not a setting.{hint} There are: {', '.join(known)}.")
+            merged[name] = tuple(value) if name in ("candidates", "include_package") else value
+    return Settings(**merged)
+
+
+def settings_from_file(path: Path) -> Dict[str, Any]:
+    """The given values of a `--config` file: Jsonnet with the options' names, dashes or underscores.
+
+    # Raises
+
+    `ConfigError` : where the file is missing or no Jsonnet object.
+    """
+    if not path.is_file():
+        raise ConfigError(f"--config {path}: there is no such file.")
+    try:
+        values = Params.from_file(str(path)).as_dict(quiet=True)
+    except (RuntimeError, ValueError) as error:
+        raise ConfigError(f"--config {path}: cannot be read as Jsonnet: {str(error).strip()}") from error
+    return {name.replace("-", "_"): value for name, value in values.items()}
+
+
+def named_candidates(candidates: Tuple[str, ...]) -> Dict[str, Path]:
+    """Candidate names and their files, in the order given. A file's name without its ending names its candidate.
+
+    # Raises
+
+    `ConfigError` : where there are fewer than two, or two of one name.
+    """
+    named: Dict[str, Path] = {}
+    for given in candidates:
+        name, separator, path = given.partition("=")
+        if not separator:
+            name, path = Path(given).stem, given
+        if not name or not set(name).isdisjoint('/\\:*?"<>|'):
+            raise ConfigError(f"candidate '{given}': a name must not be empty nor contain any of / \\ : * ? \" < > |.")
+        if name in named:
+            raise ConfigError(
+                f"two candidates are named '{name}': {named[name]} and {path}. Name one of them anew with NAME={path}."
+            )
+        named[name] = Path(path)
+    if len(named) < 2:
+        raise ConfigError(
+            f"a selection needs at least 2 candidates but got {len(named)}: {', '.join(named) or 'none'}. "
+            "Give several config files."
+        )
+    return named
+
+
+def changed_settings(old: Mapping[str, Any], new: Settings) -> List[str]:
+    """In words, what a resumed selection must not change but does."""
+    return [
+        f"{option(name)} was {json.dumps(old.get(name))} and is now {json.dumps(getattr(new, name))}"
+        for name in FIXED_AT_START
+        if old.get(name) != getattr(new, name)
+    ]
+
+
+def _registered(value: Any, option_name: str) -> Dict[str, Any]:
+    """A registered name, a JSON text or an object, as a config with a `type`."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise ConfigError(f"{option_name}: '{value}' is not valid JSON: {error}") from error
+    if isinstance(value, str):
+        return {"type": value}
+    if not isinstance(value, dict) or "type" not in value:
+        raise ConfigError(f"{option_name}: expected a name or a JSON object with a 'type' but got {json.dumps(value)}.")
+    return dict(value)
