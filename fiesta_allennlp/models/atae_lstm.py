@@ -15,7 +15,9 @@ from fiesta_allennlp.models.tdsa_classifier import EmbeddedText, TdsaClassifier
 
 @Model.register("atae_lstm")
 class AtaeLstm(TdsaClassifier):
-    """Attention LSTM with aspect embedding, [Wang et al. (2016)](https://aclanthology.org/D16-1058), sections 3.3 and 3.4.
+    """LSTM with attention and aspect embedding.
+
+    [Wang et al. (2016)](https://aclanthology.org/D16-1058), sections 3.3 and 3.4.
 
     The target's vector v_a is appended to every word of the sentence, and again guides the attention over the
     hidden states H, of which h_N is the last (equations 7 to 10 of the paper):
@@ -52,9 +54,7 @@ class AtaeLstm(TdsaClassifier):
     ) -> None:
         super().__init__(vocab, text_field_embedder, **kwargs)
         embedding_dim, target_dim = text_field_embedder.get_output_dim(), target_encoder.get_output_dim()
-        check_dimensions_match(
-            embedding_dim, target_encoder.get_input_dim(), "word embedding", "target_encoder input"
-        )
+        check_dimensions_match(embedding_dim, target_encoder.get_input_dim(), "word embedding", "target_encoder input")
         check_dimensions_match(
             embedding_dim + target_dim,
             text_encoder.get_input_dim(),

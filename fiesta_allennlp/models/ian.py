@@ -54,9 +54,7 @@ class Ian(TdsaClassifier):
         super().__init__(vocab, text_field_embedder, **kwargs)
         embedding_dim = text_field_embedder.get_output_dim()
         check_dimensions_match(embedding_dim, text_encoder.get_input_dim(), "word embedding", "text_encoder input")
-        check_dimensions_match(
-            embedding_dim, target_encoder.get_input_dim(), "word embedding", "target_encoder input"
-        )
+        check_dimensions_match(embedding_dim, target_encoder.get_input_dim(), "word embedding", "target_encoder input")
         self._text_encoder = text_encoder
         self._target_encoder = target_encoder
         text_dim, target_dim = text_encoder.get_output_dim(), target_encoder.get_output_dim()
@@ -79,8 +77,6 @@ class Ian(TdsaClassifier):
         # Shape: (batch_size, text_dim)
         text_final = weighted_sum(text_hidden, self._text_attention(target_average, text_hidden, text.mask))
         # Shape: (batch_size, target_dim)
-        target_final = weighted_sum(
-            target_hidden, self._target_attention(text_average, target_hidden, target.mask)
-        )
+        target_final = weighted_sum(target_hidden, self._target_attention(text_average, target_hidden, target.mask))
         # Shape: (batch_size, text_dim + target_dim)
         return torch.cat([text_final, target_final], dim=-1)

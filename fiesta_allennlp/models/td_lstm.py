@@ -49,9 +49,7 @@ class TdLstm(TdsaClassifier):
         super().__init__(vocab, text_field_embedder, **kwargs)
         embedding_dim = text_field_embedder.get_output_dim()
         check_dimensions_match(embedding_dim, left_encoder.get_input_dim(), "word embedding", "left_encoder input")
-        check_dimensions_match(
-            embedding_dim, right_encoder.get_input_dim(), "word embedding", "right_encoder input"
-        )
+        check_dimensions_match(embedding_dim, right_encoder.get_input_dim(), "word embedding", "right_encoder input")
         self._left_encoder = left_encoder
         self._right_encoder = right_encoder
         self.add_projection(left_encoder.get_output_dim() + right_encoder.get_output_dim())

@@ -83,9 +83,7 @@ class TdsaClassifier(Model):
         """
         given = {"left": left, "target": target, "right": right, "text": text}
         # Shape: (batch_size, representation_dim)
-        representation = self._dropout(
-            self.represent({name: self._embed(name, given[name]) for name in self.reads})
-        )
+        representation = self._dropout(self.represent({name: self._embed(name, given[name]) for name in self.reads}))
         # Shape: (batch_size, num_labels)
         logits = self._projection(representation)
         output: Dict[str, Any] = {"logits": logits, "probs": torch.softmax(logits, dim=-1)}
