@@ -24,6 +24,9 @@ class Belief(Registrable):
     min_evaluations: int = 3
     """How many finished evaluations of every active candidate `posterior` needs."""
 
+    has_margin: bool = True
+    """Whether the posterior is of mean scores in their own units, so that a margin above 0 means something."""
+
     def posterior(self, history: History) -> Posterior:
         """The posterior after the finished evaluations. Pending, failed and withdrawn ones play no part.
 

@@ -1,0 +1,124 @@
+from dataclasses import dataclass
+
+import numpy as np
+
+from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.probability import logit, prob_best
+from fiesta_allennlp.records import History
+
+LARGEST_SCORE = 1e100
+"""Squares of scores up to this size do not overflow."""
+
+
+@dataclass(frozen=True, eq=False)
+class StudentTPosterior(Posterior):
+    """Independent mean scores, mu_i = location_i + scale_i t(df_i).
+
+    `location`, `scale` and `df` have the shape `(num_candidates,)`, in the order of `History.active`. A scale of 0
+    means that the mean score is taken as known.
+    """
+
+    location: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
+
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of the mean scores. Shape: `(size, num_candidates)`."""
+        return self.location + self.scale * rng.standard_t(self.df, size=(size, len(self.df)))
+
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        """P(mu_i >= max_j mu_j - margin) by quadrature, see `fiesta_allennlp.probability.prob_best`.
+
+        Shape: `(num_candidates,)`.
+        """
+        return prob_best(self.location, scale=self.scale, df=self.df, margin=margin)
+
+
+@dataclass(frozen=True, eq=False)
+class LogitStudentTPosterior(StudentTPosterior):
+    """As `StudentTPosterior`, of the mean logit scores; these have no margin."""
+
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        """P(mu_i is the largest mean logit score). Shape: `(num_candidates,)`.
+
+        # Raises
+
+        `ConfigError` : where `margin` is not 0.
+        """
+        if margin != 0:
+            raise ConfigError(f"margin must be 0 with logit scores, which have another unit, but got {margin}.")
+        return super().prob_best()
+
+
+@Belief.register("student_t")
+class StudentT(Belief):
+    """The scores of each candidate are Gaussian with a mean and a variance of its own (FIESTA, section 4.2).
+
+    After n evaluations of a candidate with mean xbar and S = sum_k (x_k - xbar)^2, the posterior of its mean mu is
+
+        sqrt(n (n - 2) / S) (mu - xbar) ~ t with n - 2 degrees of freedom
+
+    (Honda and Takemura, 2014), that is, location xbar and scale sqrt(S / (n (n - 2))). The prior is uniform in mu
+    and in sigma, not in log sigma, which would give n - 1; it explores more, and it is why 3 evaluations are
+    needed. Candidates are independent: scores on shared splits are not taken as pairs, which errs on the safe side
+    where the scores of a split go up and down together.
+
+    Where all scores of a candidate are equal, its mean is taken as known exactly (S = 0). That is what the formula
+    says and too sure with few evaluations of a coarse metric: candidates that tie so share P(best) equally.
+
+    Use it for scores that are not crowded at an end of their range, as most metrics of most tasks.
+    """
+
+    min_evaluations = 3
+
+    def posterior(self, history: History) -> StudentTPosterior:
+        scores = [self._scores(history, name) for name in history.active]
+        sizes = np.array([len(s) for s in scores], dtype=float)
+        squares = np.array([np.sum((s - _mean(s)) ** 2) for s in scores])
+        location = np.array([_mean(s) for s in scores])
+        scale = np.sqrt(squares / (sizes * (sizes - 2)))
+        return StudentTPosterior(location=location, scale=scale, df=sizes - 2)
+
+    def _scores(self, history: History, candidate: str) -> np.ndarray:
+        """The scores as they are modelled, checked. Shape: `(num_finished,)`."""
+        scores = history.scores(candidate)
+        if len(scores) < self.min_evaluations:
+            raise ScoreError(
+                f"a Student-t posterior needs at least {self.min_evaluations} evaluations of every candidate but "
+                f'"{candidate}" has {len(scores)}: evaluate it more often first.'
+            )
+        refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
+        if refused.size:
+            raise ScoreError(
+                f'scores must be numbers of at most {LARGEST_SCORE:g} in size but candidate "{candidate}" has '
+                f"{refused[0]}: mend the metric, or make such a training fail."
+            )
+        return scores
+
+
+@Belief.register("logit_student_t")
+class LogitStudentT(StudentT):
+    """As `student_t`, on log(score / (1 - score)), for scores in [0, 1] that crowd near an end (FIESTA, section 4.2).
+
+    All probabilities are then about E[logit score], not E[score]. The two can rank candidates differently: of two
+    candidates with the same mean score and no score below 1/2, the one that varies more has the larger mean logit.
+    The paper found that the transformation made little difference.
+
+    It allows no margin: a margin is a difference of mean scores, and the mean score is not a function of the mean
+    logit score alone. For scores of exactly 0 or 1 see `fiesta_allennlp.probability.logit`.
+    """
+
+    has_margin = False
+
+    def posterior(self, history: History) -> LogitStudentTPosterior:
+        of_logits = super().posterior(history)
+        return LogitStudentTPosterior(of_logits.location, of_logits.scale, of_logits.df)
+
+    def _scores(self, history: History, candidate: str) -> np.ndarray:
+        return logit(super()._scores(history, candidate), candidate=candidate)
+
+
+def _mean(scores: np.ndarray) -> float:
+    """The mean, and exactly the score where all are equal, which the sum would round away."""
+    return float(scores[0] if np.ptp(scores) == 0 else np.mean(scores))
