@@ -1,0 +1,66 @@
+"""The two strategies to compare with: every candidate is evaluated equally often, whatever the scores."""
+
+from typing import List, Mapping, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import History
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.stopping import FixedBudget, FixedConfidence, Stage, check_candidates, in_turn
+
+
+@Strategy.register("non_adaptive_fc")
+class NonAdaptiveFixedConfidence(FixedConfidence):
+    """Rounds of one evaluation of each candidate, until the confidence is reached (FIESTA, section 5.2 and table 2).
+
+    Stops at complete rounds only, from round `num_starts` on, and begins a round when the one before is complete:
+    more slots than active candidates stay empty. A round that `max_evaluations` would cut short is not begun.
+
+    See `FixedConfidence` for the parameters.
+    """
+
+    def fill(self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator) -> List[str]:
+        return in_turn(history, history.active, target=self._num_complete(history) + 1, slots=slots)
+
+    def may_stop(self, history: History) -> bool:
+        num_complete = self._num_complete(history)
+        open_round = any(history.num_started(name) > num_complete for name in history.active)
+        return num_complete >= self.num_starts and not open_round
+
+    def room(self, history: History) -> int:
+        num_complete = self._num_complete(history)
+        to_start = sum(history.num_started(name) == num_complete for name in history.active)
+        room = super().room(history)
+        return room if room >= to_start else 0
+
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        least, most = super().bounds(num_candidates)
+        return least, most // num_candidates * num_candidates
+
+    def _num_complete(self, history: History) -> int:
+        """The number of complete rounds of the candidates that are still active."""
+        return min((history.num_finished(name) for name in history.active), default=0)
+
+
+@Strategy.register("non_adaptive_fb")
+class NonAdaptiveFixedBudget(FixedBudget):
+    """floor(budget / N) evaluations of each of N candidates, then the best mean score (FIESTA, section 5.1).
+
+    See `FixedBudget` for the parameters. What a withdrawn candidate did not use is not spent.
+    """
+
+    def check(self, candidates: List[str]) -> None:
+        check_candidates(candidates)
+        if self.budget < len(candidates):
+            raise ConfigError(
+                f"budget must be at least {len(candidates)} ({len(candidates)} candidates x 1 evaluation) but got "
+                f"{self.budget}."
+            )
+
+    def stage(self, history: History) -> Stage:
+        return Stage(history.active, self.budget // len(history.candidates))
+
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        planned = self.budget // num_candidates * num_candidates
+        return planned, planned

@@ -1,0 +1,217 @@
+"""When a selection is over: the two base classes that all strategies share."""
+
+from dataclasses import dataclass, replace
+from typing import List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.probability import check_margin
+from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.strategies.base import Strategy
+
+EVALUATIONS_PER_CANDIDATE = 50
+"""The default of `max_evaluations`, for each candidate."""
+
+
+class FixedConfidence(Strategy):
+    """Goes on until one candidate is best, within `margin`, with a probability of at least `confidence`.
+
+    The selection stops as soon as every active candidate has `num_starts` finished evaluations and
+    max_i P(mean_i >= max_j mean_j - margin) >= confidence, whatever is pending. The recommended candidate is this
+    i, at equal probabilities the one that is more probably the very best.
+
+    # Parameters
+
+    belief : gives the probabilities.
+    confidence : 1 - delta in the paper, above 0 and below 1.
+    margin : in units of the score. Candidates that are this near to the best one are as good.
+    num_starts : evaluations that every candidate begins with; at least `belief.min_evaluations`.
+    max_evaluations : finished and pending evaluations of all candidates together never exceed this. Where it is
+        left out, it is 50 for each candidate.
+    """
+
+    def __init__(
+        self,
+        *,
+        belief: Belief,
+        confidence: float = 0.95,
+        margin: float = 0.0,
+        num_starts: int = 3,
+        max_evaluations: Optional[int] = None,
+    ) -> None:
+        self.belief = belief
+        self.confidence = confidence
+        self.margin = margin
+        self.num_starts = num_starts
+        self.max_evaluations = max_evaluations
+
+    def fill(self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator) -> List[str]:
+        """At most `slots` names to train next, while there is more to do and room for as many.
+
+        `prob_best` is what is believed now, empty while the belief needs more evaluations. With nothing pending,
+        at least one name.
+        """
+        raise NotImplementedError
+
+    def check(self, candidates: List[str]) -> None:
+        check_candidates(candidates)
+        if not 0 < self.confidence < 1:
+            raise ConfigError(f"confidence must be above 0 and below 1, such as 0.95, but got {self.confidence}.")
+        self._check_margin()
+        if self.num_starts < self.belief.min_evaluations:
+            raise ConfigError(
+                f"num_starts must be at least {self.belief.min_evaluations}, what the belief "
+                f"{type(self.belief).__name__} needs of every candidate, but got {self.num_starts}."
+            )
+        limit, least = self.limit(len(candidates)), len(candidates) * self.num_starts
+        if limit < least:
+            raise ConfigError(
+                f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} "
+                f"starting evaluations) but got {limit}."
+            )
+
+    def _check_margin(self) -> None:
+        check_margin(self.margin)
+        if self.margin > 0 and not self.belief.has_margin:
+            raise ConfigError(
+                f"margin must be 0 with the belief {type(self.belief).__name__}, which is not about mean scores in "
+                f"their own units, but got {self.margin}: choose another belief or leave the margin out."
+            )
+
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        decision = self.recommend(history)
+        room = min(slots, self.room(history))
+        if decision.stopped_by is not None or room < 1:
+            return []
+        return self.fill(history, decision.prob_best, room, rng)
+
+    def recommend(self, history: History) -> Decision:
+        decision = believed(history, self.belief, margin=self.margin)
+        return replace(decision, stopped_by=self._stopped_by(history, decision.confidence))
+
+    def _stopped_by(self, history: History, confidence: Optional[float]) -> Optional[str]:
+        if len(history.active) < 2:
+            return "failures"
+        if confidence is not None and confidence >= self.confidence and self.may_stop(history):
+            return "confidence"
+        return "max_evaluations" if self.room(history) < 1 and not history.pending else None
+
+    def may_stop(self, history: History) -> bool:
+        """Whether enough has finished to stop when the confidence is reached."""
+        return all_finished(history, history.active, self.num_starts)
+
+    def limit(self, num_candidates: int) -> int:
+        """`max_evaluations`, or its default."""
+        return EVALUATIONS_PER_CANDIDATE * num_candidates if self.max_evaluations is None else self.max_evaluations
+
+    def room(self, history: History) -> int:
+        """How many evaluations may still be started."""
+        return max(0, self.limit(len(history.candidates)) - history.total_started)
+
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        return num_candidates * self.num_starts, self.limit(num_candidates)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a fixed-budget strategy is at: every one of `contenders` is to reach `target` finished evaluations."""
+
+    contenders: Tuple[str, ...]
+    target: int
+
+
+class FixedBudget(Strategy):
+    """Spends `budget` evaluations by a plan and recommends the best mean score of the contenders that are left.
+
+    # Parameters
+
+    belief : has no part in the choice. Once every active candidate has enough evaluations for it, the decision
+        reports its probabilities.
+    budget : finished and pending evaluations of all candidates together never exceed this. Failures do not count.
+    """
+
+    def __init__(self, *, belief: Belief, budget: int) -> None:
+        self.belief = belief
+        self.budget = budget
+
+    def stage(self, history: History) -> Stage:
+        """The stage that is open, or the last one. There is at least one active candidate."""
+        raise NotImplementedError
+
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        if len(history.active) < 2:
+            return []
+        stage = self.stage(history)
+        room = min(slots, self.budget - history.total_started)
+        return in_turn(history, stage.contenders, target=stage.target, slots=room)
+
+    def recommend(self, history: History) -> Decision:
+        decision = believed(history, self.belief)
+        if len(history.active) < 2:
+            return replace(decision, stopped_by="failures")
+        stage = self.stage(history)
+        spent = history.total_started >= self.budget and not history.pending
+        over = spent or all_finished(history, stage.contenders, stage.target)
+        best = _best_mean(history, stage.contenders)
+        return replace(decision, best=best, stopped_by="budget" if over else None)
+
+
+def check_candidates(candidates: Sequence[str]) -> None:
+    """Refuse fewer than two candidates, and two with one name.
+
+    # Raises
+
+    `ConfigError` : with the number or the name.
+    """
+    if len(candidates) < 2:
+        raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")
+    twice = [name for name in candidates if candidates.count(name) > 1]
+    if twice:
+        raise ConfigError(f'every candidate needs a name of its own but "{twice[0]}" is there more than once.')
+
+
+def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Decision:
+    """What is believed now, and the candidate that is most probably within `margin` of the best, in case of a tie the
+    one that is most probably best, then the first. `best` is `None` where the belief needs more evaluations.
+
+    Where one candidate is left, it is best if it has a score; no probability is claimed for it.
+    """
+    active = history.active
+    if len(active) < 2:
+        return Decision(best=next((name for name in active if history.num_finished(name)), None), margin=margin)
+    if not all_finished(history, active, belief.min_evaluations):
+        return Decision(best=None, margin=margin)
+    posterior = belief.posterior(history)
+    prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
+    within = prob_best
+    if margin > 0:
+        within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
+    best = max(active, key=lambda name: (within[name], prob_best[name]))
+    return Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
+
+
+def all_finished(history: History, names: Sequence[str], count: int) -> bool:
+    """Whether each of `names` has at least `count` finished evaluations."""
+    return all(history.num_finished(name) >= count for name in names)
+
+
+def in_turn(history: History, names: Sequence[str], *, target: int, slots: int) -> List[str]:
+    """At most `slots` of `names`, the one with the fewest started evaluations first, until each has `target`."""
+    started = {name: history.num_started(name) for name in names}
+    chosen: List[str] = []
+    while len(chosen) < slots:
+        name = min(started, key=lambda key: started[key])
+        if started[name] >= target:
+            break
+        started[name] += 1
+        chosen.append(name)
+    return chosen
+
+
+def _best_mean(history: History, names: Sequence[str]) -> Optional[str]:
+    """The highest mean score, the first in case of a tie. `None` while one of `names` has no score."""
+    if not all_finished(history, names, 1):
+        return None
+    return max(names, key=lambda name: history.scores(name).mean())
