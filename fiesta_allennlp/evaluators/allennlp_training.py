@@ -75,7 +75,7 @@ class AllenNLPTraining(Evaluator):
         _delete_large_files(directory)
         evaluation = Evaluation(
             request=request,
-            score=_score(metrics, f"test_{self.metric}"),
+            score=score_of(metrics, f"test_{self.metric}"),
             metric=self.metric,
             seconds=time.monotonic() - start,
             started_at=started_at.isoformat(timespec="seconds"),
@@ -111,7 +111,13 @@ def train(config: Config, directory: Path) -> Dict[str, Any]:
     return metrics
 
 
-def _score(metrics: Mapping[str, Any], name: str) -> float:
+def score_of(metrics: Mapping[str, Any], name: str) -> float:
+    """The metric called `name`.
+
+    # Raises
+
+    `FiestaError` : where it is missing, or not a finite number.
+    """
     score = metrics.get(name)
     if score is None:
         raise FiestaError(f"the training reported no metric '{name}' but: {', '.join(sorted(metrics))}.")

@@ -101,7 +101,7 @@ class ProcessExecutor(Executor):
             device = self._devices.popleft()
             directory = self._directory.evaluation(request.name)
             shutil.rmtree(directory, ignore_errors=True)
-            work = concurrent.process(run_evaluation, daemon=False, timeout=self._time_limit, mp_context=self._context)
+            work = _in_process(run_evaluation, self._context, timeout=self._time_limit)
             future = work(
                 evaluator, request, directory, self._directory.evaluation_log(request.name), self._settings(device)
             )
@@ -155,6 +155,12 @@ def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerCon
     return context
 
 
+def _in_process(work: Callable[..., Any], context: Any, *, timeout: Optional[float] = None) -> Callable[..., Any]:
+    """`work` as a call that returns a future. Not a daemon, so that AllenNLP's data loaders may have processes too."""
+    decorate = concurrent.process(daemon=False, timeout=timeout, context=context)
+    return decorate(work)
+
+
 def run_apart(
     work: Callable[..., Any],
     tasks: Dict[str, Tuple[Any, ...]],
@@ -172,7 +178,7 @@ def run_apart(
         while waiting or running:
             while waiting and len(running) < at_once:
                 name = waiting.popleft()
-                call = concurrent.process(run_logged, daemon=False, mp_context=context)
+                call = _in_process(run_logged, context)
                 running[call(work, *tasks[name], log=logs[name], settings=settings)] = name
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:

@@ -1,0 +1,75 @@
+"""What several tests share: the data variable, a tiny text classification task, and one thread for torch."""
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import fiesta_allennlp.plugin  # noqa: F401
+
+REPOSITORY = Path(__file__).parent.parent
+
+WORDS = {"good": ["lovely", "great", "tasty", "fresh"], "bad": ["awful", "stale", "rude", "cold"]}
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real data that may not be copied into the project."""
+    path = Path(os.environ.get("FIESTA_SHARED_DATA", REPOSITORY.parent / "shared" / "data")).resolve()
+    if not path.is_dir():
+        pytest.skip(f"no data at {path}: set FIESTA_SHARED_DATA")
+    return path
+
+
+def write_reviews(path: Path, num_reviews: int, seed: int) -> None:
+    """Reviews of four words of which one or two tell the label, in the format of `text_classification_json`."""
+    rng = random.Random(seed)
+    with path.open("w", encoding="utf-8") as out:
+        for number in range(num_reviews):
+            label = rng.choice(sorted(WORDS))
+            words = [rng.choice(WORDS[label]), "food", rng.choice(["and", "but"]), f"dish{number % 7}"]
+            rng.shuffle(words)
+            out.write(json.dumps({"text": " ".join(words), "label": label}) + "\n")
+
+
+def classifier_config(directory: Path, **model: Any) -> Dict[str, Any]:
+    """A stock AllenNLP text classifier over the reviews in `directory`: nothing of this package is in it."""
+    return {
+        "dataset_reader": {"type": "text_classification_json", "tokenizer": {"type": "whitespace"}},
+        "train_data_path": str(directory / "train.jsonl"),
+        "validation_data_path": str(directory / "validation.jsonl"),
+        "test_data_path": str(directory / "test.jsonl"),
+        "model": {
+            "type": "basic_classifier",
+            "text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}},
+            "seq2vec_encoder": {"type": "boe", "embedding_dim": 4},
+            **model,
+        },
+        "data_loader": {"batch_size": 8, "shuffle": True},
+        "trainer": {"optimizer": {"type": "adam", "lr": 0.02}, "num_epochs": 2, "cuda_device": -1},
+    }
+
+
+@pytest.fixture()
+def reviews(tmp_path: Path) -> Path:
+    """A directory with `train.jsonl`, `validation.jsonl` and `test.jsonl` of 40, 12 and 20 reviews."""
+    for part, size in (("train", 40), ("validation", 12), ("test", 20)):
+        write_reviews(tmp_path / f"{part}.jsonl", size, seed=size)
+    return tmp_path
+
+
+@pytest.fixture()
+def write_config(reviews: Path) -> Callable[..., Path]:
+    """Writes a stock classifier's config as `NAME.jsonnet` beside the reviews; keyword arguments change its model."""
+
+    def write(name: str, changes: "Dict[str, Any] | None" = None, **model: Any) -> Path:
+        path = reviews / f"{name}.jsonnet"
+        path.write_text(json.dumps({**classifier_config(reviews, **model), **(changes or {})}), encoding="utf-8")
+        return path
+
+    return write

@@ -1,0 +1,90 @@
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.vocabulary import Vocabulary
+
+from fiesta_allennlp.errors import DataError
+from tests.conftest import classifier_config
+
+PARTS = ("train", "validation", "test")
+
+
+def make_reader(reviews: Path, *, parts: Any = PARTS, split_seed: int = 1, **kwargs: Any) -> DatasetReader:
+    reader: Dict[str, Any] = classifier_config(reviews)["dataset_reader"]
+    paths = {part: str(reviews / f"{part}.jsonl") for part in parts}
+    params = {"type": "resplit", "reader": reader, "paths": paths, "split_seed": split_seed, **kwargs}
+    return DatasetReader.from_params(Params(params))
+
+
+def texts(instances: List[Instance]) -> List[str]:
+    return [" ".join(token.text for token in instance["tokens"]) for instance in instances]
+
+
+def test_the_parts_have_the_official_sizes_and_together_they_are_the_pool(reviews: Path) -> None:
+    reader = make_reader(reviews)
+    parts = {part: texts(list(reader.read(part))) for part in PARTS}
+    assert {part: len(found) for part, found in parts.items()} == {"train": 40, "validation": 12, "test": 20}
+    official = [json.loads(line)["text"] for part in PARTS for line in (reviews / f"{part}.jsonl").open()]
+    assert sorted(sum(parts.values(), [])) == sorted(official)
+
+
+def test_the_parts_are_not_the_official_ones(reviews: Path) -> None:
+    official = [json.loads(line)["text"] for line in (reviews / "test.jsonl").open()]
+    assert sorted(texts(list(make_reader(reviews).read("test")))) != sorted(official)
+
+
+def test_a_missing_validation_part_comes_out_of_the_training_part(reviews: Path) -> None:
+    reader = make_reader(reviews, parts=("train", "test"))
+    assert [len(list(reader.read(part))) for part in PARTS] == [20, 20, 20]
+
+
+def test_the_seed_decides_the_split(reviews: Path) -> None:
+    first, again, other = (texts(list(make_reader(reviews, split_seed=s).read("test"))) for s in (5, 5, 6))
+    assert first == again
+    assert first != other
+
+
+def test_groups_stay_whole(reviews: Path) -> None:
+    reader = make_reader(reviews, group_by="label", parts=PARTS)
+    with pytest.raises(DataError, match="at least 3 groups but the pool of 72 instances has 2"):
+        list(reader.read("train"))
+
+
+def test_an_unknown_group_key_is_an_error_that_lists_the_keys(reviews: Path) -> None:
+    with pytest.raises(DataError, match="--group-by nonsense.*none"):
+        list(make_reader(reviews, group_by="nonsense").read("train"))
+
+
+def test_an_unknown_part_is_an_error(reviews: Path) -> None:
+    with pytest.raises(ConfigurationError, match="must be one of train, validation, test but is 'dev'"):
+        list(make_reader(reviews).read("dev"))
+    with pytest.raises(ConfigurationError, match="must have the key 'train'"):
+        make_reader(reviews, parts=("test",))
+
+
+def test_data_workers_read_the_same_instances(reviews: Path) -> None:
+    alone = MultiProcessDataLoader(make_reader(reviews), "train", batch_size=4)
+    shared = MultiProcessDataLoader(make_reader(reviews), "train", batch_size=4, num_workers=2)
+    assert sorted(texts(list(alone.iter_instances()))) == sorted(texts(list(shared.iter_instances())))
+    shared.index_with(Vocabulary.from_instances(alone.iter_instances()))
+    assert sum(len(batch["label"]) for batch in shared) == 40
+
+
+def test_max_instances_of_the_wrapped_reader_hold_for_every_part(reviews: Path) -> None:
+    reader = make_reader(reviews)
+    reader._reader.max_instances = 9
+    assert sum(len(list(reader.read(part))) for part in PARTS) == 27
+
+
+def test_prediction_goes_through_the_wrapped_reader(reviews: Path) -> None:
+    reader = make_reader(reviews)
+    assert texts([reader.text_to_instance("lovely food")]) == ["lovely food"]
+    assert reader._tokenizer is reader._reader._tokenizer
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = reader.no_such_thing

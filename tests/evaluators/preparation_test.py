@@ -1,0 +1,80 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.pool import read_pool
+from fiesta_allennlp.evaluators.preparation import check_metric, check_same_pool, prepare_candidate
+from tests.conftest import classifier_config
+
+
+def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(reviews: Path, tmp_path: Path) -> None:
+    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    assert preparation.metrics == {"accuracy", "loss"}
+    assert preparation.pool.official == {"train": 40, "validation": 12, "test": 20}
+    assert preparation.pool.targets == preparation.pool.official
+    assert preparation.pool.num_groups == preparation.pool.size == 72
+    num_words = len(preparation.pool.words - {"good", "bad"})
+    # An embedding of every word, padding and the unknown word in 4 dimensions; a layer from 4 to 2 labels.
+    assert preparation.num_parameters == (num_words + 2) * 4 + 4 * 2 + 2
+
+
+def test_an_unknown_metric_is_refused_with_those_that_are_reported(reviews: Path, tmp_path: Path) -> None:
+    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    with pytest.raises(ConfigError, match="'a'.*'macro_f1'.*accuracy, loss.*--metric"):
+        check_metric("a", preparation, "macro_f1")
+    check_metric("a", preparation, "accuracy")
+
+
+def test_vectors_are_filtered_to_the_pool(reviews: Path, tmp_path: Path) -> None:
+    (reviews / "v.txt").write_text("food 1 2 3 4\nmillions 1 2 3 4\n")
+    config = classifier_config(reviews)
+    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "v.txt")
+    preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    ((original, filtered),) = preparation.vectors
+    assert original == str(reviews / "v.txt")
+    assert Path(filtered).read_text() == "food 1 2 3 4\n"
+
+
+def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
+    config = classifier_config(reviews, no_such_option=1)
+    with pytest.raises(TypeError, match="no_such_option"):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    config = {**classifier_config(reviews), "no_such_section": 1}
+    with pytest.raises(ConfigurationError, match="no_such_section"):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
+def test_readers_of_another_kind_have_the_same_pool_where_they_make_the_same_instances(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    other = classifier_config(reviews)
+    other["dataset_reader"]["tokenizer"] = {"type": "character"}
+    first, second = read_pool(config, None), read_pool(other, None)
+    assert first.fingerprint == second.fingerprint
+    assert first.words != second.words
+
+
+def test_another_pool_is_refused_by_name(reviews: Path, tmp_path: Path) -> None:
+    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    with (reviews / "train.jsonl").open("a") as out:
+        out.write('{"text": "one more", "label": "good"}\n')
+    other = dataclasses.replace(preparation, pool=read_pool(classifier_config(reviews), None))
+    check_same_pool({"a": preparation, "b": preparation})
+    with pytest.raises(ConfigError, match="'a' and 'c' do not have the same pool.*40.*41"):
+        check_same_pool({"a": preparation, "b": preparation, "c": other})
+
+
+def test_a_change_inside_the_data_is_another_pool(reviews: Path) -> None:
+    before = read_pool(classifier_config(reviews), None)
+    text = (reviews / "test.jsonl").read_text()
+    (reviews / "test.jsonl").write_text(text.replace("food", "fare", 1))
+    assert read_pool(classifier_config(reviews), None).fingerprint != before.fingerprint
+
+
+def test_a_validation_reader_that_reads_other_instances_is_refused(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    config["validation_dataset_reader"] = {**config["dataset_reader"], "max_instances": 5}
+    with pytest.raises(ConfigError, match="'validation_dataset_reader' reads 15 instances.*reads 72"):
+        read_pool(config, None)

@@ -1,0 +1,217 @@
+"""With real processes that really die. The evaluators here stand for what a training can do to its process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Iterator, List
+
+import pytest
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
+from fiesta_allennlp.executors.worker import WorkerSettings
+from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
+from fiesta_allennlp.run_directory import RunDirectory
+from tests.conftest import REPOSITORY
+
+
+@dataclass(frozen=True)
+class Behaviour(Evaluator):
+    """Writes its process id, then does what it is told."""
+
+    what: str
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        directory.mkdir(parents=True, exist_ok=True)
+        print("this is the log of", request.name, flush=True)
+        (directory / "pid").write_text(str(os.getpid()))
+        if self.what == "raise":
+            raise ValueError("no such\nluck")
+        if self.what == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "exit":
+            os._exit(3)
+        if self.what == "hang":
+            time.sleep(600)
+        if self.what == "hang with child":
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            (directory / "child").write_text(str(child.pid))
+            time.sleep(600)
+        if self.what == "device":
+            return Evaluation(request, float(os.environ["CUDA_VISIBLE_DEVICES"]), "m")
+        return Evaluation(request, float(request.replicate), "m")
+
+
+def request(replicate: int) -> Request:
+    return Request("a", replicate, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
+
+
+@pytest.fixture()
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path / "run")
+
+
+@pytest.fixture()
+def make(directory: RunDirectory) -> Iterator[Callable[..., ProcessExecutor]]:
+    made: List[ProcessExecutor] = []
+
+    def build(**kwargs: Any) -> ProcessExecutor:
+        made.append(ProcessExecutor(directory, **kwargs))
+        return made[-1]
+
+    yield build
+    for executor in made:
+        executor.close()
+
+
+def only(executor: ProcessExecutor, what: str) -> Outcome:
+    executor.submit(Behaviour(what), request(0))
+    (outcome,) = executor.completed()
+    return outcome
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what must happen; a test that waits in vain ends with an error, whatever the machine's speed."""
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited a minute in vain")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_outcomes_come_back_from_more_requests_than_workers(make: Callable[..., ProcessExecutor]) -> None:
+    executor = make(workers=2)
+    for replicate in range(5):
+        executor.submit(Behaviour("score"), request(replicate))
+    assert sorted(o.score for o in executor.completed() if isinstance(o, Evaluation)) == [0, 1, 2, 3, 4]
+
+
+def test_an_exception_is_a_failure_with_its_reason_and_its_log(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory
+) -> None:
+    failure = only(make(), "raise")
+    assert isinstance(failure, Failure)
+    assert (failure.kind, failure.error) == ("error", "ValueError: no such luck")
+    assert failure.log_path == "failures/a-0.1.log"
+    log = (directory.root / failure.log_path).read_text()
+    assert "this is the log of a-0" in log
+    assert "Traceback" in log
+
+
+@pytest.mark.parametrize(("what", "reason"), [("die", "killed by signal 9"), ("exit", "exit status 3")])
+def test_a_process_that_dies_is_a_failure(make: Callable[..., ProcessExecutor], what: str, reason: str) -> None:
+    failure = only(make(), what)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "killed"
+    assert reason in failure.error
+
+
+def test_a_worker_killed_from_outside_is_a_failure_and_the_others_go_on(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory
+) -> None:
+    executor = make(workers=2)
+    executor.submit(Behaviour("hang"), request(0))
+    executor.submit(Behaviour("score"), request(1))
+    pid = directory.evaluation("a-0") / "pid"
+    until(lambda: pid.exists() and pid.read_text() != "")
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+    kinds = {o.request.replicate: getattr(o, "kind", "score") for o in executor.completed()}
+    assert kinds == {0: "killed", 1: "score"}
+
+
+def test_out_of_time_ends_the_process_and_its_children(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory
+) -> None:
+    failure = only(make(time_limit=15), "hang with child")
+    assert isinstance(failure, Failure)
+    assert failure.kind == "timeout"
+    assert "--time-limit 15 seconds" in failure.error
+    for name in ("pid", "child"):
+        pid = int((directory.evaluation("a-0") / name).read_text())
+        until(lambda pid=pid: not is_running(pid))
+
+
+def test_close_ends_what_runs(make: Callable[..., ProcessExecutor], directory: RunDirectory) -> None:
+    executor = make()
+    executor.submit(Behaviour("hang"), request(0))
+    pid = directory.evaluation("a-0") / "pid"
+    until(lambda: pid.exists() and pid.read_text() != "")
+    executor.close()
+    until(lambda: not is_running(int(pid.read_text())))
+    assert list(executor.completed()) == []
+    executor.close()
+
+
+def test_workers_do_not_outlive_a_parent_that_is_killed(directory: RunDirectory) -> None:
+    code = f"""
+from pathlib import Path
+from tests.executors.processes_test import Behaviour, request
+from fiesta_allennlp.executors.processes import ProcessExecutor
+from fiesta_allennlp.run_directory import RunDirectory
+
+if __name__ == "__main__":
+    executor = ProcessExecutor(RunDirectory(Path({str(directory.root)!r})))
+    executor.submit(Behaviour("hang"), request(0))
+    next(executor.completed())
+"""
+    script = directory.root.parent / "parent.py"
+    script.write_text(code)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    parent = subprocess.Popen([sys.executable, str(script)], cwd=REPOSITORY, env=environment)
+    pid = directory.evaluation("a-0") / "pid"
+    until(lambda: pid.exists() and pid.read_text() != "")
+    parent.kill()
+    parent.wait()
+    until(lambda: not is_running(int(pid.read_text())))
+
+
+def test_devices_are_handed_out_in_turn(make: Callable[..., ProcessExecutor]) -> None:
+    executor = make(workers=2, cuda_devices=["4", "7"])
+    for replicate in range(2):
+        executor.submit(Behaviour("device"), request(replicate))
+    assert sorted(o.score for o in executor.completed() if isinstance(o, Evaluation)) == [4, 7]
+
+
+def test_an_attempt_leaves_nothing_to_the_next_one(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory
+) -> None:
+    executor = make()
+    stale = directory.evaluation("a-0") / "best.th"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("left by an attempt that was killed")
+    only(executor, "score")
+    assert not stale.exists()
+
+
+@pytest.mark.parametrize(("option", "value"), [("workers", 0), ("num_threads", 0), ("time_limit", -1.0)])
+def test_numbers_below_their_least_value_are_refused(directory: RunDirectory, option: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"must be above 0 but got {value}"):
+        ProcessExecutor(directory, **{option: value})
+
+
+def double(number: int) -> int:
+    if number < 0:
+        raise ValueError("negative")
+    return 2 * number
+
+
+def test_tasks_run_apart_keep_their_names_and_exceptions(directory: RunDirectory) -> None:
+    tasks = {"x": (4,), "y": (-1,), "z": (6,)}
+    logs = {name: directory.check_log(name) for name in tasks}
+    results = run_apart(double, tasks, logs=logs, settings=WorkerSettings(), at_once=2)
+    assert list(results) == ["x", "y", "z"]
+    assert (results["x"], results["z"]) == (8, 12)
+    assert isinstance(results["y"], ValueError)
+    assert "negative" in logs["y"].read_text()

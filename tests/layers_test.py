@@ -1,0 +1,93 @@
+"""Imports go down only. A module may import what its layer is allowed to, and nothing else of this package."""
+
+import ast
+from pathlib import Path
+from typing import Iterator, Tuple
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
+
+BASE = {"records", "errors", "version", "defaults", "run_directory"}
+CHOOSING = BASE | {"seeding", "probability"}
+LANGUAGE = BASE | {"splitters", "dataset_readers", "models", "predictors"}
+DOING = BASE | {"splitters", "dataset_readers", "evaluators", "executors"}
+
+ALLOWED = {
+    "records": set(),
+    "errors": set(),
+    "version": set(),
+    "defaults": set(),
+    "run_directory": set(),
+    "seeding": BASE,
+    "probability": BASE,
+    "splitters": BASE,
+    "beliefs": CHOOSING,
+    "strategies": CHOOSING | {"beliefs"},
+    "dataset_readers": LANGUAGE,
+    "models": LANGUAGE,
+    "predictors": LANGUAGE,
+    "evaluators": DOING - {"executors"},
+    "executors": DOING | {"plugin"},
+    "run_store": BASE,
+    "settings": BASE,
+    "reports": BASE | {"run_store"},
+    "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
+    "preparing": DOING | {"settings", "strategies", "run_store"},
+    "run": DOING | CHOOSING | {"preparing", "settings", "strategies", "selection", "run_store", "reports"},
+    "commands": BASE | {"run", "settings", "reports"},
+}
+"""By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
+
+NO_TORCH = ("probability", "records", "seeding", "splitters", "errors", "run_directory", "run_store")
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def unit_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if unit_of(path) not in ("plugin", "__main__", "__init__")]
+
+
+def violations(path: Path, source_unit: str) -> "list[Tuple[str, str]]":
+    bad = []
+    for name in imports_of(path):
+        parts = name.split(".")
+        inside = parts[0] == "fiesta_allennlp" and len(parts) > 1
+        if inside and parts[1] not in ALLOWED[source_unit] | {source_unit}:
+            bad.append((str(path), name))
+        if source_unit in NO_TORCH and parts[0] in ("torch", "allennlp"):
+            bad.append((str(path), name))
+    return bad
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_down_only(path: Path) -> None:
+    assert violations(path, unit_of(path)) == []
+
+
+def test_the_two_wings_do_not_know_each_other() -> None:
+    assert not ALLOWED["beliefs"] & {"dataset_readers", "models", "evaluators"}
+    assert not ALLOWED["strategies"] & {"dataset_readers", "models", "evaluators"}
+    assert not ALLOWED["models"] & {"beliefs", "strategies", "probability"}
+
+
+def test_an_import_upwards_is_found(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("import torch\nfrom fiesta_allennlp.commands import fiesta_select\n")
+
+    assert [name for _, name in violations(module, "splitters")] == [
+        "torch",
+        "fiesta_allennlp.commands",
+        "fiesta_allennlp.commands.fiesta_select",
+    ]
