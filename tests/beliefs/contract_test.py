@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from allennlp.common import Params
+from numpy.testing import assert_allclose
+
+from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.errors import ConfigError, ScoreError
+from tests.strategies.histories import THREE_EACH, evaluation, history
+
+
+@pytest.fixture(params=Belief.list_available())
+def belief(request: pytest.FixtureRequest) -> Belief:
+    return Belief.from_params(Params({"type": request.param}))
+
+
+class TestEveryBelief:
+    """What holds of every registered belief."""
+
+    def test_probabilities(self, belief: Belief) -> None:
+        result = belief.posterior(history(THREE_EACH)).prob_best()
+        assert result.shape == (3,)
+        assert (result >= 0).all()
+        assert result.sum() == pytest.approx(1, abs=1e-12)
+        assert result[2] == result.min()
+
+    def test_equal_candidates_share_equally(self, belief: Belief) -> None:
+        same = history({"a": [0.5, 0.6, 0.7, 0.5], "b": [0.5, 0.6, 0.7, 0.5]})
+        assert_allclose(belief.posterior(same).prob_best(), [0.5, 0.5], atol=1e-6)
+
+    def test_draws_agree_with_the_probabilities(self, belief: Belief) -> None:
+        posterior = belief.posterior(history(THREE_EACH))
+        draws = posterior.sample(20000, np.random.default_rng(7))
+        wins = np.bincount(draws.argmax(axis=1), minlength=3) / len(draws)
+        assert_allclose(wins, posterior.prob_best(), atol=0.015)
+
+    def test_a_margin_only_adds_or_is_refused(self, belief: Belief) -> None:
+        posterior = belief.posterior(history(THREE_EACH))
+        if not belief.has_margin:
+            with pytest.raises(ConfigError, match="margin must be 0"):
+                posterior.prob_best(0.01)
+            return
+        assert (posterior.prob_best(0.01) >= posterior.prob_best() - 1e-9).all()
+        assert_allclose(posterior.prob_best(1e6), 1, atol=1e-6)
+
+    def test_too_few_evaluations_name_the_candidate(self, belief: Belief) -> None:
+        few = {**THREE_EACH, "b": [0.5] * (belief.min_evaluations - 1)}
+        with pytest.raises(ScoreError, match='"b"'):
+            belief.posterior(history(few))
+
+    def test_the_order_of_finishing_plays_no_part(self, belief: Belief) -> None:
+        forward = history(THREE_EACH)
+        backward = replace(forward, evaluations=forward.evaluations[::-1])
+        assert belief.posterior(forward).prob_best().tolist() == belief.posterior(backward).prob_best().tolist()
+
+    def test_pending_and_withdrawn_play_no_part(self, belief: Belief) -> None:
+        alone = belief.posterior(history({name: THREE_EACH[name] for name in "ab"})).prob_best()
+        more = history(THREE_EACH, pending=["a", "b", "c"], withdrawn=["c"])
+        assert belief.posterior(more).prob_best().tolist() == alone.tolist()
+
+    def test_a_better_score_raises_the_probability(self, belief: Belief) -> None:
+        now = history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.62], "b": [*THREE_EACH["b"], 0.62]})
+        better = replace(now, evaluations=(*now.evaluations[:-2], evaluation("a", 3, 0.63), now.evaluations[-1]))
+        assert belief.posterior(better).prob_best()[0] > belief.posterior(now).prob_best()[0]

@@ -1,0 +1,102 @@
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+
+from fiesta_allennlp.beliefs import StudentT, StudentTPosterior
+from fiesta_allennlp.beliefs.student_t import LogitStudentT
+from fiesta_allennlp.errors import ConfigError, ScoreError
+from tests.strategies.histories import THREE_EACH, history
+
+
+def test_posterior_by_hand() -> None:
+    # xbar = 0.6 and S = 0.01 + 0 + 0.01; n (n - 2) = 3. Then xbar = 0.5, S = 4 x 0.01, n (n - 2) = 8.
+    posterior = StudentT().posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.4, 0.6]}))
+    assert_allclose(posterior.location, [0.6, 0.5])
+    assert_allclose(posterior.scale, [np.sqrt(0.02 / 3), np.sqrt(0.04 / 8)])
+    assert_allclose(posterior.df, [1, 2])
+
+
+def test_two_candidates_by_hand() -> None:
+    # Both have S = 0.02 and n = 3, so the difference of the means is a Cauchy with twice the scale.
+    posterior = StudentT().posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.6, 0.7, 0.8]}))
+    behind = 0.5 - np.arctan(0.1 / (2 * np.sqrt(0.02 / 3))) / np.pi
+    assert_allclose(posterior.prob_best(), [behind, 1 - behind], atol=1e-9)
+    assert_allclose(posterior.prob_best(0.1), [0.5, 0.5 + np.arctan(0.1 / np.sqrt(0.02 / 3)) / np.pi], atol=1e-9)
+
+
+def test_posterior_against_likelihood_and_prior() -> None:
+    scores = np.array([0.61, 0.66, 0.58, 0.64, 0.63])
+
+    def density(mean: float) -> float:
+        # The Gaussian likelihood under a uniform prior of sigma, with sigma integrated out numerically.
+        squares = np.sum((scores - mean) ** 2)
+        return integrate.quad(
+            lambda sigma: sigma ** -len(scores) * np.exp(-squares / (2 * sigma**2)) * 1e-6,
+            1e-3,
+            50,
+            points=[0.02, 0.1, 1],
+            limit=200,
+            epsrel=1e-10,
+        )[0]
+
+    grid = np.linspace(-0.4, 1.6, 2001)
+    values = np.array([density(mean) for mean in grid])
+    total = integrate.simpson(values, x=grid)
+    posterior = StudentT().posterior(history({"a": list(scores), "b": list(scores)}))
+    expected = stats.t.pdf(grid, posterior.df[0], posterior.location[0], posterior.scale[0])
+    assert_allclose(values / total, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_equal_scores_are_a_mean_known_exactly() -> None:
+    # The plain mean of three times 0.8 is not 0.8 in doubles, and the tie would be lost.
+    assert np.mean([0.8] * 3) != 0.8
+    posterior = StudentT().posterior(history({"a": [0.8] * 3, "b": [0.8] * 4, "c": [0.7] * 3}))
+    assert posterior.scale.tolist() == [0, 0, 0]
+    assert_allclose(posterior.prob_best(), [0.5, 0.5, 0])
+
+
+def test_draws_follow_the_posterior() -> None:
+    posterior = StudentTPosterior(np.array([0.5, 0.7, 0.2]), np.array([0.1, 0.2, 0.0]), np.array([5.0, 9.0, 3.0]))
+    draws = posterior.sample(20000, np.random.default_rng(3))
+    assert draws.shape == (20000, 3)
+    for column in range(2):
+        law = stats.t(posterior.df[column], posterior.location[column], posterior.scale[column])
+        assert stats.kstest(draws[:, column], law.cdf).pvalue > 0.01
+    assert (draws[:, 2] == 0.2).all()
+    assert abs(np.corrcoef(draws[:, 0], draws[:, 1])[0, 1]) < 0.03
+
+
+def test_logit_posterior_is_the_posterior_of_logits() -> None:
+    scores = {"a": [0.9, 0.95, 0.97], "b": [0.93, 0.94, 0.96]}
+    logits = {name: [np.log(x / (1 - x)) for x in values] for name, values in scores.items()}
+    on_scores, on_logits = LogitStudentT().posterior(history(scores)), StudentT().posterior(history(logits))
+    assert_allclose(on_scores.location, on_logits.location)
+    assert_allclose(on_scores.scale, on_logits.scale)
+    assert_allclose(on_scores.prob_best(), on_logits.prob_best())
+
+
+def test_logit_refuses_a_margin_and_scores_above_one() -> None:
+    belief = LogitStudentT()
+    with pytest.raises(ConfigError, match=r"margin must be 0 with logit scores, .* but got 0.01"):
+        belief.posterior(history(THREE_EACH)).prob_best(0.01)
+    with pytest.raises(ScoreError, match='"b" has 64'):
+        belief.posterior(history({**THREE_EACH, "b": [0.5, 64.0, 0.6]}))
+    assert not belief.has_margin
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), -1e200])
+def test_refuses_scores_that_are_no_numbers(score: float) -> None:
+    with pytest.raises(ScoreError, match=re.escape(f'candidate "a" has {score}')):
+        StudentT().posterior(history({"a": [0.1, score, 0.2], "b": [0.1, 0.2, 0.3]}))
+
+
+@given(some.lists(some.lists(some.floats(-1e100, 1e100), min_size=3, max_size=6), min_size=2, max_size=4))
+def test_any_finite_scores_give_probabilities(scores: "list[list[float]]") -> None:
+    result = StudentT().posterior(history({str(i): values for i, values in enumerate(scores)})).prob_best()
+    assert ((result >= 0) & (result <= 1)).all()
+    assert result.sum() == pytest.approx(1)

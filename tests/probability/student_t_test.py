@@ -1,0 +1,194 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+
+from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.probability import prob_best
+
+TOLERANCE = 1e-7
+
+
+def two_cauchys(location: np.ndarray, scale: np.ndarray, margin: float = 0.0) -> float:
+    """P(x_0 + margin >= x_1): the difference of two Cauchys is a Cauchy with the sum of their scales."""
+    return float(0.5 + np.arctan((location[0] - location[1] + margin) / scale.sum()) / np.pi)
+
+
+def reference(index: int, location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float = 0.0) -> float:
+    """P(best) of one variable with nothing of the package: scipy's functions on a ladder of steps around each
+    variable, 20 Gauss-Legendre nodes each."""
+    points, weights = np.polynomial.legendre.leggauss(20)
+    rungs = 0.4 * 2.0 ** np.arange(42)
+    ladder = np.concatenate([-rungs[::-1], [0], rungs])
+    edges = np.unique(np.concatenate([location, location - margin])[:, None] + np.tile(scale, 2)[:, None] * ladder)
+    half = np.diff(edges) / 2
+    x = (edges[:-1, None] + half[:, None] * (1 + points)).ravel()
+    integrand = stats.t.pdf(x, df[index], location[index], scale[index])
+    for other in range(len(location)):
+        if other != index:
+            integrand *= stats.t.cdf(x + margin, df[other], location[other], scale[other])
+    return float(np.sum(integrand * (half[:, None] * weights).ravel()))
+
+
+@pytest.mark.parametrize("df", [1, 2, 3.5, 10, 500])
+@pytest.mark.parametrize("num_candidates", [1, 2, 3, 12, 50])
+def test_equal_candidates_share_equally(df: float, num_candidates: int) -> None:
+    result = prob_best(np.full(num_candidates, 0.7), scale=0.03, df=df)
+    assert_allclose(result, 1 / num_candidates, atol=1e-12)
+
+
+@pytest.mark.parametrize("margin", [0.0, 1e-6, 0.3, 50.0])
+@pytest.mark.parametrize("scale", [(1, 1), (1e-6, 1e3), (1e-6, 1e-6), (0.02, 0.5)])
+@pytest.mark.parametrize("distance", [0.0, 1e-6, 0.1, -7.0])
+def test_two_cauchys_in_closed_form(distance: float, scale: "tuple[float, float]", margin: float) -> None:
+    location, scales = np.array([0.6 + distance, 0.6]), np.array(scale)
+    first = prob_best(location, scale=scales, df=1, margin=margin)[0]
+    assert first == pytest.approx(two_cauchys(location, scales, margin), abs=TOLERANCE)
+
+
+def test_three_cauchys_by_symmetry() -> None:
+    # The two outer ones are at the same place, so they share what the middle one leaves.
+    result = prob_best(np.array([1.0, 0.0, 1.0]), scale=np.array([2.0, 1.0, 2.0]), df=1)
+    assert result[0] == pytest.approx(result[2], abs=1e-12)
+    # P(x_i <= 0 for both outer ones, weighted by the middle one): scipy's adaptive rule on the line.
+    middle, _ = integrate.quad(lambda x: stats.cauchy.pdf(x) * stats.cauchy.cdf(x, 1, 2) ** 2, -np.inf, np.inf)
+    assert result[1] == pytest.approx(middle, abs=TOLERANCE)
+
+
+def test_two_degrees_of_freedom_against_a_known_mean() -> None:
+    # F(t) = 1/2 + t / (2 sqrt(2 + t^2)); the known mean is 1.4 scales above.
+    known = 0.5 + 1.4 / (2 * np.sqrt(2 + 1.4**2))
+    result = prob_best(np.array([0.5, 0.5 + 1.4 * 0.1]), scale=np.array([0.1, 0.0]), df=2)
+    assert_allclose(result, [1 - known, known], atol=1e-9)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.02])
+@pytest.mark.parametrize("df", [(1, 1), (1, 40), (5, 300), (2, 3)])
+@pytest.mark.parametrize("scale", [(0.01, 0.02), (1e-4, 3.0)])
+def test_two_candidates_against_adaptive_quadrature(
+    df: "tuple[int, int]", scale: "tuple[float, float]", margin: float
+) -> None:
+    location = np.array([0.62, 0.64])
+
+    # With u = F_0(x) the integral has a finite range and no density.
+    def integrand(u: float) -> float:
+        x = stats.t.ppf(u, df[0], location[0], scale[0])
+        return float(stats.t.cdf(x + margin, df[1], location[1], scale[1]))
+
+    jump = float(stats.t.cdf(location[1] - margin, df[0], location[0], scale[0]))
+    expected, _ = integrate.quad(integrand, 0, 1, points=[jump], epsabs=1e-10, epsrel=1e-10, limit=500)
+    result = prob_best(location, scale=np.array(scale), df=np.array(df), margin=margin)
+    assert result[0] == pytest.approx(expected, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.01, 1.0])
+@pytest.mark.parametrize("df", ["cauchy", "mixed", "large"])
+@pytest.mark.parametrize("scales", ["equal", "similar", "extreme"])
+@pytest.mark.parametrize("num_candidates", [3, 12])
+def test_many_candidates_against_the_reference(num_candidates: int, scales: str, df: str, margin: float) -> None:
+    rng = np.random.default_rng(num_candidates)
+    location = rng.normal(0.6, 0.05, num_candidates)
+    scale = {
+        "equal": np.full(num_candidates, 0.02),
+        "similar": 10 ** rng.uniform(-2.5, -1, num_candidates),
+        "extreme": 10 ** rng.uniform(-6, 3, num_candidates),
+    }[scales]
+    degrees = {
+        "cauchy": np.ones(num_candidates),
+        "mixed": rng.integers(1, 30, num_candidates).astype(float),
+        "large": rng.integers(100, 400, num_candidates).astype(float),
+    }[df]
+    result = prob_best(location, scale=scale, df=degrees, margin=margin)
+    for index in {0, int(np.argmax(result)), int(np.argmin(scale))}:
+        assert result[index] == pytest.approx(reference(index, location, scale, degrees, margin), abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(("spread", "margin"), [(0.0, 0.0), (3.0, 0.01)])
+def test_fifty_candidates_against_the_reference(spread: float, margin: float) -> None:
+    rng = np.random.default_rng(50)
+    location, scale = rng.normal(0.6, 0.01, 50), 0.01 * 10 ** rng.uniform(-spread, spread, 50)
+    df = rng.choice([1.0, 2.0, 5.0, 48.0], 50)
+    result = prob_best(location, scale=scale, df=df, margin=margin)
+    best = int(np.argmax(result))
+    assert result[best] == pytest.approx(reference(best, location, scale, df, margin), abs=TOLERANCE)
+
+
+def test_narrow_candidates_far_from_each_other() -> None:
+    location = np.array([1e3, 1e3 + 1e-6, 0.0, -5.0])
+    scale, df = np.array([1e-6, 1e-6, 1e3, 1e-6]), np.array([3.0, 1.0, 1.0, 7.0])
+    expected = [reference(index, location, scale, df) for index in range(4)]
+    assert_allclose(prob_best(location, scale=scale, df=df), expected, atol=TOLERANCE)
+
+
+def test_sums_to_one_without_margin_and_grows_with_it() -> None:
+    location, scale = np.array([0.60, 0.61, 0.64, 0.1]), np.array([0.02, 1e-5, 0.01, 0.0])
+    df = np.array([1, 3, 8, 2])
+    margins = [0.0, 1e-9, 0.01, 0.02, 0.1, 0.6]
+    rows = np.array([prob_best(location, scale=scale, df=df, margin=margin) for margin in margins])
+    assert rows[0].sum() == pytest.approx(1, abs=1e-15)
+    assert (np.diff(rows, axis=0) >= -1e-9).all()
+    assert rows.max() <= 1
+
+
+def test_moving_and_scaling_changes_nothing() -> None:
+    location, scale = np.array([0.5, 0.52, 0.47]), np.array([0.01, 0.02, 0.05])
+    df = np.array([1, 4, 9])
+    result = prob_best(location, scale=scale, df=df, margin=0.01)
+    assert_allclose(prob_best(location * 1e90, scale=scale * 1e90, df=df, margin=1e88), result, atol=1e-9)
+    assert_allclose(prob_best(location - 3, scale=scale, df=df, margin=0.01), result, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("location", "scale", "expected"),
+    [
+        ([0.8], [0.0], [1]),
+        ([0.8, 0.7], [0.0, 0.0], [1, 0]),
+        ([0.8, 0.8, 0.7], [0.0, 0.0, 0.0], [0.5, 0.5, 0]),
+        # The third is below 0.8 with probability 1/2, which the two points share.
+        ([0.8, 0.8, 0.8], [0.0, 0.0, 0.1], [0.25, 0.25, 0.5]),
+        # Below the highest point a point has no chance, and a Cauchy at its place one half.
+        ([0.8, 0.2, 0.8], [0.0, 0.0, 0.1], [0.5, 0, 0.5]),
+        ([0.0, 0.0], [0.0, 0.0], [0.5, 0.5]),
+    ],
+)
+def test_point_masses(location: "list[float]", scale: "list[float]", expected: "list[float]") -> None:
+    assert_allclose(prob_best(np.array(location), scale=np.array(scale), df=1), expected, atol=1e-10)
+
+
+def test_point_masses_with_margin_share_nothing_and_the_inequality_is_closed() -> None:
+    # 0.7 + 0.1 is less than 0.8 in doubles.
+    result = prob_best(np.array([0.8, 0.7, 0.69]), scale=0.0, df=1, margin=0.1)
+    assert_allclose(result, [1, 1, 0])
+
+
+def test_a_point_and_a_cauchy_with_margin_in_closed_form() -> None:
+    result = prob_best(np.array([0.5, 0.6]), scale=np.array([0.0, 0.1]), df=1, margin=0.05)
+    # The point counts if the Cauchy is at most 0.55, the Cauchy if it is at least 0.45.
+    expected = [0.5 + np.arctan(-0.5) / np.pi, 0.5 + np.arctan(1.5) / np.pi]
+    assert_allclose(result, expected, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.1])
+def test_a_certain_winner_has_one_and_never_nan(margin: float) -> None:
+    result = prob_best(np.array([0.9, 0.1, 0.2]), scale=np.array([0.0, 1e-9, 0.0]), df=200, margin=margin)
+    assert result.tolist() == [1, 0, 0]
+
+
+def test_scales_that_doubles_cannot_resolve_are_point_masses() -> None:
+    result = prob_best(np.array([0.5, 0.5, -1.0]), scale=np.array([1e-300, 1e-17, 0.1]), df=50)
+    assert_allclose(result, [0.5, 0.5, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("location", "scale", "df"),
+    [([np.nan, 0], 1, 1), ([0, np.inf], 1, 1), ([0, 0], -1, 1), ([0, 0], 1, 0.5), ([], 1, 1), ([[0, 0]], 1, 1)],
+)
+def test_refuses_what_is_no_distribution(location: "list[float]", scale: float, df: float) -> None:
+    with pytest.raises(ScoreError, match=r"P\(best\) needs"):
+        prob_best(np.array(location), scale=np.array(scale), df=np.array(df))
+
+
+@pytest.mark.parametrize("margin", [-0.1, np.nan, np.inf])
+def test_refuses_a_margin_out_of_range(margin: float) -> None:
+    with pytest.raises(ConfigError, match="margin must be 0 or more"):
+        prob_best(np.array([0.1, 0.2]), scale=1.0, df=1, margin=margin)

@@ -1,0 +1,40 @@
+"""Histories for tests, written as scores."""
+
+from typing import FrozenSet, List, Mapping, Sequence
+
+from fiesta_allennlp.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.seeding import make_request
+
+THREE_EACH = {"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65], "c": [0.40, 0.45, 0.41]}
+"""Two candidates that are nearly equal and one that is clearly behind."""
+
+
+def request(candidate: str, replicate: int) -> Request:
+    return make_request(1, candidate, replicate, shared_splits=True)
+
+
+def evaluation(candidate: str, replicate: int, score: float) -> Evaluation:
+    return Evaluation(request(candidate, replicate), score, "macro_f1")
+
+
+def failure(candidate: str, replicate: int) -> Failure:
+    return Failure(request(candidate, replicate), "error", "out of memory")
+
+
+def history(
+    scores: Mapping[str, Sequence[float]], *, pending: Sequence[str] = (), withdrawn: Sequence[str] = ()
+) -> History:
+    """The scores of each candidate by replicate, finished round by round; `pending` names come after them."""
+    longest = max((len(values) for values in scores.values()), default=0)
+    done = [
+        evaluation(name, replicate, values[replicate])
+        for replicate in range(longest)
+        for name, values in scores.items()
+        if replicate < len(values)
+    ]
+    waiting: List[Request] = []
+    for name in pending:
+        earlier = sum(other.candidate == name for other in waiting)
+        waiting.append(request(name, len(scores[name]) + earlier))
+    names: FrozenSet[str] = frozenset(withdrawn)
+    return History(tuple(scores), evaluations=tuple(done), pending=tuple(waiting), withdrawn=names)
