@@ -1,0 +1,135 @@
+"""Every shipped config is read and its model built and run once, so that none can rot."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import DataLoader, DatasetReader, Vocabulary
+from allennlp.models import Model
+from allennlp.training import Trainer
+
+from fiesta_allennlp.defaults import DEFAULTS, set_defaults
+
+ROOT = Path(__file__).parent.parent
+FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"
+TDSA = sorted((ROOT / "training_configs" / "tdsa").glob("*.jsonnet"))
+SAMPLE = sorted((ROOT / "training_configs" / "sample").glob("*.jsonnet"))
+WORDS = ["soup", "bread", "wine", "n't", "adored"]
+
+
+@pytest.fixture
+def small_data(tmp_path, monkeypatch):
+    """The fixture in place of the official files, and three files of word vectors."""
+    for name in ("Restaurants_Train_v2.xml", "Restaurants_Test_Gold.xml"):
+        (tmp_path / name).write_bytes(FIXTURE.read_bytes())
+    for dim in (50, 200, 300):
+        rows = [f"{word} " + " ".join([str(number / 8)] * dim) for number, word in enumerate(WORDS)]
+        (tmp_path / f"vectors.{dim}d.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    monkeypatch.setenv("FIESTA_DATA", str(tmp_path))
+    monkeypatch.setenv("FIESTA_VECTORS", str(tmp_path / "vectors.%dd.txt"))
+    monkeypatch.chdir(ROOT)
+
+
+def run_once(path):
+    """One forward pass over one batch; the trainer is built as well. Returns the model and the parameters left over."""
+    params = Params.from_file(str(path))
+    reader = DatasetReader.from_params(params.pop("dataset_reader"))
+    loader = DataLoader.from_params(params.pop("data_loader"), reader=reader, data_path=params.pop("train_data_path"))
+    instances = [*loader.iter_instances(), *reader.read(params.pop("test_data_path"))]
+    vocab = Vocabulary.from_instances(instances)
+    loader.index_with(vocab)
+    model = Model.from_params(params.pop("model"), vocab=vocab)
+    output = model(**next(iter(loader)))
+    assert torch.isfinite(output["loss"])
+    assert output["logits"].shape[1] == 3
+    Trainer.from_params(params.pop("trainer"), model=model, data_loader=loader, serialization_dir=None)
+    assert params.pop("evaluate_on_test") is True
+    params.assert_empty(str(path))
+    return model
+
+
+def test_the_twelve_candidates_of_the_paper_are_there():
+    assert [path.stem for path in TDSA] == sorted(
+        model + size for model in ("tdlstm", "atae", "ian", "lstm") for size in ("", "_200", "_50")
+    )
+
+
+@pytest.mark.parametrize("path", TDSA, ids=lambda path: path.stem)
+def test_tdsa_config(small_data, path):
+    model = run_once(path)
+    dim = int(path.stem.partition("_")[2] or 300)
+    embedding = model._text_field_embedder.token_embedder_tokens
+    assert embedding.weight.shape[1] == dim
+    assert embedding.weight.requires_grad
+    bread = model.vocab.get_token_index("bread")
+    assert (embedding.weight[bread] == 1 / 8).all()
+    assert model._dropout.p == model._variational_dropout.p == (0.0 if dim == 50 else 0.5)
+
+
+@pytest.mark.parametrize("path", TDSA, ids=lambda path: path.stem)
+def test_tdsa_settings_of_the_paper(small_data, path):
+    params = Params.from_file(str(path)).as_dict(quiet=True)
+    assert params["trainer"] == {
+        "optimizer": {"type": "adam"},
+        "num_epochs": 100,
+        "patience": 5,
+        "validation_metric": "+accuracy",
+    }
+    assert params["data_loader"]["batch_sampler"]["batch_size"] == 32
+    assert params["data_loader"]["batch_sampler"]["sorting_keys"][0] in params["dataset_reader"]["inputs"]
+
+
+@pytest.mark.parametrize("path", SAMPLE, ids=lambda path: path.stem)
+def test_sample_config(monkeypatch, path):
+    monkeypatch.chdir(ROOT)
+    model = run_once(path)
+    embedding = model._text_field_embedder.token_embedder_tokens
+    lines = (ROOT / "data" / "sample" / "vectors.25d.txt").read_text(encoding="utf-8").splitlines()
+    given = {line.split(" ")[0]: [float(value) for value in line.split(" ")[1:]] for line in lines}
+    for token, index in model.vocab.get_token_to_index_vocabulary().items():
+        if not token.startswith("@@"):
+            assert embedding.weight[index].tolist() == pytest.approx(given[token], abs=1e-6)
+
+
+def test_there_are_sample_candidates():
+    assert [path.stem for path in SAMPLE] == ["ian", "lstm", "tdlstm", "tdrnn"]
+
+
+def test_one_vectors_file_for_all_sizes(small_data, monkeypatch):
+    monkeypatch.setenv("FIESTA_VECTORS", "some/vectors.txt")
+    params = Params.from_file(str(TDSA[0])).as_dict(quiet=True)
+    assert params["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] == "some/vectors.txt"
+
+
+def test_defaults_give_way_to_the_environment(monkeypatch):
+    monkeypatch.setenv("FIESTA_DATA", "/elsewhere")
+    monkeypatch.delenv("FIESTA_VECTORS", raising=False)
+    set_defaults()
+    params = Params.from_file(str(ROOT / "training_configs" / "tdsa" / "ian_50.jsonnet")).as_dict(quiet=True)
+    monkeypatch.delenv("FIESTA_VECTORS", raising=False)
+    assert params["train_data_path"] == "/elsewhere/Restaurants_Train_v2.xml"
+    tokens = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
+    assert tokens["pretrained_file"] == DEFAULTS["FIESTA_VECTORS"].replace("%d", "50")
+
+
+def test_the_sample_is_what_its_script_writes(tmp_path):
+    script = ROOT / "scripts" / "make_sample.py"
+    subprocess.run([sys.executable, str(script), "--output", str(tmp_path)], check=True)
+    names = sorted(path.name for path in (ROOT / "data" / "sample").iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert all((tmp_path / name).read_bytes() == (ROOT / "data" / "sample" / name).read_bytes() for name in names)
+
+
+def test_the_sample_has_what_the_task_needs():
+    reader = DatasetReader.by_name("semeval_tdsa")()
+    for name, num_sentences in (("train", 420), ("test", 120)):
+        by_sentence = {}
+        for instance in reader.read(ROOT / "data" / "sample" / f"restaurants_{name}.xml"):
+            labels = by_sentence.setdefault(instance["metadata"].metadata["sentence_id"], [])
+            labels.append(instance["label"].label)
+        assert len(by_sentence) == num_sentences
+        assert {label for labels in by_sentence.values() for label in labels} == {"positive", "negative", "neutral"}
+        assert sum(len(set(labels)) > 1 for labels in by_sentence.values()) > num_sentences / 3
