@@ -20,10 +20,28 @@ DIMENSION, WINDOW = 25, 3
 LABEL_NOISE = 0.04
 POLARITIES = ("positive", "negative", "neutral")
 
-TARGETS = ["soup", "bread", "waiter", "waitress", "terrace", "wine list", "house wine", "lentil stew", "lamb", "dumplings", "fish of the day", "cheese board", "lemon tart", "coffee", "music", "view", "bill", "menu", "kitchen", "chef", "owner", "bartender", "tables", "chairs", "prices", "portions", "apple pie", "pumpkin ravioli", "salad", "dressing", "noodles", "beer", "cocktails", "lunch special", "brunch", "bathroom", "candles", "garden", "garlic prawns", "mushroom risotto", "pancakes", "hot chocolate", "service", "parking", "opening hours"]
+
+def listed(words: str) -> List[str]:
+    """The words and phrases between the commas."""
+    return words.split(", ")
+
+
+TARGETS = listed(
+    "soup, bread, waiter, waitress, terrace, wine list, house wine, lentil stew, lamb, dumplings, fish of the "
+    "day, cheese board, lemon tart, coffee, music, view, bill, menu, kitchen, chef, owner, bartender, tables, "
+    "chairs, prices, portions, apple pie, pumpkin ravioli, salad, dressing, noodles, beer, cocktails, lunch "
+    "special, brunch, bathroom, candles, garden, garlic prawns, mushroom risotto, pancakes, hot chocolate, "
+    "service, parking, opening hours"
+)
 WORDS: Dict[str, List[str]] = {
-    "good": ["wonderful", "superb", "lovely", "charming", "splendid", "perfect", "fresh", "generous", "tasty", "first-rate", "memorable", "fabulous", "excellent", "delightful", "pleasant", "brilliant", "gorgeous", "divine"],
-    "bad": ["awful", "dreadful", "stale", "bland", "rude", "tiny", "overpriced", "soggy", "dismal", "terrible", "horrid", "burnt", "second-rate", "dirty", "forgettable", "disappointing", "tired", "sad"],
+    "good": listed(
+        "wonderful, superb, lovely, charming, splendid, perfect, fresh, generous, tasty, first-rate, memorable, "
+        "fabulous, excellent, delightful, pleasant, brilliant, gorgeous, divine"
+    ),
+    "bad": listed(
+        "awful, dreadful, stale, bland, rude, tiny, overpriced, soggy, dismal, terrible, horrid, burnt, "
+        "second-rate, dirty, forgettable, disappointing, tired, sad"
+    ),
     "like": ["loved", "adored", "enjoyed", "praised", "treasured"],
     "hate": ["hated", "loathed", "disliked", "regretted", "dreaded"],
     "very": ["really", "so", "quite", "very", "truly", "rather"],
@@ -95,7 +113,8 @@ def make_sentence(rng: random.Random) -> Sentence:
         target = rng.choice(TARGETS)
         if target not in targets:
             targets.append(target)
-    text, terms, previous = rng.choice(OPENERS), [], ""
+    text, previous = rng.choice(OPENERS), ""
+    terms: List[Term] = []
     for target in targets:
         meant = rng.choice(POLARITIES)
         if terms:

@@ -71,9 +71,7 @@ class SemEvalTdsaReader(DatasetReader):
             if self._keep_conflict or term.polarity != "conflict"
         ]
         if not cases:
-            raise DataError(
-                f"{file_path} has no aspect term to learn from (conflict kept: {self._keep_conflict})."
-            )
+            raise DataError(f"{file_path} has no aspect term to learn from (conflict kept: {self._keep_conflict}).")
         for sentence, term in self.shard_iterable(cases):
             yield self.text_to_instance(
                 sentence.text,

@@ -67,9 +67,7 @@ class _SentenceParser:
             self._expat.Parse(content, True)
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
-            raise self._error(
-                f"is not well-formed XML ({reason}, column {error.offset + 1})", error.lineno
-            ) from error
+            raise self._error(f"is not well-formed XML ({reason}, column {error.offset + 1})", error.lineno) from error
         except (LookupError, ValueError) as error:
             raise self._error(f"has an encoding that cannot be read ({error})") from error
         return self._sentences
@@ -128,9 +126,7 @@ class _SentenceParser:
                 line,
             )
         if text[start:end] != term:
-            raise self._error(
-                f'characters {start} to {end} are "{text[start:end]}" but the term is "{term}"', line
-            )
+            raise self._error(f'characters {start} to {end} are "{text[start:end]}" but the term is "{term}"', line)
         return AspectTerm(term, polarity, start, end)
 
     def _offset(self, name: str, attributes: Dict[str, str], line: int) -> int:

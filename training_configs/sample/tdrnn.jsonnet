@@ -1,4 +1,5 @@
 local common = import 'common.libsonnet';
+
 // Three units that do not gate what they remember.
 local rnn = { type: 'rnn', input_size: common.dim, hidden_size: 3 };
 
