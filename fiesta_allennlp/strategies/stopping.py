@@ -14,6 +14,9 @@ from fiesta_allennlp.strategies.base import Strategy
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
 
+TIE_DIGITS = 9
+"""Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
+
 
 class FixedConfidence(Strategy):
     """Goes on until one candidate is best, within `margin`, with a probability of at least `confidence`.
@@ -188,7 +191,7 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Decisi
     within = prob_best
     if margin > 0:
         within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
-    best = max(active, key=lambda name: (within[name], prob_best[name]))
+    best = max(active, key=lambda name: (round(within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
     return Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
 
 
