@@ -1,0 +1,61 @@
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from fiesta_allennlp.records import Decision, History
+from tests.strategies.histories import evaluation, failure, history, request
+
+
+def test_a_request_is_known_by_candidate_and_replicate() -> None:
+    assert request("tdlstm", 7).key == ("tdlstm", 7)
+    assert request("tdlstm", 7).name == "tdlstm-7"
+
+
+def test_records_are_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        request("a", 0).replicate = 1  # type: ignore[misc]
+
+
+def test_scores_are_by_replicate_whatever_finished_first() -> None:
+    now = History(("a", "b"), (evaluation("a", 2, 0.3), evaluation("b", 0, 0.9), evaluation("a", 0, 0.1)))
+    assert now.scores("a").tolist() == [0.1, 0.3]
+    assert now.scores("b").tolist() == [0.9]
+    assert replace(now, evaluations=()).scores("a").shape == (0,)
+
+
+def test_started_counts_finished_and_pending_but_no_failures() -> None:
+    now = replace(history({"a": [0.1, 0.2], "b": []}, pending=["a", "b", "b"]), failures=(failure("b", 5),))
+    assert [now.num_finished(name) for name in "ab"] == [2, 0]
+    assert [now.num_pending(name) for name in "ab"] == [1, 2]
+    assert [now.num_started(name) for name in "ab"] == [3, 2]
+    assert now.total_started == 5
+
+
+def test_a_withdrawn_candidate_is_not_active_and_still_counts() -> None:
+    now = history({"c": [0.1], "a": [0.2], "b": []}, pending=["a"], withdrawn=["a"])
+    assert now.active == ("c", "b")
+    assert now.total_started == 3
+
+
+def test_first_is_the_history_in_order_of_finishing_with_nothing_pending() -> None:
+    now = History(
+        ("a", "b"),
+        (evaluation("a", 2, 0.3), evaluation("b", 0, 0.9), evaluation("a", 0, 0.1)),
+        pending=(request("b", 1),),
+        withdrawn=frozenset("b"),
+    )
+    assert now.first(2) == History(("a", "b"), now.evaluations[:2], withdrawn=frozenset("b"))
+    assert now.first(0).total_started == 0
+
+
+def test_confidence_is_the_probability_within_the_margin() -> None:
+    decision = Decision("a", 0.01, None, {"a": 0.4, "b": 0.6}, {"a": 0.97, "b": 0.9})
+    assert decision.confidence == 0.97
+    assert Decision("a").confidence is None
+    assert Decision(None, prob_best={"a": 1.0}, prob_within_margin={"a": 1.0}).confidence is None
+
+
+def test_ranking_puts_the_best_first_and_the_others_by_probability() -> None:
+    assert Decision("a", prob_best={"c": 0.1, "a": 0.3, "b": 0.6}).ranking == ["a", "b", "c"]
+    assert Decision(None, prob_best={"c": 0.1, "a": 0.3, "b": 0.6}).ranking == ["b", "a", "c"]
+    assert Decision("a").ranking == []

@@ -1,0 +1,68 @@
+import json
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.seeding import candidate_key, fresh_entropy, make_request, split_seed, strategy_rng
+
+ENTROPY = 2**100 + 12345
+
+
+def test_a_candidate_key_is_the_beginning_of_a_hash() -> None:
+    # sha256("a") begins with ca 97 81 12.
+    assert candidate_key("a") == 0x128197CA
+
+
+def test_split_seed_is_the_one_that_numpy_gives_for_its_key() -> None:
+    words = np.random.SeedSequence(ENTROPY, spawn_key=(0, 0, 4)).generate_state(1, np.uint32)
+    assert split_seed(ENTROPY, 4) == int(words[0]) >> 1
+
+
+def test_the_seeds_of_a_request_never_change() -> None:
+    # Written down runs are repeated from these: a change here breaks every run directory there is.
+    words = np.random.SeedSequence(7, spawn_key=(1, candidate_key("tdlstm"), 3)).generate_state(3, np.uint32)
+    made = make_request(7, "tdlstm", 3, shared_splits=True)
+    assert [made.random_seed, made.numpy_seed, made.pytorch_seed] == [int(word) >> 1 for word in words]
+
+
+def test_shared_splits_are_one_for_all_candidates() -> None:
+    seeds = {make_request(ENTROPY, name, 5, shared_splits=True).split_seed for name in "abc"}
+    assert seeds == {split_seed(ENTROPY, 5)}
+
+
+def test_independent_splits_are_one_for_each_evaluation() -> None:
+    made = [make_request(ENTROPY, name, k, shared_splits=False) for name in "abc" for k in range(20)]
+    assert len({request.split_seed for request in made}) == len(made)
+    assert made[0].split_seed == split_seed(ENTROPY, 0, "a")
+
+
+def test_no_two_seeds_are_equal() -> None:
+    made = [make_request(ENTROPY, name, k, shared_splits=False) for name in "abcd" for k in range(50)]
+    seeds = [seed for r in made for seed in (r.split_seed, r.random_seed, r.numpy_seed, r.pytorch_seed)]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_seeds_suit_numpy_torch_and_json() -> None:
+    for replicate in range(200):
+        made = make_request(ENTROPY, "a", replicate, shared_splits=True)
+        for seed in (made.split_seed, made.random_seed, made.numpy_seed, made.pytorch_seed):
+            assert 0 <= seed < 2**31
+            assert json.loads(json.dumps(seed)) == seed
+
+
+def test_another_entropy_gives_other_seeds() -> None:
+    assert make_request(1, "a", 0, shared_splits=True) != make_request(2, "a", 0, shared_splits=True)
+
+
+@pytest.mark.parametrize("num_reserved", [0, 9])
+def test_the_strategy_draws_the_same_after_a_resume_and_anew_after_each_reservation(num_reserved: int) -> None:
+    first, again, later = (strategy_rng(ENTROPY, n).random(5) for n in (num_reserved, num_reserved, num_reserved + 1))
+    assert first.tolist() == again.tolist()
+    assert not np.isin(first, later).any()
+
+
+def test_fresh_entropy_has_128_bits_and_is_fresh() -> None:
+    drawn = {fresh_entropy() for _ in range(50)}
+    assert len(drawn) == 50
+    assert max(drawn) < 2**128
+    assert max(drawn) >= 2**120

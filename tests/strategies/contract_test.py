@@ -1,0 +1,120 @@
+"""What holds of every registered strategy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.strategies import Strategy
+from tests.strategies.histories import THREE_EACH, history
+from tests.strategies.simulation import Simulation, build
+
+MEANS = {"weak": 0.55, "good": 0.63, "best": 0.65, "fair": 0.60}
+LIMITS = {"budget": 48, "max_evaluations": 90, "confidence": 0.9}
+
+
+@pytest.fixture(params=Strategy.list_available())
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("num_workers", [1, 3, 8])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_finds_a_candidate_and_stops_within_its_bounds(name: str, num_workers: int, shuffled: bool) -> None:
+    strategy = build(name, **LIMITS)
+    strategy.check(list(MEANS))
+    decision, end = Simulation(strategy, MEANS, num_workers, shuffled, seed=5).run()
+    assert decision.stopped_by in {"confidence", "budget"}
+    assert decision.best == "best"
+    least, most = strategy.bounds(len(MEANS))
+    assert least <= end.total_started <= most
+
+
+@pytest.mark.parametrize("num_workers", [1, 3, 8])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("failure_rate", [0.1, 0.5, 1.0])
+def test_stops_whatever_fails(name: str, num_workers: int, seed: int, failure_rate: float) -> None:
+    simulation = Simulation(build(name, **LIMITS), MEANS, num_workers, True, failure_rate, seed)
+    decision, end = simulation.run()
+    assert decision.stopped_by is not None
+    assert (decision.stopped_by == "failures") == (len(end.active) < 2)
+    assert decision.best is None or decision.best in end.active
+    if failure_rate == 1.0:
+        assert decision.stopped_by == "failures"
+        assert decision.best is None
+
+
+@pytest.mark.parametrize("num_workers", [1, 5])
+def test_equal_candidates_end_at_the_limit(name: str, num_workers: int) -> None:
+    strategy = build(name, budget=30, max_evaluations=30, confidence=0.999999)
+    decision, end = Simulation(strategy, dict.fromkeys("abc", 0.6), num_workers, True).run()
+    assert decision.stopped_by in {"max_evaluations", "budget"}
+    assert decision.best in end.candidates
+    assert end.total_started <= 30
+
+
+def test_no_slots_give_no_names(name: str) -> None:
+    assert build(name, **LIMITS).propose(history({"a": [], "b": []}), 0, np.random.default_rng(1)) == []
+
+
+def test_begins_with_each_candidate_once_in_their_order(name: str) -> None:
+    proposed = build(name, **LIMITS).propose(history({"b": [], "a": [], "c": []}), 3, np.random.default_rng(1))
+    assert proposed == ["b", "a", "c"]
+
+
+def test_a_failure_is_replaced(name: str) -> None:
+    # The first of "a" failed, so it is behind although it has been tried as often.
+    now = history({"a": [], "b": [0.5], "c": [0.5]})
+    assert build(name, **LIMITS).propose(now, 1, np.random.default_rng(1)) == ["a"]
+
+
+def test_fewer_than_two_candidates_end_it_without_a_claim(name: str) -> None:
+    strategy = build(name, **LIMITS)
+    decision = strategy.recommend(history(THREE_EACH, withdrawn=["a", "b"], pending=["a"]))
+    assert (decision.stopped_by, decision.best) == ("failures", "c")
+    assert decision.confidence is None
+    assert decision.prob_best == {}
+    without_scores = strategy.recommend(history({"a": [0.5], "b": []}, withdrawn=["a"]))
+    assert (without_scores.stopped_by, without_scores.best) == ("failures", None)
+
+
+def test_probabilities_cover_the_active_candidates(name: str) -> None:
+    decision = build(name, **LIMITS).recommend(history(THREE_EACH, withdrawn=["b"]))
+    assert list(decision.prob_best) == ["a", "c"]
+    assert sum(decision.prob_best.values()) == pytest.approx(1)
+    assert decision.prob_within_margin == decision.prob_best
+    few = build(name, **LIMITS).recommend(history({**THREE_EACH, "b": [0.5, 0.6]}))
+    assert few.prob_best == {}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [(["a"], "at least 2 candidates but got 1"), ([], "got 0"), (["a", "b", "a"], '"a" is there more than once')],
+)
+def test_check_refuses_candidates(name: str, candidates: "list[str]", message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build(name, **LIMITS).check(candidates)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=some.data())
+def test_any_history_gives_an_answer(data: some.DataObject) -> None:
+    scores = some.one_of(some.floats(0, 1), some.floats(-1e100, 1e100), some.sampled_from([0.5, 0.6]))
+    names = ["a", "b", "c", "d"][: data.draw(some.integers(2, 4))]
+    now = history(
+        {name: data.draw(some.lists(scores, max_size=6)) for name in names},
+        pending=data.draw(some.lists(some.sampled_from(names), max_size=4)),
+        withdrawn=data.draw(some.lists(some.sampled_from(names), max_size=len(names))),
+    )
+    slots = data.draw(some.integers(0, 9))
+    for name in Strategy.list_available():
+        strategy = build(name, budget=data.draw(some.integers(8, 40)), max_evaluations=20, confidence=0.9, margin=0.01)
+        decision = strategy.recommend(now)
+        proposed = strategy.propose(now, slots, np.random.default_rng(0))
+        assert len(proposed) <= slots
+        assert set(proposed) <= set(now.active)
+        if decision.stopped_by is not None:
+            assert proposed == []
+        elif slots and not now.pending:
+            assert proposed

@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+from allennlp.common import Params
+
+from fiesta_allennlp.beliefs import StudentT
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import History
+from fiesta_allennlp.strategies import FixedConfidence, Strategy
+from fiesta_allennlp.strategies.stopping import in_turn
+from tests.strategies.histories import THREE_EACH, history
+from tests.strategies.simulation import build
+
+FIXED_CONFIDENCE = [name for name in Strategy.list_available() if issubclass(Strategy.by_name(name), FixedConfidence)]
+ADAPTIVE = [name for name in FIXED_CONFIDENCE if name != "non_adaptive_fc"]
+CLEAR = {"a": [0.900, 0.901, 0.902, 0.900], "b": [0.500, 0.501, 0.502, 0.501]}
+ANY_RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(params=FIXED_CONFIDENCE)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=ADAPTIVE)
+def adaptive(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def prefix(count: int) -> "dict[str, list[float]]":
+    return {key: values[:count] for key, values in CLEAR.items()}
+
+
+def test_every_option_comes_from_params(name: str) -> None:
+    options = {"confidence": 0.8, "margin": 0.02, "num_starts": 4, "max_evaluations": 77}
+    strategy = build(name, **options)
+    assert isinstance(strategy, FixedConfidence)
+    assert isinstance(strategy.belief, StudentT)
+    assert {key: getattr(strategy, key) for key in options} == options
+
+
+def test_an_unknown_option_is_refused(name: str) -> None:
+    with pytest.raises(Exception, match="num_start"):
+        Strategy.from_params(Params({"type": name, "belief": {"type": "student_t"}, "num_start": 3}))
+
+
+def test_starts_go_round_by_the_fewest_and_then_wait(adaptive: str) -> None:
+    strategy = build(adaptive)
+    assert strategy.propose(history({"a": [], "b": [], "c": []}), 5, ANY_RNG) == ["a", "b", "c", "a", "b"]
+    now = history({"a": [0.5, 0.6], "b": [0.5], "c": [0.5, 0.6]}, pending=["a", "c"])
+    assert strategy.propose(now, 5, ANY_RNG) == ["b", "b"]
+    waiting = history({**THREE_EACH, "b": [0.5, 0.6]}, pending=["b"])
+    assert strategy.propose(waiting, 5, ANY_RNG) == []
+    assert strategy.recommend(waiting).stopped_by is None
+
+
+def test_stops_by_confidence_when_all_starts_have_finished(name: str) -> None:
+    strategy = build(name)
+    assert strategy.recommend(history({**prefix(3), "b": CLEAR["b"][:2]}, pending=["b"])).stopped_by is None
+    decision = strategy.recommend(history(prefix(3)))
+    assert (decision.best, decision.stopped_by) == ("a", "confidence")
+    assert decision.confidence is not None
+    assert decision.confidence >= 0.95
+
+
+def test_stops_with_evaluations_pending(adaptive: str) -> None:
+    now = history(prefix(3), pending=["a", "b"])
+    assert build(adaptive).recommend(now).stopped_by == "confidence"
+    assert build(adaptive).propose(now, 4, ANY_RNG) == []
+
+
+def test_more_starts_than_the_belief_needs_are_waited_for(name: str) -> None:
+    strategy = build(name, num_starts=4)
+    decision = strategy.recommend(history(prefix(3)))
+    assert decision.best == "a"
+    assert decision.confidence is not None
+    assert decision.confidence > 0.95
+    assert decision.stopped_by is None
+    assert strategy.recommend(history(CLEAR)).stopped_by == "confidence"
+
+
+def test_max_evaluations_counts_pending_ones_and_waits_for_them(adaptive: str) -> None:
+    strategy = build(adaptive, max_evaluations=10)
+    assert len(strategy.propose(history(THREE_EACH), 5, ANY_RNG)) == 1
+    waiting = history(THREE_EACH, pending=["a"])
+    assert strategy.propose(waiting, 5, ANY_RNG) == []
+    assert strategy.recommend(waiting).stopped_by is None
+    spent = history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.62]})
+    assert strategy.recommend(spent).stopped_by == "max_evaluations"
+    assert strategy.recommend(spent).best in {"a", "b"}
+
+
+def test_max_evaluations_is_fifty_for_each_by_default(name: str) -> None:
+    assert build(name).bounds(3) == (9, 150)
+    assert build(name, num_starts=5, max_evaluations=60).bounds(3) == (15, 60)
+
+
+def test_margin_chooses_by_the_probability_within_it(name: str) -> None:
+    # "a" varies and may be far ahead or far behind; "b" and "c" are near to each other and share what it leaves.
+    near = [0.615, 0.616, 0.617, 0.616, 0.615, 0.617]
+    scores = {"a": [0.54, 0.59, 0.63, 0.69, 0.58, 0.65], "b": near, "c": near}
+    decision = build(name, margin=0.03).recommend(history(scores))
+    within = decision.prob_within_margin
+    assert decision.prob_best["a"] > decision.prob_best["b"]
+    assert within["b"] > within["a"]
+    assert decision.best == "b"
+    assert decision.confidence == within["b"]
+    assert decision.margin == 0.03
+    assert decision.ranking == ["b", "a", "c"]
+    backwards = build(name, margin=0.03).recommend(history({key: scores[key] for key in "cba"}))
+    assert backwards.best == "c"
+
+
+def test_margin_stops_between_equals(name: str) -> None:
+    scores = {"a": [0.60, 0.61, 0.62, 0.61], "b": [0.61, 0.62, 0.60, 0.61]}
+    assert build(name).recommend(history(scores)).stopped_by is None
+    decision = build(name, margin=0.1).recommend(history(scores))
+    assert decision.stopped_by == "confidence"
+    assert decision.best is not None
+    assert decision.confidence is not None
+    assert decision.confidence >= 0.95 > decision.prob_best[decision.best]
+
+
+def test_equal_probabilities_within_the_margin_fall_to_the_more_probably_best(name: str) -> None:
+    decision = build(name, margin=0.1).recommend(history({"a": [0.5] * 3, "b": [0.55] * 3, "c": [0.55] * 3}))
+    assert decision.prob_within_margin == {"a": 1, "b": 1, "c": 1}
+    assert decision.prob_best == {"a": 0, "b": 0.5, "c": 0.5}
+    assert decision.best == "b"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 1.0}, "confidence must be above 0 and below 1, such as 0.95, but got 1.0."),
+        ({"confidence": 0.0}, "but got 0.0"),
+        ({"confidence": float("nan")}, "but got nan"),
+        ({"margin": -0.01}, "margin must be 0 or more, in units of the score, but got -0.01."),
+        ({"margin": 0.01, "belief": "logit_student_t"}, "margin must be 0 with the belief LogitStudentT"),
+        ({"num_starts": 2}, "num_starts must be at least 3, what the belief StudentT needs of every .* got 2."),
+        (
+            {"max_evaluations": 11},
+            r"max_evaluations must be at least 12 \(4 candidates x 3 starting evaluations\) but got 11.",
+        ),
+        ({"num_starts": 60}, r"max_evaluations must be at least 240 .* but got 200."),
+    ],
+)
+def test_check_names_rule_value_and_remedy(name: str, options: "dict[str, object]", message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build(name, **options).check(["a", "b", "c", "d"])
+
+
+def test_check_accepts_the_edges(name: str) -> None:
+    build(name, max_evaluations=12, margin=0.0, num_starts=3).check(["a", "b", "c", "d"])
+    build(name, belief="logit_student_t").check(["a", "b"])
+
+
+def test_in_turn_by_hand() -> None:
+    now = history({"a": [0.5] * 3, "b": [0.5], "c": []}, pending=["c"])
+    assert in_turn(now, ["a", "b", "c"], target=3, slots=9) == ["b", "c", "b", "c"]
+    assert in_turn(now, ["a", "b", "c"], target=3, slots=1) == ["b"]
+    assert in_turn(now, ["a"], target=3, slots=9) == []
+    assert in_turn(History(("a",)), [], target=3, slots=0) == []
