@@ -2,7 +2,7 @@
 local dim = 25;
 
 {
-  lstm(input_dim, hidden_dim):: { type: 'lstm', input_size: input_dim, hidden_size: hidden_dim },
+  lstm(input_dim, hidden_dim):: { type: 'unpacked_lstm', input_size: input_dim, hidden_size: hidden_dim },
 
   dim:: dim,
 

@@ -10,7 +10,7 @@ local vectors = std.extVar('FIESTA_VECTORS');
   // Dropout goes with the larger vectors: the paper's 50-dimensional candidates have none.
   dropout(dim):: if dim > 50 then 0.5 else 0.0,
 
-  lstm(input_dim, dim):: { type: 'lstm', input_size: input_dim, hidden_size: dim },
+  lstm(input_dim, dim):: { type: 'unpacked_lstm', input_size: input_dim, hidden_size: dim },
 
   // `inputs` are the text fields that the model reads, the one to sort batches by first.
   candidate(dim, inputs, model):: {

