@@ -70,8 +70,8 @@ class Progress:
     def _table(self) -> Table:
         history = self._history
         title = f"{len(history.evaluations)} evaluations, {len(history.pending)} running, {self._elapsed()} elapsed"
-        table = candidate_table(title, self._metric)
+        table = candidate_table(f"{self._metric}: {title}", running=True)
         for name in history.candidates:
-            running = str(history.num_pending(name) or "")
-            add_candidate(table, summarise_candidate(history, self._decision, name), running=running)
+            candidate = summarise_candidate(history, self._decision, name)
+            add_candidate(table, candidate, running=history.num_pending(name))
         return table

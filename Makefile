@@ -1,0 +1,42 @@
+# `make select` and `make test` need nothing but make and a Python from 3.11 to 3.13.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+INSTALLED := $(VENV)/installed
+
+# One thread for each process: on busy cores two are much slower than one.
+export OMP_NUM_THREADS = 1
+
+.PHONY: select test check format requirements clean
+
+select: $(INSTALLED)  ## run a selection on the bundled sample
+	$(BIN)/allennlp fiesta-select training_configs/sample/*.jsonnet -s runs/sample --workers 2 --force
+
+test: $(INSTALLED)  ## run the tests
+	$(BIN)/python -m pytest -q
+
+check: $(INSTALLED)  ## what CI runs: format, lint, types, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q
+
+format: $(INSTALLED)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+$(INSTALLED): requirements.txt setup.py
+	@test -n "$(PYTHON)" || { echo "No Python from 3.11 to 3.13 was found. Install one, or give it: make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+requirements:  ## resolve setup.py anew into requirements.txt; needs uv
+	uv pip compile setup.py --extra dev --override overrides.txt --universal --python-version 3.11 \
+		--no-annotate --no-header --upgrade --output-file requirements.txt
+
+clean:
+	rm -rf $(VENV) runs build *.egg-info

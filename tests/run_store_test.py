@@ -1,0 +1,169 @@
+import sqlite3
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.records import Evaluation, Failure
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.seeding import make_request
+
+
+def request(candidate: str, replicate: int):
+    return make_request(7, candidate, replicate, shared_splits=True)
+
+
+@pytest.fixture()
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path / "run")
+
+
+@pytest.fixture()
+def store(directory: RunDirectory) -> Iterator[RunStore]:
+    store = RunStore(directory, create=True)
+    for name in ("b", "a"):
+        store.put_candidate(name, source=f"{name}.jsonnet", config={"x": 1}, facts={})
+    yield store
+    store.close()
+
+
+def test_a_new_store_is_empty(store: RunStore) -> None:
+    history = store.history()
+    assert history.candidates == ("b", "a")
+    assert history.evaluations == history.pending == history.failures == ()
+    assert store.num_reserved() == store.next_replicate("a") == 0
+
+
+def test_a_request_is_pending_then_finished(store: RunStore) -> None:
+    store.reserve([request("a", 0), request("b", 0)])
+    assert store.history().pending == (request("a", 0), request("b", 0))
+    store.record(Evaluation(request("b", 0), 0.5, "f1", 3.0, "2020-01-01T00:00:00+00:00", {"loss": 1.5}))
+    history = store.history()
+    assert history.pending == (request("a", 0),)
+    assert [(e.request, e.score, e.seconds) for e in history.evaluations] == [(request("b", 0), 0.5, 3.0)]
+    assert (store.next_replicate("a"), store.next_replicate("b"), store.num_reserved()) == (1, 1, 2)
+
+
+def test_evaluations_are_in_order_of_finishing(store: RunStore) -> None:
+    store.reserve([request("a", 0), request("a", 1), request("b", 0)])
+    for done in (request("b", 0), request("a", 1), request("a", 0)):
+        store.record(Evaluation(done, 0.1, "f1"))
+    assert [e.request.name for e in store.history().evaluations] == ["b-0", "a-1", "a-0"]
+
+
+def test_an_evaluation_cannot_finish_twice(store: RunStore) -> None:
+    store.reserve([request("a", 0)])
+    store.record(Evaluation(request("a", 0), 0.5, "f1"))
+    with pytest.raises(StoreError, match="a-0 is not pending"):
+        store.record(Evaluation(request("a", 0), 0.6, "f1"))
+    assert [e.score for e in store.history().evaluations] == [0.5]
+
+
+def test_nothing_is_reserved_twice_and_a_failed_transaction_leaves_nothing(store: RunStore) -> None:
+    store.reserve([request("a", 0)])
+    with pytest.raises(sqlite3.IntegrityError):
+        store.reserve([request("a", 1), request("a", 0)])
+    assert store.history().pending == (request("a", 0),)
+
+
+def test_a_failure_ends_a_request_or_leaves_it_pending(store: RunStore) -> None:
+    store.reserve([request("a", 0), request("a", 1)])
+    store.record(Failure(request("a", 0), "killed", "signal 9"), try_again=True)
+    store.record(Failure(request("a", 1), "error", "nan loss", 2.0, "", "failures/a-1.1.log"))
+    history = store.history()
+    assert history.pending == (request("a", 0),)
+    assert [(f.request.name, f.kind, f.error, f.log_path) for f in history.failures] == [
+        ("a-0", "killed", "signal 9", None),
+        ("a-1", "error", "nan loss", "failures/a-1.1.log"),
+    ]
+    assert store.next_replicate("a") == 2
+
+
+def test_released_requests_are_forgotten_and_finished_ones_are_not(store: RunStore) -> None:
+    store.reserve([request("a", 0), request("a", 1)])
+    store.record(Evaluation(request("a", 0), 0.5, "f1"))
+    store.release([request("a", 0), request("a", 1)])
+    history = store.history()
+    assert history.pending == ()
+    assert [e.request.name for e in history.evaluations] == ["a-0"]
+    assert store.next_replicate("a") == 1
+
+
+def test_rows_have_every_outcome_in_order_of_finishing(store: RunStore) -> None:
+    store.reserve([request("a", 0), request("b", 0)])
+    store.record(Failure(request("a", 0), "killed", "signal 9"), try_again=True)
+    store.record(Evaluation(request("b", 0), 0.5, "f1", metrics={"loss": 1.5}))
+    store.record(Evaluation(request("a", 0), 0.6, "f1"))
+    rows = store.rows()
+    assert [(row["candidate"], row["status"]) for row in rows] == [("a", "failed"), ("b", "finished"), ("a", "finished")]
+    assert rows[0]["split_seed"] == rows[1]["split_seed"] == request("a", 0).split_seed
+    assert rows[1]["metrics"] == '{"loss": 1.5}'
+
+
+def test_withdrawn_candidates_are_told_and_keep_their_evaluations(store: RunStore) -> None:
+    store.reserve([request("a", 0)])
+    store.withdraw("a")
+    store.record(Evaluation(request("a", 0), 0.5, "f1"))
+    history = store.history()
+    assert history.withdrawn == {"a"}
+    assert history.active == ("b",)
+    assert history.num_finished("a") == 1
+
+
+def test_everything_is_there_after_closing_and_opening(store: RunStore, directory: RunDirectory) -> None:
+    store.set_meta(entropy=str(2**127), settings={"metric": "f1"})
+    store.reserve([request("a", 0), request("b", 0)])
+    store.record(Evaluation(request("a", 0), 0.1 + 0.2, "f1"))
+    before = store.history()
+    store.close()
+    reopened = RunStore(directory, create=False)
+    assert reopened.history() == before
+    assert reopened.get_meta("entropy") == str(2**127)
+    assert reopened.get_meta("settings") == {"metric": "f1"}
+    assert reopened.get_meta("nothing") is None
+    reopened.close()
+
+
+def test_a_second_process_is_kept_out(store: RunStore, directory: RunDirectory) -> None:
+    with pytest.raises(StoreError, match="another selection is running in this directory"):
+        RunStore(directory, create=False)
+
+
+def test_nothing_to_recover_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no selection to recover"):
+        RunStore(RunDirectory(tmp_path / "nowhere"), create=False)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_store_that_is_there_is_not_made_anew(store: RunStore, directory: RunDirectory) -> None:
+    store.close()
+    with pytest.raises(StoreError, match="there is a selection already"):
+        RunStore(directory, create=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"this is no database, however long it is " * 100])
+def test_a_file_that_is_no_store_is_an_error(directory: RunDirectory, content: bytes) -> None:
+    directory.root.mkdir()
+    directory.store.write_bytes(content)
+    with pytest.raises(StoreError, match=r"store.sqlite: cannot be read as a store"):
+        RunStore(directory, create=False)
+
+
+def test_a_damaged_store_is_an_error(store: RunStore, directory: RunDirectory) -> None:
+    for replicate in range(200):
+        store.reserve([request("a", replicate)])
+    store.close()
+    content = bytearray(directory.store.read_bytes())
+    content[4096 * 2 : 4096 * 5] = b"\xff" * (4096 * 3)
+    directory.store.write_bytes(bytes(content))
+    with pytest.raises(StoreError, match="damaged|cannot be read"):
+        RunStore(directory, create=False)
+
+
+def test_a_store_of_another_version_is_an_error(store: RunStore, directory: RunDirectory) -> None:
+    store.set_meta(schema_version=99)
+    store.close()
+    with pytest.raises(StoreError, match="has version 99 but this fiesta_allennlp reads version 1"):
+        RunStore(directory, create=False)

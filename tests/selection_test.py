@@ -1,0 +1,242 @@
+"""The loop with a real store and real strategies. Only the trainings are replaced, by scores computed at once."""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Deque, Iterator, List, Optional, Set, Tuple
+
+import numpy as np
+import pytest
+from allennlp.common import Params
+
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection import Selection
+from fiesta_allennlp.strategies.base import Strategy
+
+MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}
+
+
+@dataclass(frozen=True)
+class Normal(Evaluator):
+    """A score that depends on the request's seeds alone, as a training's does."""
+
+    saved: Tuple[Request, ...] = ()
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        noise = np.random.default_rng([request.split_seed, request.random_seed]).normal(scale=0.02)
+        return Evaluation(request, MEANS[request.candidate] + noise, "m")
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        return self.evaluate(request, directory) if request in self.saved else None
+
+
+@dataclass
+class Inline(Executor):
+    """Works when it is asked for an outcome, on the last one submitted: so outcomes come out of order."""
+
+    slots: int = 1
+    interrupt_after: Optional[int] = None
+    fail: Any = lambda request, attempt: None
+    queue: Deque[Tuple[Evaluator, Request]] = field(default_factory=deque)
+    started: List[Request] = field(default_factory=list)
+    num_done: int = 0
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        assert len(self.queue) < max(self.slots, 4), "more work than there are workers"
+        self.queue.append((evaluator, request))
+        self.started.append(request)
+
+    def completed(self) -> Iterator[Outcome]:
+        while self.queue:
+            if self.num_done == self.interrupt_after:
+                raise KeyboardInterrupt
+            self.num_done += 1
+            evaluator, request = self.queue.pop()
+            kind = self.fail(request, self.started.count(request))
+            yield Failure(request, kind, "as told") if kind else evaluator.evaluate(request, Path())
+
+    def close(self) -> None:
+        self.queue.clear()
+
+
+class Quiet:
+    def on_state(self, history: History, decision: Decision) -> None:
+        assert len(history.evaluations) + len(history.pending) <= 200
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        pass
+
+
+@dataclass
+class Run:
+    """One directory in which a selection is run, and run again."""
+
+    directory: RunDirectory
+    params: dict
+    entropy: int = 1
+
+    def go(self, *, resume: bool = False, evaluator: Evaluator = Normal(), **executor: Any) -> Decision:
+        store = RunStore(self.directory, create=not resume)
+        for name in MEANS:
+            store.put_candidate(name, source=name, config={}, facts={})
+        self.executor = Inline(**executor)
+        try:
+            return Selection(
+                strategy=Strategy.from_params(Params({"belief": {"type": "student_t"}, **self.params})),
+                evaluator=evaluator,
+                executor=self.executor,
+                store=store,
+                directory=self.directory,
+                listener=Quiet(),
+                entropy=self.entropy,
+            ).run()
+        finally:
+            self.history, self.rows = store.history(), store.rows()
+            store.close()
+
+    def scores(self) -> Set[Tuple[str, int, float]]:
+        return {(e.request.candidate, e.request.replicate, e.score) for e in self.history.evaluations}
+
+
+@pytest.fixture()
+def run(tmp_path: Path) -> Run:
+    return Run(RunDirectory(tmp_path / "run"), {"type": "ttts", "confidence": 0.99})
+
+
+@pytest.fixture()
+def other(tmp_path: Path) -> Run:
+    return Run(RunDirectory(tmp_path / "other"), {"type": "ttts", "confidence": 0.99})
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+def test_the_best_is_found_and_nothing_is_left_pending(run: Run, slots: int) -> None:
+    decision = run.go(slots=slots)
+    assert (decision.best, decision.stopped_by) == ("b", "confidence")
+    assert decision.confidence >= 0.99
+    assert run.history.pending == ()
+    assert len(run.history.evaluations) >= 9
+
+
+def test_every_request_has_its_own_keyed_seeds_and_shared_splits(run: Run) -> None:
+    run.go()
+    for evaluation in run.history.evaluations:
+        request = evaluation.request
+        assert request == make_request(1, request.candidate, request.replicate, shared_splits=True)
+
+
+@pytest.mark.parametrize("interrupt_after", range(0, 12))
+def test_a_resumed_run_is_the_uninterrupted_one(run: Run, other: Run, interrupt_after: int) -> None:
+    complete = other.go()
+    first = run.go(interrupt_after=interrupt_after)
+    assert first.stopped_by == "interrupted"
+    assert len(run.history.evaluations) == interrupt_after
+    assert len(run.history.pending) == 1
+    assert run.go(resume=True) == complete
+    assert run.scores() == other.scores()
+    assert [row["candidate"] for row in run.rows] == [row["candidate"] for row in other.rows]
+
+
+def test_an_interruption_at_every_step_loses_nothing_with_many_workers(run: Run) -> None:
+    run.params = {"type": "sequential_halving", "budget": 24}
+    resume = False
+    while run.go(resume=resume, slots=3, interrupt_after=1).stopped_by == "interrupted":
+        resume = True
+    assert len(run.history.evaluations) <= 24
+    counts = Counter(e.request.name for e in run.history.evaluations)
+    assert set(counts.values()) == {1}
+
+
+def test_pending_requests_are_started_first_and_with_the_same_seeds(run: Run) -> None:
+    run.go(slots=3, interrupt_after=4)
+    pending = run.history.pending
+    assert len(pending) == 3
+    run.go(resume=True, slots=3)
+    assert tuple(run.executor.started[:3]) == pending
+
+
+def test_more_pending_requests_than_workers_are_all_worked_on(run: Run) -> None:
+    run.go(slots=4, interrupt_after=2)
+    assert len(run.history.pending) == 4
+    decision = run.go(resume=True, slots=1)
+    assert decision.stopped_by == "confidence"
+
+
+def test_work_that_finished_unrecorded_is_taken_over(run: Run) -> None:
+    run.go(slots=3, interrupt_after=4)
+    saved = run.history.pending[:2]
+    run.go(resume=True, slots=3, evaluator=Normal(saved=saved))
+    assert not set(saved) & set(run.executor.started)
+    assert {(s.candidate, s.replicate) for s in saved} <= {(c, r) for c, r, _ in run.scores()}
+
+
+def test_a_training_that_raises_is_not_tried_again_and_the_next_replicate_is(run: Run) -> None:
+    decision = run.go(fail=lambda request, attempt: "error" if request.name == "a-1" else None)
+    assert decision.best == "b"
+    assert run.executor.started.count(make_request(1, "a", 1, shared_splits=True)) == 1
+    assert [f.request.name for f in run.history.failures] == ["a-1"]
+    assert run.history.withdrawn == frozenset()
+    assert {r for c, r, _ in run.scores() if c == "a"} >= {0, 2, 3}
+
+
+def test_a_training_that_was_killed_is_tried_again_with_the_same_seeds(run: Run, other: Run) -> None:
+    other.go()
+    run.go(fail=lambda request, attempt: "killed" if request.name == "c-2" and attempt < 3 else None)
+    assert run.scores() == other.scores()
+    assert [f.kind for f in run.history.failures] == ["killed", "killed"]
+    assert [row["status"] for row in run.rows].count("failed") == 2
+
+
+def test_a_candidate_that_fails_too_often_is_withdrawn_and_the_others_go_on(run: Run) -> None:
+    decision = run.go(slots=2, fail=lambda request, attempt: "error" if request.candidate == "b" else None)
+    assert decision.best == "a"
+    assert run.history.withdrawn == {"b"}
+    assert len(run.history.failures) == 3
+    assert decision.stopped_by == "confidence"
+
+
+def test_a_candidate_that_is_always_killed_is_withdrawn_too(run: Run) -> None:
+    run.go(fail=lambda request, attempt: "killed" if request.candidate == "b" else None)
+    assert run.history.withdrawn == {"b"}
+    assert [f.request.replicate for f in run.history.failures] == [0, 0, 0]
+
+
+def test_without_two_candidates_left_there_is_no_comparison(run: Run) -> None:
+    decision = run.go(fail=lambda request, attempt: "error" if request.candidate != "a" else None)
+    assert decision.stopped_by == "failures"
+    assert decision.confidence is None
+    assert run.history.pending == ()
+
+
+def test_all_failing_ends_with_no_best_and_no_score(run: Run) -> None:
+    decision = run.go(fail=lambda request, attempt: "timeout")
+    assert (decision.best, decision.stopped_by) == (None, "failures")
+    assert run.history.evaluations == ()
+
+
+def test_the_cap_ends_it_undecided(run: Run) -> None:
+    run.params = {"type": "ttts", "confidence": 0.999999999, "max_evaluations": 11}
+    decision = run.go(slots=4)
+    assert decision.stopped_by == "max_evaluations"
+    assert len(run.history.evaluations) == 11
+
+
+def test_a_higher_confidence_goes_on_from_the_same_evaluations(run: Run, other: Run) -> None:
+    run.params = {"type": "ttts", "confidence": 0.6}
+    run.go()
+    before = run.scores()
+    run.params = other.params
+    run.go(resume=True)
+    other.go()
+    assert before < run.scores()
+    assert run.scores() == other.scores()
+
+
+def test_a_decided_selection_that_is_resumed_trains_nothing(run: Run) -> None:
+    decision = run.go()
+    assert run.go(resume=True) == decision
+    assert run.executor.started == []
