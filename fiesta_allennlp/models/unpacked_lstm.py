@@ -1,8 +1,8 @@
 """LSTMs that run over padded batches as they are: the states of AllenNLP's `lstm`, in less time on a processor.
 
-A state that was reached from left to right does not know of the padding behind it, so there is nothing to pack. Packing
-costs more than it saves: a batch of 32 texts of 3 to 21 words takes three times as long with 50 units, and a fifth longer
-with 300. For several layers, two directions or very uneven texts take AllenNLP's `lstm`.
+A state that was reached from left to right does not know of the padding behind it, so there is nothing to pack.
+Packing costs more than it saves: a batch of 32 texts of 3 to 21 words takes three times as long with 50 units, and a
+fifth longer with 300. For several layers, two directions or very uneven texts take AllenNLP's `lstm`.
 """
 
 import torch
