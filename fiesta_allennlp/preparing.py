@@ -64,6 +64,7 @@ def prepare(
         logs={name: directory.check_log(name) for name in configs},
         settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
         at_once=settings.workers,
+        on_done=lambda name: console.print(f"  {name}", markup=False),
     )
     sources = named_candidates(settings.candidates)
     for name, result in results.items():

@@ -55,7 +55,7 @@ def classifier_config(directory: Path, **model: Any) -> Dict[str, Any]:
     }
 
 
-@pytest.fixture()
+@pytest.fixture
 def reviews(tmp_path: Path) -> Path:
     """A directory with `train.jsonl`, `validation.jsonl` and `test.jsonl` of 40, 12 and 20 reviews."""
     for part, size in (("train", 40), ("validation", 12), ("test", 20)):
@@ -63,7 +63,7 @@ def reviews(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture()
+@pytest.fixture
 def write_config(reviews: Path) -> Callable[..., Path]:
     """Writes a stock classifier's config as `NAME.jsonnet` beside the reviews; keyword arguments change its model."""
 

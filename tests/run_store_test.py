@@ -15,12 +15,12 @@ def request(candidate: str, replicate: int):
     return make_request(7, candidate, replicate, shared_splits=True)
 
 
-@pytest.fixture()
+@pytest.fixture
 def directory(tmp_path: Path) -> RunDirectory:
     return RunDirectory(tmp_path / "run")
 
 
-@pytest.fixture()
+@pytest.fixture
 def store(directory: RunDirectory) -> Iterator[RunStore]:
     store = RunStore(directory, create=True)
     for name in ("b", "a"):
@@ -97,7 +97,11 @@ def test_rows_have_every_outcome_in_order_of_finishing(store: RunStore) -> None:
     store.record(Evaluation(request("b", 0), 0.5, "f1", metrics={"loss": 1.5}))
     store.record(Evaluation(request("a", 0), 0.6, "f1"))
     rows = store.rows()
-    assert [(row["candidate"], row["status"]) for row in rows] == [("a", "failed"), ("b", "finished"), ("a", "finished")]
+    assert [(row["candidate"], row["status"]) for row in rows] == [
+        ("a", "failed"),
+        ("b", "finished"),
+        ("a", "finished"),
+    ]
     assert rows[0]["split_seed"] == rows[1]["split_seed"] == request("a", 0).split_seed
     assert rows[1]["metrics"] == '{"loss": 1.5}'
 

@@ -80,7 +80,7 @@ class Run:
     params: dict
     entropy: int = 1
 
-    def go(self, *, resume: bool = False, evaluator: Evaluator = Normal(), **executor: Any) -> Decision:
+    def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
         store = RunStore(self.directory, create=not resume)
         for name in MEANS:
             store.put_candidate(name, source=name, config={}, facts={})
@@ -88,7 +88,7 @@ class Run:
         try:
             return Selection(
                 strategy=Strategy.from_params(Params({"belief": {"type": "student_t"}, **self.params})),
-                evaluator=evaluator,
+                evaluator=evaluator or Normal(),
                 executor=self.executor,
                 store=store,
                 directory=self.directory,
@@ -103,12 +103,12 @@ class Run:
         return {(e.request.candidate, e.request.replicate, e.score) for e in self.history.evaluations}
 
 
-@pytest.fixture()
+@pytest.fixture
 def run(tmp_path: Path) -> Run:
     return Run(RunDirectory(tmp_path / "run"), {"type": "ttts", "confidence": 0.99})
 
 
-@pytest.fixture()
+@pytest.fixture
 def other(tmp_path: Path) -> Run:
     return Run(RunDirectory(tmp_path / "other"), {"type": "ttts", "confidence": 0.99})
 

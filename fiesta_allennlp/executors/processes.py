@@ -23,6 +23,12 @@ logger = logging.getLogger(__name__)
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
+WORKER_NAME = "fiesta-worker"
+SECONDS_TO_STOP = 10.0
+
+QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
+"""Python's resource tracker complains on the terminal of every semaphore that a worker was killed with."""
+
 
 @dataclass(frozen=True)
 class _Running:
@@ -150,6 +156,9 @@ class ProcessExecutor(Executor):
 def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerContext:
     """The context whose processes start with AllenNLP imported; it finds the thread variables when it imports torch."""
     os.environ.update({name: str(num_threads) for name in THREAD_VARIABLES})
+    warnings = os.environ.get("PYTHONWARNINGS", "")
+    if QUIET_TRACKER not in warnings:
+        os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.executors.preload"])
     return context
@@ -157,7 +166,7 @@ def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerCon
 
 def _in_process(work: Callable[..., Any], context: Any, *, timeout: Optional[float] = None) -> Callable[..., Any]:
     """`work` as a call that returns a future. Not a daemon, so that AllenNLP's data loaders may have processes too."""
-    decorate = concurrent.process(daemon=False, timeout=timeout, context=context)
+    decorate = concurrent.process(name=WORKER_NAME, daemon=False, timeout=timeout, context=context)
     return decorate(work)
 
 
@@ -168,8 +177,12 @@ def run_apart(
     logs: Dict[str, Path],
     settings: WorkerSettings,
     at_once: int = 1,
+    on_done: Callable[[str], None] = lambda name: None,
 ) -> Dict[str, Any]:
-    """Call `work` once for each task in a process of its own, `at_once` at a time; results, or exceptions, by name."""
+    """Call `work` once for each task in a process of its own, `at_once` at a time.
+
+    Returns results, or exceptions, by name in the order of the tasks. `on_done` is called with each name.
+    """
     context = start_fork_server(settings.num_threads)
     results: Dict[str, Any] = {}
     waiting = deque(tasks)
@@ -184,17 +197,27 @@ def run_apart(
             for future in done:
                 name = running.pop(future)
                 results[name] = future.exception() or future.result()
+                on_done(name)
     finally:
         stop_all(list(running))
     return {name: results[name] for name in tasks}
 
 
 def stop_all(futures: List[Any]) -> None:
-    """Cancel running work and wait until its processes are gone."""
-    for future in futures:
-        future.cancel()
-    for child in multiprocessing.active_children():
-        child.join(timeout=10)
+    """End the processes behind these futures, with their children, and wait until they are gone.
+
+    The futures are not cancelled: pebble would complain where a result comes in at the same moment.
+    """
+    if not futures:
+        return
+    workers = [child for child in multiprocessing.active_children() if child.name == WORKER_NAME]
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join(timeout=SECONDS_TO_STOP)
+        if worker.is_alive():
+            worker.kill()
+    wait(futures, timeout=SECONDS_TO_STOP)
 
 
 def _exit_reason(exitcode: Optional[int]) -> str:

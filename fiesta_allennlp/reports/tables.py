@@ -22,15 +22,15 @@ def candidate_table(title: str, *, running: bool) -> Table:
 
 def add_candidate(table: Table, candidate: Mapping[str, Any], *, running: Optional[int] = None) -> None:
     """Add one entry of `candidates` in `selection.json` to a table."""
-    name = escape(candidate["name"]) + (" (withdrawn)" if candidate["withdrawn"] else "")
+    probability = "withdrawn" if candidate["withdrawn"] else probability_text(candidate["prob_best"])
     table.add_row(
-        name,
+        escape(candidate["name"]),
         str(candidate["num_evaluations"]),
         *([] if running is None else [str(running or "")]),
         str(candidate["failures"] or ""),
         _number(candidate["mean"]),
         _number(candidate["sd"]),
-        probability_text(candidate["prob_best"]),
+        probability,
         f"{candidate['seconds']:.0f}",
     )
 

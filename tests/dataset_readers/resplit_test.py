@@ -1,3 +1,4 @@
+import itertools
 import json
 from pathlib import Path
 from typing import Any, Dict, List
@@ -31,7 +32,7 @@ def test_the_parts_have_the_official_sizes_and_together_they_are_the_pool(review
     parts = {part: texts(list(reader.read(part))) for part in PARTS}
     assert {part: len(found) for part, found in parts.items()} == {"train": 40, "validation": 12, "test": 20}
     official = [json.loads(line)["text"] for part in PARTS for line in (reviews / f"{part}.jsonl").open()]
-    assert sorted(sum(parts.values(), [])) == sorted(official)
+    assert sorted(itertools.chain.from_iterable(parts.values())) == sorted(official)
 
 
 def test_the_parts_are_not_the_official_ones(reviews: Path) -> None:

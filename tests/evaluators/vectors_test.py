@@ -13,7 +13,7 @@ from fiesta_allennlp.evaluators.vectors import filtered_vectors
 ROWS = "the 0.1 0.2\nfood 0.3 0.4\nbroken 1 2 3\nservice 0.5 0.6\nfood 0.7 0.8\n"
 
 
-@pytest.fixture()
+@pytest.fixture
 def vectors(tmp_path: Path) -> Path:
     path = tmp_path / "glove.2d.txt.gz"
     with gzip.open(path, "wt", encoding="utf-8") as out:

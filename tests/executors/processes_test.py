@@ -51,12 +51,12 @@ def request(replicate: int) -> Request:
     return Request("a", replicate, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
 
 
-@pytest.fixture()
+@pytest.fixture
 def directory(tmp_path: Path) -> RunDirectory:
     return RunDirectory(tmp_path / "run")
 
 
-@pytest.fixture()
+@pytest.fixture
 def make(directory: RunDirectory) -> Iterator[Callable[..., ProcessExecutor]]:
     made: List[ProcessExecutor] = []
 

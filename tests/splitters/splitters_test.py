@@ -87,7 +87,9 @@ def test_parts_are_off_by_less_than_the_largest_group() -> None:
 
 
 def test_every_instance_is_as_likely_to_be_tested() -> None:
-    counts = Counter(i for seed in range(400) for i in split_pool(range(20), {"validation": 4, "test": 5}, seed=seed).test)
+    counts = Counter(
+        i for seed in range(400) for i in split_pool(range(20), {"validation": 4, "test": 5}, seed=seed).test
+    )
     # 400 draws of probability 1/4: the standard deviation is 8.7, so all of 20 counts are within 45 of 100.
     assert set(counts) == set(range(20))
     assert max(abs(count - 100) for count in counts.values()) < 45

@@ -1,0 +1,246 @@
+"""The whole command on stock AllenNLP classifiers that train in a blink: real trainings, real processes, real kills."""
+
+import argparse
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, List, Set, Tuple
+
+import pytest
+
+from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_args
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from tests.conftest import REPOSITORY
+
+BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
+"""Learns nothing, so its accuracy is about a half."""
+
+
+@pytest.fixture
+def candidates(write_config: Callable[..., Path]) -> List[str]:
+    """One that learns the task well and one that does not learn."""
+    able = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 6, "cuda_device": -1}}
+    return [str(write_config("able", able)), str(write_config("blind", BLIND))]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture) -> Callable[..., Tuple[int, str]]:
+    """Run the command in this process. Returns its exit status and all it wrote."""
+
+    def run(*arguments: Any) -> Tuple[int, str]:
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        with pytest.raises(SystemExit) as stopped:
+            select_from_args(parser.parse_args([str(a) for a in arguments]))
+        captured = capsys.readouterr()
+        return stopped.value.code, captured.out + captured.err
+
+    return run
+
+
+def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
+    with (directory / "evaluations.csv").open(newline="") as rows:
+        return {(r["candidate"], r["replicate"], r["score"]) for r in csv.DictReader(rows) if r["status"] == "finished"}
+
+
+def num_finished(directory: Path) -> int:
+    return len(list(directory.glob("evaluations/*/outcome.json")))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    for _ in range(2400):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited two minutes in vain")
+
+
+def test_a_selection_decides_and_leaves_its_files(candidates: List[str], tmp_path: Path, call: Any) -> None:
+    run = tmp_path / "run"
+    status, output = call(*candidates, "-s", run, "--metric", "accuracy", "--workers", 2)
+    assert status == 0, output
+    assert "able is the best with probability" in output
+    summary = json.loads((run / "selection.json").read_text())
+    assert (summary["best"], summary["stopped_by"]) == ("able", "confidence")
+    assert summary["confidence"] >= 0.95
+    assert summary["num_evaluations"] == sum(c["num_evaluations"] for c in summary["candidates"])
+    assert summary["strategy"]["type"] == "ttts"
+    assert summary["belief"] == {"type": "student_t"}
+    assert (summary["metric"], summary["splits"], summary["margin"]) == ("accuracy", "shared", 0.0)
+    with (run / "evaluations.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == summary["num_evaluations"]
+    able = [float(r["score"]) for r in rows if r["candidate"] == "able"]
+    entry = summary["candidates"][0]
+    assert entry["mean"] == pytest.approx(sum(able) / len(able))
+    assert float(rows[0]["metric:test_accuracy"]) == float(rows[0]["score"])
+    assert len({r["split_seed"] for r in rows if r["replicate"] == "0"}) == 1
+    assert len({r["random_seed"] for r in rows}) == len(rows)
+    config = json.loads((run / "evaluations" / "able-0" / "config.json").read_text())
+    assert str(config["dataset_reader"]["split_seed"]) in {r["split_seed"] for r in rows}
+
+
+def test_equal_entropy_repeats_a_selection(candidates: List[str], tmp_path: Path, call: Any) -> None:
+    for name in ("first", "second"):
+        call(*candidates, "-s", tmp_path / name, "--metric", "accuracy", "--budget", 6, "--entropy", 5)
+    assert scores_of(tmp_path / "first") == scores_of(tmp_path / "second")
+    call(*candidates, "-s", tmp_path / "third", "--metric", "accuracy", "--budget", 6, "--entropy", 6)
+    assert scores_of(tmp_path / "first") != scores_of(tmp_path / "third")
+
+
+def test_independent_splits_are_all_different(candidates: List[str], tmp_path: Path, call: Any) -> None:
+    call(*candidates, "-s", tmp_path / "run", "--metric", "accuracy", "--budget", 6, "--splits", "independent")
+    with (tmp_path / "run" / "evaluations.csv").open(newline="") as file:
+        seeds = [row["split_seed"] for row in csv.DictReader(file)]
+    assert len(set(seeds)) == len(seeds) == 6
+
+
+def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], reviews: Path, call: Any) -> None:
+    before = sorted(reviews.iterdir())
+    status, output = call(*candidates, "--metric", "accuracy", "--dry-run")
+    assert status == 0, output
+    assert "Pool: 72 instances (official parts: train 40, validation 12, test 20)" in output
+    assert "Every split: train 40, validation 12, test 20; no groups" in output
+    assert "at least 6 and at most 100 trainings" in output
+    assert sorted(reviews.iterdir()) == before
+
+
+def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(
+    candidates: List[str], write_config: Callable[..., Path], tmp_path: Path, call: Any
+) -> None:
+    diverging = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e18}, "num_epochs": 2, "cuda_device": -1}}
+    bad = write_config("diverging", diverging)
+    status, output = call(*candidates, bad, "-s", tmp_path / "run", "--metric", "accuracy", "--workers", 2)
+    assert status == 0, output
+    summary = json.loads((tmp_path / "run" / "selection.json").read_text())
+    entry = summary["candidates"][2]
+    assert (entry["name"], entry["withdrawn"], entry["failures"], entry["mean"]) == ("diverging", True, 3, None)
+    assert all("nan loss" in reason for reason in entry["failure_reasons"])
+    assert re.search(r"diverging +0 +3 +- +- +withdrawn", output)
+    assert "failed: diverging-0 error: ValueError: nan loss" in output
+    assert summary["best"] == "able"
+    with (tmp_path / "run" / "evaluations.csv").open(newline="") as file:
+        failed = [row for row in csv.DictReader(file) if row["status"] == "failed"]
+    assert [(row["candidate"], row["score"]) for row in failed] == [("diverging", "")] * 3
+
+
+def test_all_candidates_failing_is_no_comparison(write_config: Callable[..., Path], tmp_path: Path, call: Any) -> None:
+    diverging = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e18}, "num_epochs": 2, "cuda_device": -1}}
+    bad = [write_config(name, diverging) for name in ("x", "y")]
+    status, output = call(*bad, "-s", tmp_path / "run", "--metric", "accuracy", "--max-failures", 1)
+    assert status == 1
+    assert "No comparison" in output
+    assert json.loads((tmp_path / "run" / "selection.json").read_text())["stopped_by"] == "failures"
+
+
+def test_only_the_winners_best_archive_is_kept(candidates: List[str], tmp_path: Path, call: Any) -> None:
+    call(*candidates, "-s", tmp_path / "run", "--metric", "accuracy", "--budget", 4, "--keep", "best")
+    (archive,) = (tmp_path / "run" / "evaluations").glob("*/model.tar.gz")
+    best = max((float(score), f"{name}-{replicate}") for name, replicate, score in scores_of(tmp_path / "run"))
+    assert f"{best[0]}" in {score for n, r, score in scores_of(tmp_path / "run") if f"{n}-{r}" == archive.parent.name}
+
+
+def test_recovering_with_more_to_do_goes_on(candidates: List[str], tmp_path: Path, call: Any) -> None:
+    run = tmp_path / "run"
+    call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 4)
+    before = scores_of(run)
+    status, output = call("-s", run, "--recover", "--budget", 8)
+    assert status == 0, output
+    assert before < scores_of(run)
+    assert len(scores_of(run)) == 8
+
+
+def command(*arguments: Any) -> List[str]:
+    return [sys.executable, "-m", "allennlp", "fiesta-select", *map(str, arguments)]
+
+
+def start(*arguments: Any) -> subprocess.Popen:
+    return subprocess.Popen(
+        command(*arguments), cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
+    candidates: List[str], tmp_path: Path, call: Any, how: signal.Signals
+) -> None:
+    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "10", "--entropy", "77"]
+    process = start(*candidates, "-s", tmp_path / "stopped", *options)
+    until(lambda: num_finished(tmp_path / "stopped") >= 3 or process.poll() is not None)
+    process.send_signal(how)
+    output, _ = process.communicate(timeout=120)
+    if how == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == 130, output
+        assert f"allennlp fiesta-select -s {tmp_path / 'stopped'} --recover" in output
+        assert json.loads((tmp_path / "stopped" / "selection.json").read_text())["stopped_by"] == "interrupted"
+    store = RunStore(RunDirectory(tmp_path / "stopped"), create=False)
+    recorded = {(e.request.name, e.score) for e in store.history().evaluations}
+    store.close()
+    assert 2 <= len(recorded) < 10
+    status, output = call("-s", tmp_path / "stopped", "--recover")
+    assert status == 0, output
+    call(*candidates, "-s", tmp_path / "whole", *options)
+    assert scores_of(tmp_path / "stopped") == scores_of(tmp_path / "whole")
+    assert recorded <= {
+        (f"{name}-{replicate}", float(score)) for name, replicate, score in scores_of(tmp_path / "whole")
+    }
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_its_attempt(
+    candidates: List[str],
+    write_config: Callable[..., Path],
+    tmp_path: Path,
+    call: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The worker kills itself in its first attempt at one evaluation, by way of a package that the run includes."""
+    package = tmp_path / "deadly"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        f"""
+import os, signal
+from pathlib import Path
+from allennlp.training.callbacks import TrainerCallback
+
+@TrainerCallback.register("deadly", exist_ok=True)
+class Deadly(TrainerCallback):
+    def on_start(self, trainer, is_primary=True, **kwargs):
+        marker = Path({str(tmp_path)!r}) / "died"
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    deadly = {"trainer": {**BLIND["trainer"], "callbacks": ["deadly"]}}
+    candidates[1] = str(write_config("blind", deadly))
+    config = tmp_path / "settings.jsonnet"
+    config.write_text("{ metric: 'accuracy', budget: 4, entropy: 3, include_package: ['deadly'] }")
+    status, output = call(*candidates, "-s", tmp_path / "killed", "--config", config)
+    assert status == 0, output
+    assert "blind-0 failed (killed)" in output
+    status, output = call(*candidates, "-s", tmp_path / "calm", "--config", config)
+    assert status == 0, output
+    assert "failed (killed)" not in output
+    assert scores_of(tmp_path / "killed") == scores_of(tmp_path / "calm")
+    assert len(scores_of(tmp_path / "killed")) == 4
+
+
+def test_python_m_does_the_same_without_a_plugins_file(candidates: List[str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fiesta_allennlp", "select", *candidates, "-s", str(tmp_path / "run"), "--budget", "2"]
+        + ["--metric", "accuracy"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "accuracy, after 2 evaluations of 2 candidates" in done.stdout

@@ -1,0 +1,116 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.records import Decision, Evaluation, Failure, History
+from fiesta_allennlp.reports.summary import in_words, probability_text, summarise, write_csv, write_json
+from fiesta_allennlp.seeding import make_request
+
+SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
+
+
+@pytest.fixture
+def history() -> History:
+    return History(
+        candidates=("a", "b", "c"),
+        evaluations=tuple(
+            Evaluation(make_request(0, name, k, shared_splits=True), score, "f1", seconds=2.0)
+            for name, scores in SCORES.items()
+            for k, score in enumerate(scores)
+        ),
+        failures=(Failure(make_request(0, "c", 0, shared_splits=True), "timeout", "out of time"),),
+        withdrawn=frozenset({"c"}),
+    )
+
+
+def summary(history: History, **decision: Any) -> Dict[str, Any]:
+    return summarise(history, Decision(**{"best": "a", **decision}), {"metric": "f1"})
+
+
+def test_numbers_of_every_candidate(history: History) -> None:
+    probabilities = {"a": 0.9, "b": 0.1}
+    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by="confidence")
+    assert (made["best"], made["confidence"], made["num_evaluations"], made["num_failures"]) == ("a", 0.9, 4, 1)
+    a, b, c = made["candidates"]
+    assert a["mean"] == pytest.approx(0.6)
+    assert a["sd"] == pytest.approx(np.std(SCORES["a"], ddof=1))
+    assert a["seconds"] == 6.0
+    assert (b["num_evaluations"], b["mean"], b["sd"]) == (1, 0.4, None)
+    assert (c["num_evaluations"], c["mean"], c["withdrawn"], c["prob_best"]) == (0, None, True, None)
+    assert c["failure_reasons"] == ["c-0 timeout: out of time"]
+
+
+@pytest.mark.parametrize(
+    ("stopped_by", "best", "words"),
+    [
+        (
+            "confidence",
+            "a",
+            "a is the best with probability 0.900, by f1, after 4 evaluations of 3 candidates and 1 failure.",
+        ),
+        (
+            "max_evaluations",
+            "a",
+            "Undecided after 4 evaluations of 3 candidates and 1 failure, the most that was allowed. "
+            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+        ),
+        (
+            "interrupted",
+            "a",
+            "Interrupted after 4 evaluations of 3 candidates and 1 failure; nothing that finished is lost. "
+            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+        ),
+        (
+            "failures",
+            "a",
+            "No comparison: after 4 evaluations of 3 candidates and 1 failure only a is left, because the "
+            "others failed too often. See their reasons.",
+        ),
+    ],
+)
+def test_the_decision_in_words(history: History, stopped_by: str, best: Optional[str], words: str) -> None:
+    probabilities = {"a": 0.9, "b": 0.1}
+    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by=stopped_by, best=best)
+    assert in_words(made) == words
+
+
+def test_words_without_probabilities_and_with_a_margin(history: History) -> None:
+    assert in_words(summary(history, stopped_by="budget")).startswith("a is the best, by f1, after 4 evaluations")
+    made = summary(history, stopped_by="confidence", margin=0.01, prob_within_margin={"a": 0.97}, prob_best={"a": 0.6})
+    assert in_words(made).startswith("a is within 0.01 of the best with probability 0.970")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0.5, "0.500"), (0.99999, "> 0.999"), (1.0, "1.000"), (1e-9, "< 0.001"), (0.0, "0.000")],
+)
+def test_a_probability_is_never_rounded_to_certainty(value: Optional[float], text: str) -> None:
+    assert probability_text(value) == text
+
+
+def test_csv_has_the_columns_and_every_metric(tmp_path: Path) -> None:
+    seeds = {"split_seed": 1, "random_seed": 2, "numpy_seed": 3, "pytorch_seed": 4}
+    rows = [
+        {"candidate": "a", "replicate": 0, "status": "finished", "score": 0.1 + 0.2, "metrics": '{"x": 1}', **seeds},
+        {"candidate": "b", "replicate": 0, "status": "failed", "error": 'said "no", twice', **seeds},
+    ]
+    write_csv(rows, tmp_path / "e.csv")
+    with (tmp_path / "e.csv").open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert float(read[0]["score"]) == 0.1 + 0.2
+    assert (read[0]["metric:x"], read[1]["metric:x"], read[1]["score"]) == ("1", "", "")
+    assert read[1]["error"] == 'said "no", twice'
+    assert list(read[0])[:4] == ["candidate", "replicate", "status", "score"]
+
+
+def test_json_is_written_whole_and_without_nan(tmp_path: Path, history: History) -> None:
+    made = summary(history)
+    write_json(made, tmp_path / "s.json")
+    assert json.loads((tmp_path / "s.json").read_text()) == made
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json({"x": float("nan")}, tmp_path / "s.json")
+    assert json.loads((tmp_path / "s.json").read_text()) == made

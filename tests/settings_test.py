@@ -1,0 +1,111 @@
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.settings import Settings, changed_settings, merge, named_candidates, settings_from_file
+
+
+def test_later_layers_win_and_the_rest_are_defaults() -> None:
+    settings = merge({"workers": 2, "metric": "f1"}, {"workers": 3})
+    assert (settings.workers, settings.metric, settings.splits) == (3, "f1", "shared")
+
+
+def test_settings_survive_json() -> None:
+    settings = merge({"candidates": ["a", "b"], "strategy": {"type": "bts"}, "entropy": 2**100})
+    assert merge(json.loads(json.dumps(settings.as_json()))) == settings
+
+
+def test_a_file_may_use_dashes(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonnet").write_text("{ 'max-evaluations': 10 + 2, metric: 'f1', candidates: ['a', 'b'] }")
+    settings = merge(settings_from_file(tmp_path / "s.jsonnet"))
+    assert (settings.max_evaluations, settings.candidates) == (12, ("a", "b"))
+
+
+def test_a_misspelt_setting_is_an_error_with_the_near_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'workrs' is not a setting. Did you mean 'workers'"):
+        merge({"workrs": 1})
+
+
+def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="none.jsonnet: there is no such file"):
+        settings_from_file(tmp_path / "none.jsonnet")
+    (tmp_path / "bad.jsonnet").write_text("{")
+    with pytest.raises(ConfigError, match="bad.jsonnet: cannot be read"):
+        settings_from_file(tmp_path / "bad.jsonnet")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"splits": "paired"}, "--splits must be one of shared, independent but got 'paired'"),
+        ({"keep": "some"}, "--keep must be one of none, best, all but got 'some'"),
+        ({"executor": "slurm"}, "--executor must be one of processes"),
+        ({"max_failures": 0}, "--max-failures must be at least 1 but got 0"),
+        ({"entropy": -1}, "--entropy must not be negative but got -1"),
+    ],
+)
+def test_values_out_of_range_are_errors(given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        merge(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"type": "ttts", "belief": {"type": "student_t"}}),
+        ({"confidence": 0.9}, {"type": "ttts", "confidence": 0.9, "belief": {"type": "student_t"}}),
+        ({"budget": 20}, {"type": "sequential_halving", "budget": 20, "belief": {"type": "student_t"}}),
+        (
+            {"strategy": '{"type": "ttts", "beta": 0.3}', "belief": "logit_student_t", "margin": 0.0},
+            {"type": "ttts", "beta": 0.3, "margin": 0.0, "belief": {"type": "logit_student_t"}},
+        ),
+    ],
+)
+def test_options_become_the_strategys_config(given: Dict[str, Any], expected: Dict[str, Any]) -> None:
+    assert merge(given).strategy_params() == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"strategy": '{"type": "ttts", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
+        ({"strategy": "{beta: 1}"}, "is not valid JSON"),
+        ({"strategy": '{"beta": 1}'}, "expected a name or a JSON object with a 'type'"),
+        ({"belief": 3}, "--belief: expected a name"),
+    ],
+)
+def test_contradictions_and_broken_json_are_errors(given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        merge(given).strategy_params()
+
+
+def test_candidates_are_named_by_their_files_or_by_hand() -> None:
+    named = named_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
+    assert {name: str(path) for name, path in named.items()} == {"a": "x/a.jsonnet", "other": "y/a.jsonnet"}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ((), "at least 2 candidates but got 0: none"),
+        (("a.jsonnet",), "at least 2 candidates but got 1: a"),
+        (("x/a.jsonnet", "y/a.jsonnet"), "two candidates are named 'a': x/a.jsonnet and y/a.jsonnet.*NAME=y/a.jsonnet"),
+        (("a/b=x.jsonnet", "c.jsonnet"), "a name must not be empty nor contain"),
+        (("=x.jsonnet", "c.jsonnet"), "a name must not be empty"),
+    ],
+)
+def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        named_candidates(candidates)
+
+
+def test_what_decides_the_scores_must_not_change() -> None:
+    old = Settings(metric="f1", workers=1).as_json()
+    assert changed_settings(old, Settings(metric="f1", workers=8, confidence=0.99)) == []
+    assert changed_settings(old, Settings(metric="accuracy", splits="independent")) == [
+        '--metric was "f1" and is now "accuracy"',
+        '--splits was "shared" and is now "independent"',
+    ]
