@@ -1,5 +1,6 @@
 """Where the two wings meet: a config, a split and seeds go in, one score comes out."""
 
+import gc
 import json
 import logging
 import math
@@ -106,6 +107,7 @@ def train(config: Config, directory: Path) -> Dict[str, Any]:
     params.pop("evaluation", None)
     params.pop("include_in_archive", None)
     loop = TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
+    gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
     metrics = loop.run()
     loop.finish(metrics)
     return metrics

@@ -101,7 +101,9 @@ class TdsaClassifier(Model):
                 f'{type(self).__name__} reads the fields {list(self.reads)} but the reader gives no "{name}": '
                 "add it to the reader's `inputs`."
             )
-        vectors = self._variational_dropout(self._text_field_embedder(tokens))
+        vectors = self._text_field_embedder(tokens)
+        if self._variational_dropout.p > 0:  # with 0 it would copy the vectors all the same
+            vectors = self._variational_dropout(vectors)
         return EmbeddedText(vectors, get_text_field_mask(tokens))
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:

@@ -25,6 +25,7 @@ local dim = 25;
     } + model,
     data_loader: {
       batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: [inputs[0]] },
+      collate_fn: 'token_ids',
     },
     trainer: {
       optimizer: { type: 'adam', lr: 0.01 },

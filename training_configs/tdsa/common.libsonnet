@@ -37,6 +37,7 @@ local vectors = std.extVar('FIESTA_VECTORS');
     } + model,
     data_loader: {
       batch_sampler: { type: 'bucket', batch_size: 32, sorting_keys: [inputs[0]] },
+      collate_fn: 'token_ids',
     },
     trainer: {
       optimizer: { type: 'adam' },
