@@ -79,7 +79,7 @@ class Settings:
         }
         for name, value in given.items():
             if value is not None:
-                if params.get(name, value) != value:
+                if name in params and params[name] != value:
                     raise ConfigError(
                         f"{option(name)} {value} contradicts '{name}': {params[name]} in --strategy. Give one of them."
                     )
@@ -96,13 +96,20 @@ def option(name: str) -> str:
 def merge(*layers: Mapping[str, Any]) -> Settings:
     """Settings from layers of given values, later ones winning.
 
+    A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
+    the other way round.
+
     # Raises
 
     `ConfigError` : on a name that is no setting, with the near ones.
     """
     merged: Dict[str, Any] = {}
+    rivals = {"budget": ("confidence", "margin", "max_evaluations"), "confidence": ("budget",)}
     known = [f.name for f in fields(Settings)]
     for layer in layers:
+        replaced = [below for name in rivals.keys() & layer.keys() for below in rivals[name] if below in merged]
+        for below in [*replaced, "strategy"] if replaced else []:
+            merged.pop(below, None)
         for name, value in layer.items():
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)

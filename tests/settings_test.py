@@ -13,6 +13,14 @@ def test_later_layers_win_and_the_rest_are_defaults() -> None:
     assert (settings.workers, settings.metric, settings.splits) == (3, "f1", "shared")
 
 
+def test_a_budget_takes_the_place_of_a_confidence_and_the_other_way_round() -> None:
+    confident = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"}
+    assert merge(confident, {"budget": 20}) == Settings(budget=20, metric="f1")
+    assert merge({"budget": 20, "strategy": "non_adaptive_fb"}, {"confidence": 0.8}) == Settings(confidence=0.8)
+    again = merge(confident, {"confidence": 0.99})
+    assert (again.confidence, again.strategy, again.margin) == (0.99, "bts", 0.1)
+
+
 def test_settings_survive_json() -> None:
     settings = merge({"candidates": ["a", "b"], "strategy": {"type": "bts"}, "entropy": 2**100})
     assert merge(json.loads(json.dumps(settings.as_json()))) == settings

@@ -161,8 +161,14 @@ def command(*arguments: Any) -> List[str]:
 
 
 def start(*arguments: Any) -> subprocess.Popen:
+    """As from a terminal: a shell starts what runs in its background with SIGINT ignored, and tests may run there."""
     return subprocess.Popen(
-        command(*arguments), cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(*arguments),
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
