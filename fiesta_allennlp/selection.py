@@ -125,10 +125,10 @@ class Selection:
         """
         if not isinstance(outcome, Failure):
             return False, False
-        name = outcome.request.candidate
-        earlier = sum(failure.request.candidate == name for failure in self.store.history().failures)
-        withdraw = earlier + 1 >= self.max_failures
-        return outcome.kind == "killed" and not withdraw, withdraw
+        name, history = outcome.request.candidate, self.store.history()
+        num_failures = 1 + sum(failure.request.candidate == name for failure in history.failures)
+        enough = num_failures >= self.max_failures
+        return outcome.kind == "killed" and not enough, enough and name not in history.withdrawn
 
     def _abandon(self, pending: Tuple[Request, ...]) -> None:
         """Stop and forget what is still running when the decision is there."""

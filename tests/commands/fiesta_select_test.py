@@ -120,14 +120,16 @@ def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(
     assert status == 0, output
     summary = json.loads((tmp_path / "run" / "selection.json").read_text())
     entry = summary["candidates"][2]
-    assert (entry["name"], entry["withdrawn"], entry["failures"], entry["mean"]) == ("diverging", True, 3, None)
+    assert (entry["name"], entry["withdrawn"], entry["mean"]) == ("diverging", True, None)
+    # The second worker may have been at a fourth training when the third failure came in.
+    assert entry["failures"] == len(entry["failure_reasons"]) in (3, 4)
     assert all("nan loss" in reason for reason in entry["failure_reasons"])
-    assert re.search(r"diverging +0 +3 +- +- +withdrawn", output)
+    assert re.search(r"diverging +0 +[34] +- +- +withdrawn", output)
     assert "failed: diverging-0 error: ValueError: nan loss" in output
     assert summary["best"] == "able"
     with (tmp_path / "run" / "evaluations.csv").open(newline="") as file:
         failed = [row for row in csv.DictReader(file) if row["status"] == "failed"]
-    assert [(row["candidate"], row["score"]) for row in failed] == [("diverging", "")] * 3
+    assert [(row["candidate"], row["score"]) for row in failed] == [("diverging", "")] * entry["failures"]
 
 
 def test_all_candidates_failing_is_no_comparison(write_config: Callable[..., Path], tmp_path: Path, call: Any) -> None:
