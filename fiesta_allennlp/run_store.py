@@ -1,37 +1,14 @@
 import json
 import sqlite3
-from contextlib import closing, contextmanager
 from dataclasses import asdict, fields
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from filelock import FileLock, Timeout
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
-
-SCHEMA_VERSION = 1
-
-SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE candidates (
-    name TEXT PRIMARY KEY, position INTEGER NOT NULL, source TEXT NOT NULL, config TEXT NOT NULL,
-    facts TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE evaluations (
-    candidate TEXT NOT NULL REFERENCES candidates (name), replicate INTEGER NOT NULL,
-    split_seed INTEGER NOT NULL, random_seed INTEGER NOT NULL,
-    numpy_seed INTEGER NOT NULL, pytorch_seed INTEGER NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('pending', 'finished', 'failed')),
-    reserved_order INTEGER NOT NULL UNIQUE, finished_order INTEGER UNIQUE,
-    score REAL, metric TEXT, metrics TEXT, seconds REAL, started_at TEXT,
-    PRIMARY KEY (candidate, replicate)
-);
-CREATE TABLE failures (
-    id INTEGER PRIMARY KEY, candidate TEXT NOT NULL, replicate INTEGER NOT NULL, finished_order INTEGER NOT NULL,
-    kind TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL, started_at TEXT NOT NULL, log_path TEXT
-);
-"""
+from fiesta_allennlp.store_file import create_database, open_database, transaction
 
 REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
 
@@ -73,43 +50,10 @@ class RunStore:
                 f"{directory.root}: cannot be written to: {error}. Give another directory with -s."
             ) from error
         try:
-            self._database = self._create() if create else self._open()
+            self._database = create_database(self._path) if create else open_database(self._path)
         except BaseException:
             self._lock.release()
             raise
-
-    def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, isolation_level=None)
-        database.row_factory = sqlite3.Row
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        return database
-
-    def _create(self) -> sqlite3.Connection:
-        if self._path.exists():
-            raise StoreError(f"{self._path}: there is a selection already. Use --recover to go on with it.")
-        database = self._connect()
-        with _transaction(database):
-            for statement in SCHEMA.split(";"):
-                database.execute(statement)
-            database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
-        return database
-
-    def _open(self) -> sqlite3.Connection:
-        try:
-            database = self._connect()
-            damage = database.execute("PRAGMA integrity_check").fetchone()[0]
-            row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self._path}: cannot be read as a store: {error}. Restore it from a copy.") from error
-        if damage != "ok":
-            raise StoreError(f"{self._path}: the store is damaged: {damage}. Restore it from a copy.")
-        if row is None or row[0] != str(SCHEMA_VERSION):
-            raise StoreError(
-                f"{self._path}: the store has version {row and row[0]} but this fiesta_allennlp reads version "
-                f"{SCHEMA_VERSION}. Use the fiesta_allennlp that made it."
-            )
-        return database
 
     def close(self) -> None:
         self._database.close()
@@ -123,13 +67,13 @@ class RunStore:
         return None if row is None else json.loads(row[0])
 
     def set_meta(self, **values: Any) -> None:
-        with _transaction(self._database):
+        with transaction(self._database):
             rows = [(key, json.dumps(value)) for key, value in values.items()]
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
 
     def put_candidate(self, name: str, *, source: str, config: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Write down a candidate, with its config and what building it told; the facts of a known one anew."""
-        with _transaction(self._database):
+        with transaction(self._database):
             self._database.execute(
                 "INSERT INTO candidates (name, position, source, config, facts)"
                 " VALUES (?, (SELECT COUNT(*) FROM candidates), ?, ?, ?)"
@@ -153,14 +97,14 @@ class RunStore:
 
     def withdraw(self, name: str) -> None:
         """Take a candidate out of the running. Its evaluations stay, and pending ones may still finish."""
-        with _transaction(self._database):
+        with transaction(self._database):
             self._database.execute("UPDATE candidates SET withdrawn = 1 WHERE name = ?", (name,))
 
     # The way of an evaluation.
 
     def reserve(self, requests: Sequence[Request]) -> None:
         """Write requests down as pending, before any of their work starts."""
-        with _transaction(self._database):
+        with transaction(self._database):
             for request in requests:
                 values = list(asdict(request).values())
                 self._database.execute(
@@ -172,7 +116,7 @@ class RunStore:
 
     def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
         """Write down what came of a pending request. With `try_again`, a failure leaves it pending."""
-        with _transaction(self._database):
+        with transaction(self._database):
             if isinstance(outcome, Failure):
                 self._record_failure(outcome, try_again=try_again)
             else:
@@ -216,7 +160,7 @@ class RunStore:
 
     def release(self, requests: Sequence[Request]) -> None:
         """Forget pending requests that will not be worked on, as when the decision came before they finished."""
-        with _transaction(self._database):
+        with transaction(self._database):
             self._database.executemany(
                 "DELETE FROM evaluations WHERE candidate = ? AND replicate = ? AND status = 'pending'",
                 [request.key for request in requests],
@@ -264,23 +208,6 @@ NEXT_ORDER = (
     "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
     " IFNULL((SELECT MAX(finished_order) FROM failures), -1)))"
 )
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    try:
-        with closing(database.cursor()) as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                cursor.execute("COMMIT")
-            except BaseException:
-                cursor.execute("ROLLBACK")
-                raise
-    except sqlite3.OperationalError as error:
-        raise StoreError(
-            f"the store cannot be written to: {error}. Nothing recorded so far is lost: make room, then --recover."
-        ) from error
 
 
 def _request(row: sqlite3.Row) -> Request:

@@ -29,7 +29,8 @@ ALLOWED = {
     "predictors": LANGUAGE,
     "evaluators": DOING - {"executors"},
     "executors": DOING | {"plugin"},
-    "run_store": BASE,
+    "store_file": BASE,
+    "run_store": BASE | {"store_file"},
     "settings": BASE,
     "reports": BASE | {"run_store"},
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
@@ -39,7 +40,7 @@ ALLOWED = {
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 
-NO_TORCH = ("probability", "records", "seeding", "splitters", "errors", "run_directory", "run_store")
+NO_TORCH = ("probability", "records", "seeding", "splitters", "errors", "run_directory", "store_file", "run_store")
 
 
 def imports_of(path: Path) -> Iterator[str]:

@@ -9,8 +9,22 @@ import torch
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 
 
+class _UnpackedLstm(torch.nn.Module):
+    """One layer from left to right, and its dimensions."""
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self._lstm = torch.nn.LSTM(input_size, hidden_size, batch_first=True)
+
+    def get_input_dim(self) -> int:
+        return self._lstm.input_size
+
+    def get_output_dim(self) -> int:
+        return self._lstm.hidden_size
+
+
 @Seq2SeqEncoder.register("unpacked_lstm")
-class UnpackedLstmSeq2Seq(Seq2SeqEncoder):
+class UnpackedLstmSeq2Seq(_UnpackedLstm, Seq2SeqEncoder):
     """All hidden states of one layer from left to right, zeros where a text is padded.
 
     Registered as a `Seq2SeqEncoder` with name "unpacked_lstm".
@@ -21,16 +35,6 @@ class UnpackedLstmSeq2Seq(Seq2SeqEncoder):
     hidden_size : `int`
     """
 
-    def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self._lstm = torch.nn.LSTM(input_size, hidden_size, batch_first=True)
-
-    def get_input_dim(self) -> int:
-        return self._lstm.input_size
-
-    def get_output_dim(self) -> int:
-        return self._lstm.hidden_size
-
     def is_bidirectional(self) -> bool:
         return False
 
@@ -40,7 +44,7 @@ class UnpackedLstmSeq2Seq(Seq2SeqEncoder):
 
 
 @Seq2VecEncoder.register("unpacked_lstm")
-class UnpackedLstmSeq2Vec(Seq2VecEncoder):
+class UnpackedLstmSeq2Vec(_UnpackedLstm, Seq2VecEncoder):
     """The last hidden state of one layer from left to right, zeros for a text without words.
 
     Registered as a `Seq2VecEncoder` with name "unpacked_lstm".
@@ -50,16 +54,6 @@ class UnpackedLstmSeq2Vec(Seq2VecEncoder):
     input_size : `int`
     hidden_size : `int`
     """
-
-    def __init__(self, input_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self._lstm = torch.nn.LSTM(input_size, hidden_size, batch_first=True)
-
-    def get_input_dim(self) -> int:
-        return self._lstm.input_size
-
-    def get_output_dim(self) -> int:
-        return self._lstm.hidden_size
 
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         # Shape: (batch_size, num_words, hidden_size)

@@ -1,0 +1,102 @@
+"""The SQLite file behind a run store: its tables, how it is opened and checked, and transactions."""
+
+import sqlite3
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Iterator
+
+from fiesta_allennlp.errors import StoreError
+
+SCHEMA_VERSION = 1
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE candidates (
+    name TEXT PRIMARY KEY, position INTEGER NOT NULL, source TEXT NOT NULL, config TEXT NOT NULL,
+    facts TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE evaluations (
+    candidate TEXT NOT NULL REFERENCES candidates (name), replicate INTEGER NOT NULL,
+    split_seed INTEGER NOT NULL, random_seed INTEGER NOT NULL,
+    numpy_seed INTEGER NOT NULL, pytorch_seed INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('pending', 'finished', 'failed')),
+    reserved_order INTEGER NOT NULL UNIQUE, finished_order INTEGER UNIQUE,
+    score REAL, metric TEXT, metrics TEXT, seconds REAL, started_at TEXT,
+    PRIMARY KEY (candidate, replicate)
+);
+CREATE TABLE failures (
+    id INTEGER PRIMARY KEY, candidate TEXT NOT NULL, replicate INTEGER NOT NULL, finished_order INTEGER NOT NULL,
+    kind TEXT NOT NULL, error TEXT NOT NULL, seconds REAL NOT NULL, started_at TEXT NOT NULL, log_path TEXT
+);
+"""
+
+
+def create_database(path: Path) -> sqlite3.Connection:
+    """A new database with empty tables.
+
+    # Raises
+
+    `StoreError` : where there is a file already.
+    """
+    if path.exists():
+        raise StoreError(f"{path}: there is a selection already. Use --recover to go on with it.")
+    database = _connect(path)
+    with transaction(database):
+        for statement in SCHEMA.split(";"):
+            database.execute(statement)
+        database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
+    return database
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """A database that is there.
+
+    # Raises
+
+    `StoreError` : where it is no database, damaged, or of another version.
+    """
+    try:
+        database = _connect(path)
+        damage = database.execute("PRAGMA integrity_check").fetchone()[0]
+        row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
+    if damage != "ok":
+        raise StoreError(f"{path}: the store is damaged: {damage}. Restore it from a copy.")
+    if row is None or row[0] != str(SCHEMA_VERSION):
+        raise StoreError(
+            f"{path}: the store has version {row and row[0]} but this fiesta_allennlp reads version "
+            f"{SCHEMA_VERSION}. Use the fiesta_allennlp that made it."
+        )
+    return database
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(path, isolation_level=None)
+    database.row_factory = sqlite3.Row
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    return database
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """All of what is inside is written, or nothing.
+
+    # Raises
+
+    `StoreError` : where the file cannot be written to.
+    """
+    try:
+        with closing(database.cursor()) as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                cursor.execute("COMMIT")
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
+    except sqlite3.OperationalError as error:
+        raise StoreError(
+            f"the store cannot be written to: {error}. Nothing recorded so far is lost: make room, then --recover."
+        ) from error
