@@ -8,32 +8,54 @@ ratio of whole evaluations, the fixed overhead of ours (everything but the epoch
 
 import argparse
 import copy
+import json
 import os
+import re
 import statistics
 import tempfile
 import time
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
+os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
+
+import numpy as np
+import torch
 from rich.console import Console
 from rich.table import Table
+from sklearn.metrics import f1_score
 
-from fiesta_allennlp.records import Request
+import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.dataset_readers.semeval_xml import read_sentences
+from fiesta_allennlp.dataset_readers.word_tokenizer import WordTokenizer
+from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
+from fiesta_allennlp.evaluators.config import load_config
+from fiesta_allennlp.evaluators.preparation import prepare_candidate
+from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
+from fiesta_allennlp.executors.worker import WorkerSettings
+from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.splitters import Split, group_targets, split_pool
 
 DIM = 50
 BATCH_SIZE = 32
-REQUEST = Request("tdlstm_50", 0, split_seed=1, random_seed=2, numpy_seed=3, pytorch_seed=4)
+LABELS = {"positive": 0, "negative": 1, "neutral": 2}
+CANDIDATE = "tdlstm_50"
+REQUEST = Request(CANDIDATE, 0, split_seed=1, random_seed=2, numpy_seed=3, pytorch_seed=4)
+
+Sides = List[Tuple[torch.Tensor, torch.Tensor]]
+"""For the left and the right context: word ids of shape `(batch_size, num_words)`, and lengths."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one evaluation: from the request to the score, and of the epochs alone."""
+    """Seconds of one evaluation: from the request to the score, of the epochs, and of the process around the work."""
 
     total: float
     epochs: float
+    process: float
     score: float
 
     @property
@@ -41,148 +63,167 @@ class Timing:
         return self.total - self.epochs
 
 
-def ours(
-    config: Dict[str, Any], vectors: Dict[str, str], run: RunDirectory, number: int
-) -> Tuple[Timing, Dict[str, float]]:
+def ours(evaluator: AllenNLPTraining, run: RunDirectory) -> Timing:
     """One evaluation through the executor, as a selection makes it."""
-    from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
-    from fiesta_allennlp.executors.processes import ProcessExecutor
-
-    evaluator = AllenNLPTraining({REQUEST.candidate: config}, "macro_f1", "sentence_id", {REQUEST.candidate: vectors})
     executor = ProcessExecutor(run)
     start = time.monotonic()
     executor.submit(evaluator, REQUEST)
     outcome = next(executor.completed())
     total = time.monotonic() - start
-    score = getattr(outcome, "score", None)
-    if score is None:
-        raise SystemExit(f"the evaluation failed: {outcome}")
-    log = run.evaluation_log(REQUEST.name).read_text(encoding="utf-8")
-    epochs = _duration(log)
-    return Timing(total, epochs, score), {
-        "process start and end": total - outcome.seconds,
-        "the rest": outcome.seconds - epochs,
-    }
-
-
-def _duration(log: str) -> float:
-    """`training_duration` of AllenNLP's metrics, which is a string such as 0:00:09.123456."""
-    text = log.split('"training_duration": "')[1].split('"')[0]
-    hours, minutes, seconds = text.split(":")
-    return timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds)).total_seconds()
+    if not isinstance(outcome, Evaluation):
+        raise SystemExit(f"the evaluation failed: {outcome.error}")
+    metrics = json.loads((run.evaluation(REQUEST.name) / "metrics.json").read_text(encoding="utf-8"))
+    found = re.fullmatch(r"(\d+):(\d+):([\d.]+)", metrics["training_duration"])
+    if found is None:
+        raise SystemExit(f"AllenNLP reports an unreadable training_duration: {metrics['training_duration']}")
+    hours, minutes, seconds = found.groups()
+    epochs = timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds)).total_seconds()
+    return Timing(total, epochs, total - outcome.seconds, outcome.score)
 
 
 def bare(config: Dict[str, Any], vectors: str, log: Path) -> Timing:
     """The same model on the same split in a bare loop, in a process of its own."""
-    from fiesta_allennlp.executors.processes import run_apart
-    from fiesta_allennlp.executors.worker import WorkerSettings
-
     start = time.monotonic()
-    results = run_apart(bare_loop, {"bare": (config, vectors)}, logs={"bare": log}, settings=WorkerSettings())
+    (result,) = run_apart(
+        bare_training, {"bare": (config, vectors)}, logs={"bare": log}, settings=WorkerSettings()
+    ).values()
     total = time.monotonic() - start
-    if isinstance(results["bare"], BaseException):
-        raise results["bare"]
-    epochs, score = results["bare"]
-    return Timing(total, epochs, score)
+    if isinstance(result, BaseException):
+        raise result
+    work, epochs, score = result
+    return Timing(total, epochs, total - work, score)
 
 
-def bare_loop(config: Dict[str, Any], vectors: str) -> Tuple[float, float]:
-    """Reads, trains for as many epochs, keeps the best epoch by validation accuracy and scores it on the test part.
+@dataclass(frozen=True)
+class Data:
+    """Word ids of left and right contexts (the right one reversed), labels, the split, and the word vectors."""
 
-    Returns the seconds of the epochs and the macro-F1.
+    contexts: List[Tuple[List[int], List[int]]]
+    labels: List[int]
+    split: Split
+    matrix: torch.Tensor
+
+
+def read_data(config: Dict[str, Any], vectors: str) -> Data:
+    """Tokens as our reader makes them; rows of the filtered vectors for the words that have one."""
+    tokenizer = WordTokenizer()
+    words: Dict[str, int] = {}
+    sizes: Dict[str, int] = {}
+    contexts: List[Tuple[List[int], List[int]]] = []
+    labels: List[int] = []
+    groups: List[str] = []
+
+    def code(text: str) -> List[int]:
+        return [words.setdefault(str(token), len(words) + 1) for token in tokenizer.tokenize(text.lower())]
+
+    for part in ("train", "test"):
+        before = len(labels)
+        for sentence in read_sentences(str(config[f"{part}_data_path"])):
+            text = str(sentence.text)
+            for term in sentence.terms:
+                if term.polarity in LABELS:
+                    contexts.append((code(text[: term.start]), code(text[term.end :])[::-1]))
+                    labels.append(LABELS[str(term.polarity)])
+                    groups.append(sentence.sentence_id)
+        sizes[part] = len(labels) - before
+    matrix = torch.randn(len(words) + 1, DIM) * 0.3
+    with open(vectors, encoding="utf-8") as rows:
+        for row in rows:
+            word, *numbers = row.rstrip().split(" ")
+            if word in words:
+                matrix[words[word]] = torch.from_numpy(np.array(numbers, dtype=np.float32))
+    return Data(contexts, labels, split_pool(groups, group_targets(sizes), seed=REQUEST.split_seed), matrix)
+
+
+class Net(torch.nn.Module):
+    """TD-LSTM without the target's words."""
+
+    def __init__(self, matrix: torch.Tensor) -> None:
+        super().__init__()
+        self.embed = torch.nn.Embedding.from_pretrained(matrix, freeze=False)
+        self.lstms = torch.nn.ModuleList([torch.nn.LSTM(DIM, DIM, batch_first=True) for _ in range(2)])
+        self.out = torch.nn.Linear(2 * DIM, len(LABELS))
+
+    def forward(self, sides: Sides) -> torch.Tensor:
+        last = []
+        for (ids, lengths), lstm in zip(sides, self.lstms, strict=True):
+            states = lstm(self.embed(ids))[0]
+            ends = states[torch.arange(len(ids)), (lengths - 1).clamp(min=0)]
+            last.append(ends * (lengths > 0).unsqueeze(-1))
+        return self.out(torch.cat(last, dim=-1))
+
+
+def batches(data: Data, indices: Sequence[int], rng: np.random.Generator) -> List[Tuple[Sides, torch.Tensor]]:
+    """Batches of like left contexts, as AllenNLP's bucket sampler makes them, in random order."""
+    order = sorted(indices, key=lambda i: len(data.contexts[i][0]) * rng.uniform(0.9, 1.1))
+    chunks = [order[i : i + BATCH_SIZE] for i in range(0, len(order), BATCH_SIZE)]
+    rng.shuffle(chunks)
+    made = []
+    for chunk in chunks:
+        sides = []
+        for side in (0, 1):
+            texts = [data.contexts[i][side] for i in chunk]
+            width = max(1, max(map(len, texts)))
+            ids = torch.tensor([text + [0] * (width - len(text)) for text in texts])
+            sides.append((ids, torch.tensor([len(text) for text in texts])))
+        made.append((sides, torch.tensor([data.labels[i] for i in chunk])))
+    return made
+
+
+def predict(
+    net: Net, data: Data, indices: Sequence[int], rng: np.random.Generator
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    net.eval()
+    with torch.no_grad():
+        pairs = [(net(sides).argmax(-1), gold) for sides, gold in batches(data, indices, rng)]
+    return torch.cat([p for p, _ in pairs]), torch.cat([g for _, g in pairs])
+
+
+def bare_training(config: Dict[str, Any], vectors: str) -> Tuple[float, float, float]:
+    """Train for as many epochs, keep the best by validation accuracy, score it on the test part.
+
+    Returns the seconds of all the work and of the epochs, and the macro-F1.
     """
-    import numpy as np
-    import torch
-    from sklearn.metrics import f1_score
-
-    from fiesta_allennlp.dataset_readers.semeval_xml import read_sentences
-    from fiesta_allennlp.dataset_readers.word_tokenizer import WordTokenizer
-    from fiesta_allennlp.splitters import group_targets, split_pool
-
+    begin = time.monotonic()
     torch.manual_seed(REQUEST.pytorch_seed)
     rng = np.random.default_rng(REQUEST.numpy_seed)
-    tokenizer = WordTokenizer()
-    labels = {"positive": 0, "negative": 1, "neutral": 2}
-    rows: List[Tuple[List[str], List[str], int]] = []
-    groups, sizes = [], {}
-    for part in ("train", "test"):
-        before = len(rows)
-        for sentence in read_sentences(config[f"{part}_data_path"]):
-            for term in sentence.terms:
-                if term.polarity in labels:
-                    left = [t.text for t in tokenizer.tokenize(sentence.text[: term.start].lower())]
-                    right = [t.text for t in tokenizer.tokenize(sentence.text[term.end :].lower())]
-                    rows.append((left, right[::-1], labels[term.polarity]))
-                    groups.append(sentence.sentence_id)
-        sizes[part] = len(rows) - before
-    split = split_pool(groups, group_targets(sizes), seed=REQUEST.split_seed)
-    words: Dict[str, int] = {}
-    for left, right, _ in rows:
-        for word in left + right:
-            words.setdefault(word, len(words) + 1)
-    matrix = torch.randn(len(words) + 1, DIM) * 0.3
-    with open(vectors, encoding="utf-8") as file:
-        for line in file:
-            word, *numbers = line.rstrip().split(" ")
-            if word in words:
-                matrix[words[word]] = torch.tensor([float(n) for n in numbers])
-    coded = [([words[w] for w in left], [words[w] for w in right], label) for left, right, label in rows]
-
-    class Net(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embed = torch.nn.Embedding.from_pretrained(matrix, freeze=False)
-            self.lstms = torch.nn.ModuleList([torch.nn.LSTM(DIM, DIM, batch_first=True) for _ in range(2)])
-            self.out = torch.nn.Linear(2 * DIM, 3)
-
-        def forward(self, sides: List[Tuple[Any, Any]]) -> Any:
-            last = []
-            for (ids, lengths), lstm in zip(sides, self.lstms, strict=True):
-                states = lstm(self.embed(ids))[0]
-                ends = states[torch.arange(len(ids)), (lengths - 1).clamp(min=0)]
-                last.append(ends * (lengths > 0).unsqueeze(-1))
-            return self.out(torch.cat(last, dim=-1))
-
-    def batches(indices: Any, shuffle: bool) -> List[Tuple[List[Tuple[Any, Any]], Any]]:
-        order = sorted(indices, key=lambda i: len(coded[i][0]) * rng.uniform(0.9, 1.1))
-        chunks = [order[i : i + BATCH_SIZE] for i in range(0, len(order), BATCH_SIZE)]
-        if shuffle:
-            rng.shuffle(chunks)
-        made = []
-        for chunk in chunks:
-            sides = []
-            for side in (0, 1):
-                texts = [coded[i][side] for i in chunk]
-                width = max(1, max(map(len, texts)))
-                ids = torch.tensor([text + [0] * (width - len(text)) for text in texts])
-                sides.append((ids, torch.tensor([len(text) for text in texts])))
-            made.append((sides, torch.tensor([coded[i][2] for i in chunk])))
-        return made
-
-    def predict(indices: Any) -> Tuple[Any, Any]:
-        net.eval()
-        with torch.no_grad():
-            pairs = [(net(sides).argmax(-1), gold) for sides, gold in batches(indices, False)]
-        return torch.cat([p for p, _ in pairs]), torch.cat([g for _, g in pairs])
-
-    net = Net()
+    data = read_data(config, vectors)
+    net = Net(data.matrix)
     optimizer = torch.optim.Adam(net.parameters())
     best, best_state = -1.0, net.state_dict()
     start = time.monotonic()
     for _ in range(config["trainer"]["num_epochs"]):
         net.train()
-        for sides, gold in batches(split.train, True):
+        for sides, gold in batches(data, data.split.train, rng):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(net(sides), gold).backward()
             optimizer.step()
-        predicted, gold = predict(split.validation)
+        predicted, gold = predict(net, data, data.split.validation, rng)
         accuracy = (predicted == gold).float().mean().item()
         if accuracy > best:
             best, best_state = accuracy, copy.deepcopy(net.state_dict())
     epochs = time.monotonic() - start
     net.load_state_dict(best_state)
-    predicted, gold = predict(split.test)
-    return epochs, float(f1_score(gold.numpy(), predicted.numpy(), average="macro"))
+    predicted, gold = predict(net, data, data.split.test, rng)
+    score = float(f1_score(gold.numpy(), predicted.numpy(), average="macro"))
+    return time.monotonic() - begin, epochs, score
+
+
+def report(pairs: List[Tuple[Timing, Timing]], num_epochs: int, console: Console) -> None:
+    title = f"TD-LSTM, {DIM} dimensions, {num_epochs} epochs; medians of {len(pairs)} runs of each, in seconds"
+    table = Table(title=title)
+    for column in ("", "whole evaluation", "epochs", "process", "data, model, test", "macro-F1"):
+        table.add_column(column, justify="right")
+    for name, timings in (("fiesta_allennlp", [p[0] for p in pairs]), ("bare PyTorch", [p[1] for p in pairs])):
+        rest = [t.fixed - t.process for t in timings]
+        columns = [[t.total for t in timings], [t.epochs for t in timings], [t.process for t in timings], rest]
+        score = statistics.median(t.score for t in timings)
+        table.add_row(name, *(f"{statistics.median(column):.2f}" for column in columns), f"{score:.3f}")
+    console.print(table)
+    ratio = statistics.median(mine.total / rival.total for mine, rival in pairs)
+    fixed = statistics.median(mine.fixed for mine, _ in pairs)
+    console.print(f"whole-evaluation ratio {ratio:.2f} (wanted: at most 1.3)")
+    console.print(f"fixed overhead of an evaluation {fixed:.2f} s (wanted: at most 2)")
 
 
 def main() -> None:
@@ -190,48 +231,19 @@ def main() -> None:
     parser.add_argument("--data", required=True, help="directory of the SemEval-2014 Restaurants files")
     parser.add_argument("--vectors", required=True, help="50-dimensional word vectors in GloVe's format")
     parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=5)
     args = parser.parse_args()
     os.environ.update(FIESTA_DATA=str(Path(args.data).resolve()), FIESTA_VECTORS=str(Path(args.vectors).resolve()))
-    os.environ["OMP_NUM_THREADS"] = "1"
-
-    import fiesta_allennlp.plugin  # noqa: F401
-    from fiesta_allennlp.evaluators.config import load_config
-    from fiesta_allennlp.evaluators.preparation import prepare_candidate
-
-    epochs = f'{{"trainer.num_epochs": {args.epochs}, "trainer.patience": null}}'
-    config = load_config(Path("training_configs/tdsa/tdlstm_50.jsonnet"), epochs)
-    console = Console(highlight=False)
+    overrides = json.dumps({"trainer.num_epochs": args.epochs, "trainer.patience": None})
+    config = load_config(Path("training_configs/tdsa") / f"{CANDIDATE}.jsonnet", overrides)
     with tempfile.TemporaryDirectory() as scratch:
         run = RunDirectory(Path(scratch))
         vectors = dict(prepare_candidate(config, group_by=None, vectors_directory=run.vectors).vectors)
+        evaluator = AllenNLPTraining({CANDIDATE: config}, "macro_f1", "sentence_id", {CANDIDATE: vectors})
         (filtered,) = vectors.values()
         bare(config, filtered, run.root / "warm.log")  # starts the fork server
-        pairs, shares = [], []
-        for number in range(args.repetitions):
-            mine, share = ours(config, vectors, run, number)
-            pairs.append((mine, bare(config, filtered, run.root / f"bare{number}.log")))
-            shares.append(share)
-    report(pairs, shares, args.epochs, console)
-
-
-def report(pairs: List[Tuple[Timing, Timing]], shares: List[Dict[str, float]], epochs: int, console: Console) -> None:
-    table = Table(title=f"TD-LSTM, {DIM} dimensions, {epochs} epochs; medians of {len(pairs)} runs of each, in seconds")
-    for column in ("", "whole evaluation", "epochs", "everything else", "macro-F1"):
-        table.add_column(column, justify="right")
-    for name, timings in (("fiesta_allennlp", [p[0] for p in pairs]), ("bare PyTorch", [p[1] for p in pairs])):
-        middle = [
-            statistics.median(getattr(t, field) for t in timings) for field in ("total", "epochs", "fixed", "score")
-        ]
-        table.add_row(name, *(f"{value:.2f}" for value in middle[:3]), f"{middle[3]:.3f}")
-    console.print(table)
-    ratio = statistics.median(mine.total / rival.total for mine, rival in pairs)
-    fixed = statistics.median(mine.fixed for mine, _ in pairs)
-    console.print(
-        f"whole-evaluation ratio {ratio:.2f} (at most 1.3 wanted); fixed overhead {fixed:.2f} s (at most 2 wanted)"
-    )
-    where = {name: statistics.median(share[name] for share in shares) for name in shares[0]}
-    console.print("of the fixed overhead: " + ", ".join(f"{name} {value:.2f} s" for name, value in where.items()))
+        pairs = [(ours(evaluator, run), bare(config, filtered, run.root / "bare.log")) for _ in range(args.repetitions)]
+    report(pairs, args.epochs, Console(highlight=False, width=110))
 
 
 if __name__ == "__main__":
