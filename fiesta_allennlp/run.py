@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, Mapping
 
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError, FiestaError, StoreError
+from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation
@@ -179,13 +179,10 @@ def _clear(directory: RunDirectory, *, force: bool) -> None:
 def _opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
     """The store of the directory, closed at the end; a new one that got no candidate is deleted again."""
     store = RunStore(directory, create=create)
-    keep = True
     try:
         yield store
-    except FiestaError:
-        keep = bool(store.candidates())
-        raise
     finally:
+        keep = bool(store.candidates())
         store.close()
         if not keep:
             directory.store.unlink()

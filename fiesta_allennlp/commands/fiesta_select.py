@@ -132,7 +132,7 @@ def select_from_args(args: argparse.Namespace) -> None:
         Console(stderr=True, highlight=False).print(f"error: {error}", markup=False, soft_wrap=True)
         sys.exit(EXIT_USER_ERROR)
     except KeyboardInterrupt:
-        console.print("Interrupted before the first training; nothing was lost.")
+        console.print("Interrupted; nothing that finished is lost. If trainings had begun, go on with --recover.")
         sys.exit(EXIT_INTERRUPTED)
 
 

@@ -105,6 +105,9 @@ def evaluation_config(
     result["random_seed"] = request.random_seed
     result["numpy_seed"] = request.numpy_seed
     result["pytorch_seed"] = request.pytorch_seed
+    if result["trainer"].get("type", "gradient_descent") == "gradient_descent":
+        # An evaluation that is interrupted begins anew, so states of single epochs would be written for nothing.
+        result["trainer"].setdefault("checkpointer", {"save_completed_epochs": False})
     for holder, key in vector_references(result):
         holder[key] = (vectors or {}).get(holder[key], holder[key])
     if free_device:

@@ -39,6 +39,15 @@ def test_an_evaluation_config_is_complete(reviews: Path) -> None:
     assert made["model"] == config["model"]
 
 
+def test_no_epoch_is_saved_unless_the_config_says_so(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    assert evaluation_config(config, REQUEST)["trainer"]["checkpointer"] == {"save_completed_epochs": False}
+    config["trainer"]["checkpointer"] = {"keep_most_recent_by_count": 1}
+    assert evaluation_config(config, REQUEST)["trainer"]["checkpointer"] == {"keep_most_recent_by_count": 1}
+    config["trainer"] = {"type": "my_trainer"}
+    assert evaluation_config(config, REQUEST)["trainer"] == {"type": "my_trainer"}
+
+
 def test_the_candidate_itself_is_not_changed(reviews: Path) -> None:
     config = classifier_config(reviews)
     before = json.dumps(config)
