@@ -21,7 +21,7 @@ from fiesta_allennlp.records import Decision
 from fiesta_allennlp.reports.progress import Progress
 from fiesta_allennlp.reports.summary import summarise, write_csv, write_json
 from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.run_store import RunStore, lock
 from fiesta_allennlp.seeding import fresh_entropy
 from fiesta_allennlp.selection import Selection
 from fiesta_allennlp.settings import Settings, changed_settings, merge
@@ -126,7 +126,7 @@ def _conclude(decision: Decision, settings: Settings, store: RunStore, directory
         "entropy": store.get_meta("entropy"),
     }
     summary = summarise(history, decision, about)
-    if settings.keep == "best":
+    if settings.keep == "best" and decision.stopped_by != "interrupted":
         _keep_best(summary["best"], store, directory)
     write_csv(store.rows(), directory.evaluations_csv)
     write_json(summary, directory.selection_json)
@@ -170,9 +170,12 @@ def _clear(directory: RunDirectory, *, force: bool) -> None:
             "delete it with --force, or give another directory with -s."
         )
     if directory.store.exists():
-        RunStore(directory, create=False).close()  # refuses where another process is at work
-        for path in directory.contents():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        held = lock(directory)
+        try:
+            for path in directory.contents():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        finally:
+            held.release()
 
 
 @contextmanager

@@ -13,6 +13,27 @@ from fiesta_allennlp.store_file import create_database, open_database, transacti
 REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
 
 
+def lock(directory: RunDirectory) -> FileLock:
+    """The lock of a run directory, acquired; it ends with the process, however that ends. The directory is made.
+
+    # Raises
+
+    `StoreError` : where another process holds it, or the directory cannot be written to.
+    """
+    held = FileLock(str(directory.lock))
+    try:
+        directory.root.mkdir(parents=True, exist_ok=True)
+        held.acquire(timeout=0)
+    except Timeout:
+        raise StoreError(
+            f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or give "
+            "another directory with -s."
+        ) from None
+    except OSError as error:
+        raise StoreError(f"{directory.root}: cannot be written to: {error}. Give another directory with -s.") from error
+    return held
+
+
 class RunStore:
     """All that a run knows, in one SQLite file: every request is written down before its work starts, and every
     outcome in one transaction when it is there. One process writes; others may read.
@@ -30,25 +51,12 @@ class RunStore:
 
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
         self._path = directory.store
-        self._lock = FileLock(str(directory.lock))
-        try:
-            if create:
-                directory.root.mkdir(parents=True, exist_ok=True)
-            elif not self._path.is_file():
-                raise StoreError(
-                    f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. Check -s, "
-                    "or leave out --recover to start a new selection."
-                )
-            self._lock.acquire(timeout=0)
-        except Timeout:
+        if not create and not self._path.is_file():
             raise StoreError(
-                f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or give "
-                "another directory with -s."
-            ) from None
-        except OSError as error:
-            raise StoreError(
-                f"{directory.root}: cannot be written to: {error}. Give another directory with -s."
-            ) from error
+                f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. Check -s, "
+                "or leave out --recover to start a new selection."
+            )
+        self._lock = lock(directory)
         try:
             self._database = create_database(self._path) if create else open_database(self._path)
         except BaseException:

@@ -30,7 +30,9 @@ class Progress:
         self._history = History(candidates=())
         self._decision = Decision(best=None)
         self._live = (
-            Live(get_renderable=self._table, console=console, refresh_per_second=2) if console.is_terminal else None
+            Live(get_renderable=self._table, console=console, refresh_per_second=2, transient=True)
+            if console.is_terminal
+            else None
         )
 
     def __enter__(self) -> "Progress":
