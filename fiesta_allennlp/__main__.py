@@ -12,7 +12,7 @@ def main() -> None:
     select = commands.add_parser("select", help="find the best of several models")
     add_arguments(select)
     select.add_argument("--include-package", action="append", default=[], help="additional packages to include")
-    select.set_defaults(func=select_from_args)
+    select.set_defaults(func=select_from_args, program="python -m fiesta_allennlp select")
     args = parser.parse_args()
     args.func(args)
 

@@ -9,7 +9,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.evaluators.config import Config, first_difference, load_config
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
@@ -92,7 +92,9 @@ def prepare(
     sources = named_candidates(settings.candidates)
     for name, result in results.items():
         if isinstance(result, BaseException):
-            raise ConfigError(f"candidate '{name}' ({sources[name]}): {describe(result)}") from result
+            log = directory.check_log(name)
+            where = "" if isinstance(result, FiestaError) or not directory.store.exists() else f" The log is {log}."
+            raise ConfigError(f"candidate '{name}' ({sources[name]}): {describe(result)}{where}") from result
         check_metric(name, result, settings.metric)
     check_same_pool(results)
     return results

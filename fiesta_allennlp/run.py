@@ -7,8 +7,9 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, List, Mapping
 
+import torch
 from rich.console import Console
 
 from fiesta_allennlp.errors import ConfigError, StoreError
@@ -52,6 +53,7 @@ def plan(settings: Settings, console: Console) -> Plan:
     """
     configs = load_candidates(settings)
     strategy = build_strategy(settings, list(configs))
+    check_devices(settings.device_list)
     with tempfile.TemporaryDirectory() as scratch:
         preparations = prepare(configs, settings, RunDirectory(Path(scratch)), console)
     least, most = strategy.bounds(len(configs))
@@ -151,15 +153,31 @@ def _settings(given: Mapping[str, Any], store: RunStore) -> Settings:
 
 
 def _executor(settings: Settings, directory: RunDirectory) -> ProcessExecutor:
-    devices = None if settings.cuda_devices is None else [d.strip() for d in settings.cuda_devices.split(",")]
+    check_devices(settings.device_list)
     return ProcessExecutor(
         directory,
         workers=settings.workers,
         time_limit=settings.time_limit,
         num_threads=settings.threads_per_worker,
-        cuda_devices=devices,
+        cuda_devices=settings.device_list or None,
         packages=settings.include_package,
     )
+
+
+def check_devices(devices: List[str]) -> None:
+    """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
+
+    # Raises
+
+    `ConfigError` : with the number of devices there are.
+    """
+    num_devices = torch.cuda.device_count() if devices else 0
+    for device in devices:
+        if not device.isdigit() or int(device) >= num_devices:
+            raise ConfigError(
+                f"--cuda-devices: there is no device '{device}'; this machine has {num_devices}, numbered from 0. "
+                "Leave the option out to train on what AllenNLP finds."
+            )
 
 
 def _clear(directory: RunDirectory, *, force: bool) -> None:

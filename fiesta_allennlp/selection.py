@@ -1,6 +1,7 @@
 """The loop: ask the strategy, write the requests down, let the workers work, write the outcomes down."""
 
 import logging
+import shutil
 from dataclasses import dataclass, replace
 from typing import List, Protocol, Set, Tuple
 
@@ -64,13 +65,15 @@ class Selection:
         while True:
             history = self.store.history()
             decision = self.strategy.recommend(history)
+            self.listener.on_state(history, decision)
             if decision.stopped_by is not None:
                 self._abandon(history.pending)
                 return decision
             requests = self._choose(history, self.executor.slots - len(submitted))
             for request in requests:
                 self._submit(request, submitted)
-            self.listener.on_state(self.store.history() if requests else history, decision)
+            if requests:
+                self.listener.on_state(self.store.history(), decision)
             if not submitted:
                 raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
             outcome = next(self.executor.completed())
@@ -134,3 +137,5 @@ class Selection:
         """Stop and forget what is still running when the decision is there."""
         self.executor.close()
         self.store.release(pending)
+        for request in pending:
+            shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)

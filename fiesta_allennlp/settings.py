@@ -16,6 +16,16 @@ CHOICES = {
     "executor": ("processes",),
 }
 
+KINDS: Dict[str, Tuple[type, ...]] = {
+    **dict.fromkeys(("budget", "max_evaluations", "workers", "threads_per_worker", "max_failures", "entropy"), (int,)),
+    **dict.fromkeys(("confidence", "margin", "time_limit"), (int, float)),
+    **dict.fromkeys(("metric", "group_by", "cuda_devices", "overrides"), (str,)),
+    **dict.fromkeys(("candidates", "include_package"), (tuple,)),
+}
+"""What a setting may be. Flags are converted by the command line; a file can hold anything."""
+
+KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list"}
+
 FIXED_AT_START = ("metric", "splits", "group_by", "overrides", "entropy")
 """What decides which scores are made. A selection that is resumed keeps these; all else may change."""
 
@@ -50,6 +60,10 @@ class Settings:
     include_package: Tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name, kinds in KINDS.items():
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+                raise ConfigError(f"{option(name)} must be {KIND_WORDS[kinds[-1]]} but got {json.dumps(value)}.")
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
@@ -63,6 +77,11 @@ class Settings:
         """Plain data, for the store."""
         return {**asdict(self), "candidates": list(self.candidates), "include_package": list(self.include_package)}
 
+    @property
+    def device_list(self) -> List[str]:
+        """The devices of `cuda_devices`, none where it was not given."""
+        return [] if self.cuda_devices is None else [device.strip() for device in self.cuda_devices.split(",")]
+
     def strategy_params(self) -> Dict[str, Any]:
         """The strategy as a config, with the options that belong to it filled in.
 
@@ -70,6 +89,8 @@ class Settings:
 
         `ConfigError` : where options contradict each other or the strategy's own entries.
         """
+        if self.confidence is not None and self.budget is not None and self.strategy is None:
+            raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
         params = _registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
         given = {
             "confidence": self.confidence,
@@ -115,7 +136,7 @@ def merge(*layers: Mapping[str, Any]) -> Settings:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f" Did you mean '{near[0]}'?" if near else ""
                 raise ConfigError(f"'{name}' is not a setting.{hint} There are: {', '.join(known)}.")
-            merged[name] = tuple(value) if name in ("candidates", "include_package") else value
+            merged[name] = tuple(value) if isinstance(value, list) else value
     return Settings(**merged)
 
 
@@ -132,7 +153,14 @@ def settings_from_file(path: Path) -> Dict[str, Any]:
         values = Params.from_file(str(path)).as_dict(quiet=True)
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"--config {path}: cannot be read as Jsonnet: {str(error).strip()}") from error
-    return {name.replace("-", "_"): value for name, value in values.items()}
+    given = {name.replace("-", "_"): value for name, value in values.items()}
+    if isinstance(given.get("cuda_devices"), list):
+        given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
+    try:
+        merge(given)
+    except ConfigError as error:
+        raise ConfigError(f"--config {path}: {error}") from error
+    return given
 
 
 def named_candidates(candidates: Tuple[str, ...]) -> Dict[str, Path]:

@@ -53,6 +53,10 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"executor": "slurm"}, "--executor must be one of processes"),
         ({"max_failures": 0}, "--max-failures must be at least 1 but got 0"),
         ({"entropy": -1}, "--entropy must not be negative but got -1"),
+        ({"workers": "2"}, '--workers must be a whole number but got "2"'),
+        ({"confidence": "0.9"}, '--confidence must be a number but got "0.9"'),
+        ({"include_package": "mine"}, '--include-package must be a list but got "mine"'),
+        ({"budget": True}, "--budget must be a whole number but got true"),
     ],
 )
 def test_values_out_of_range_are_errors(given: Dict[str, Any], message: str) -> None:
@@ -108,6 +112,14 @@ def test_candidates_are_named_by_their_files_or_by_hand() -> None:
 def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         named_candidates(candidates)
+
+
+def test_a_settings_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonnet").write_text("{ serialization_dir: 'run' }")
+    with pytest.raises(ConfigError, match="--config .*s.jsonnet: 'serialization_dir' is not a setting"):
+        settings_from_file(tmp_path / "s.jsonnet")
+    (tmp_path / "s.jsonnet").write_text("{ cuda_devices: [0, 1] }")
+    assert settings_from_file(tmp_path / "s.jsonnet") == {"cuda_devices": "0,1"}
 
 
 def test_what_decides_the_scores_must_not_change() -> None:

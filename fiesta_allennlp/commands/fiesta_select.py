@@ -32,12 +32,13 @@ class FiestaSelect(Subcommand):
         at the start."""
         subparser = parser.add_parser(self.name, description=description, help="Find the best of several models.")
         add_arguments(subparser)
-        subparser.set_defaults(func=select_from_args)
+        subparser.set_defaults(func=select_from_args, program="allennlp fiesta-select")
         return subparser
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Every option. Those that are settings have no default here, so that only what was typed is given."""
+    parser.allow_abbrev = False
     parser.add_argument(
         "candidates",
         nargs="*",
@@ -121,7 +122,8 @@ def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
 def select_from_args(args: argparse.Namespace) -> None:
     """Run the command and end the process with its status: 0 decided or undecided as asked, 1 no comparison was
     possible, 2 something to mend, 130 interrupted."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, _interrupt)
     logging.getLogger().setLevel(logging.WARNING)
     console = Console(highlight=False)
     try:
@@ -153,7 +155,7 @@ def _select(args: argparse.Namespace, console: Console) -> int:
             console.print(f"failed: {reason}", markup=False, soft_wrap=True)
     console.print(in_words(summary), markup=False, soft_wrap=True)
     if summary["stopped_by"] == "interrupted":
-        console.print(f"Go on with: allennlp fiesta-select -s {shlex.quote(str(directory))} --recover", soft_wrap=True)
+        console.print(f"Go on with: {args.program} -s {shlex.quote(str(directory))} --recover", soft_wrap=True)
         return EXIT_INTERRUPTED
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 

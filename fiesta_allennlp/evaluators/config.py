@@ -25,10 +25,9 @@ def load_config(path: Path, overrides: str = "") -> Config:
     """
     if not path.is_file():
         raise ConfigError(f"{path}: there is no such config file.")
-    try:
-        config = Params.from_file(str(path), overrides).as_dict(quiet=True)
-    except (RuntimeError, ValueError, ConfigurationError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as Jsonnet: {str(error).strip()}") from error
+    config = _evaluated(path, "", where=f"{path}")
+    if overrides:
+        config = _evaluated(path, overrides, where=f"--overrides '{overrides}' over {path}")
     for key in ("dataset_reader", "model", "data_loader", "trainer"):
         if key not in config:
             raise ConfigError(f"{path}: the key '{key}' is missing. A candidate is a complete `allennlp train` config.")
@@ -42,6 +41,13 @@ def load_config(path: Path, overrides: str = "") -> Config:
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     return config
+
+
+def _evaluated(path: Path, overrides: str, *, where: str) -> Config:
+    try:
+        return Params.from_file(str(path), overrides).as_dict(quiet=True)
+    except (RuntimeError, ValueError, ConfigurationError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{where}: cannot be read as Jsonnet: {str(error).strip()}") from error
 
 
 def is_resplit(reader: Mapping[str, Any]) -> bool:

@@ -1,5 +1,7 @@
 """Everything that can be found wrong with a candidate before its first training."""
 
+import difflib
+import inspect
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +11,7 @@ import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 from allennlp.common.util import prepare_environment
+from allennlp.training import GradientDescentTrainer
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.config import Config, evaluation_config, vector_references
@@ -43,6 +46,7 @@ def prepare_candidate(config: Config, *, group_by: Optional[str], vectors_direct
         for holder, key in vector_references(config)
     }
     num_parameters, metrics = _build_once(config, pool, vectors)
+    check_trainer(config["trainer"], metrics)
     return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())))
 
 
@@ -63,6 +67,30 @@ def _build_once(config: Config, pool: Pool, vectors: Mapping[str, str]) -> Tuple
     if "loss" in output:
         metrics.add("loss")
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
+
+
+def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
+    """Refuse what AllenNLP lets pass until the first epoch is over, or for ever.
+
+    # Raises
+
+    `ConfigError` : on a key that the gradient descent trainer does not have, or a validation metric that the model does
+        not report.
+    """
+    if trainer.get("type", "gradient_descent") == "gradient_descent":
+        known = set(inspect.signature(GradientDescentTrainer.from_partial_objects).parameters) | {"type"}
+        unknown = sorted(set(trainer) - known)
+        if unknown:
+            near = difflib.get_close_matches(unknown[0], known, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise ConfigError(f"'trainer.{unknown[0]}' is not a key of the trainer.{hint}")
+    wanted = trainer.get("validation_metric", "-loss")
+    for name in [wanted] if isinstance(wanted, str) else wanted:
+        if name[:1] in "+-" and name[1:] not in metrics:
+            raise ConfigError(
+                f"'trainer.validation_metric' is '{name}' but the model does not report that. It reports: "
+                f"{', '.join(sorted(metrics))}."
+            )
 
 
 def _is_number(value: object) -> bool:

@@ -160,7 +160,7 @@ def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerCon
     if QUIET_TRACKER not in warnings:
         os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fiesta_allennlp.executors.preload"])
+    context.set_forkserver_preload(["fiesta_allennlp.ignore_interrupts", "fiesta_allennlp.executors.preload"])
     return context
 
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from fiesta_allennlp.records import Decision, Failure, History, Outcome
-from fiesta_allennlp.reports.summary import probability_text, summarise_candidate
+from fiesta_allennlp.reports.summary import count_text, probability_text, summarise_candidate
 from fiesta_allennlp.reports.tables import add_candidate, candidate_table
 
 
@@ -29,6 +29,7 @@ class Progress:
         self._start = time.monotonic()
         self._history = History(candidates=())
         self._decision = Decision(best=None)
+        self._untold: Optional[str] = None
         self._live = (
             Live(get_renderable=self._table, console=console, refresh_per_second=2, transient=True)
             if console.is_terminal
@@ -43,35 +44,38 @@ class Progress:
     def __exit__(
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
+        self._tell()
         if self._live is not None:
             self._live.stop()
 
     def on_state(self, history: History, decision: Decision) -> None:
         self._history, self._decision = history, decision
+        self._tell()
 
     def on_outcome(self, outcome: Outcome) -> None:
+        """Say what came of a training; that of a finished one waits for the decision it leads to."""
         if isinstance(outcome, Failure):
             self._say(f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s: {outcome.error}")
         elif self._live is None:
-            self._say(
-                f"{outcome.request.name} {self._metric} {outcome.score:.4f} in {outcome.seconds:.1f} s{self._lead()}"
-            )
+            self._untold = f"{outcome.request.name} {self._metric} {outcome.score:.4f} in {outcome.seconds:.1f} s"
+
+    def _tell(self) -> None:
+        if self._untold is not None:
+            best, confidence = self._decision.best, self._decision.confidence
+            lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
+            self._say(self._untold + lead)
+            self._untold = None
 
     def _say(self, text: str) -> None:
         self._console.print(f"[{self._elapsed()}] {text}", markup=False, highlight=False, soft_wrap=True)
-
-    def _lead(self) -> str:
-        """Who led before this outcome, with how much."""
-        if self._decision.best is None or self._decision.confidence is None:
-            return ""
-        return f"; before it {self._decision.best} led with {probability_text(self._decision.confidence)}"
 
     def _elapsed(self) -> str:
         return str(timedelta(seconds=int(time.monotonic() - self._start)))
 
     def _table(self) -> Table:
         history = self._history
-        title = f"{len(history.evaluations)} evaluations, {len(history.pending)} running, {self._elapsed()} elapsed"
+        done = count_text(len(history.evaluations), "evaluation")
+        title = f"{done}, {len(history.pending)} running, {self._elapsed()} elapsed"
         table = candidate_table(f"{self._metric}: {title}", running=True)
         for name in history.candidates:
             candidate = summarise_candidate(history, self._decision, name)

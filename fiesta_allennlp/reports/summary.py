@@ -83,9 +83,9 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 def in_words(summary: Mapping[str, Any]) -> str:
     """The decision in one or two sentences."""
     best, stopped_by = summary["best"], summary["stopped_by"]
-    trained = f"{_count(summary['num_evaluations'], 'evaluation')} of {len(summary['candidates'])} candidates"
+    trained = f"{count_text(summary['num_evaluations'], 'evaluation')} of {len(summary['candidates'])} candidates"
     if summary["num_failures"]:
-        trained += f" and {_count(summary['num_failures'], 'failure')}"
+        trained += f" and {count_text(summary['num_failures'], 'failure')}"
     if stopped_by == "interrupted":
         return f"Interrupted after {trained}; nothing that finished is lost. {_leaning(summary)}".strip()
     if stopped_by == "failures":
@@ -116,5 +116,5 @@ def probability_text(value: Optional[float]) -> str:
     return "> 0.999" if 0.9995 <= value < 1 else "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
 
-def _count(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")

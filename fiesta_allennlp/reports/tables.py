@@ -12,7 +12,7 @@ from fiesta_allennlp.reports.summary import probability_text
 
 def candidate_table(title: str, *, running: bool) -> Table:
     """An empty table of candidates, narrow enough for 80 columns; with `running`, for a selection under way."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
     table.add_column("candidate", overflow="fold")
     for column in ("evaluations", "running", "failed", "mean", "sd", "P(best)", "seconds"):
         if running or column != "running":
@@ -49,7 +49,7 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 
 def plan_table(plan: Any, console: Console) -> None:
     """What a dry run found: candidates, pool, split sizes, strategy, and the least and most trainings."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
     table.add_column("candidate", overflow="fold")
     table.add_column("parameters", justify="right")
     table.add_column("metrics it reports", overflow="fold")

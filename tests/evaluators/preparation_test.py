@@ -1,5 +1,6 @@
 import dataclasses
 from pathlib import Path
+from typing import Any, Dict
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -44,6 +45,23 @@ def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) 
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
     config = {**classifier_config(reviews), "no_such_section": 1}
     with pytest.raises(ConfigurationError, match="no_such_section"):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
+@pytest.mark.parametrize(
+    ("trainer", "message"),
+    [
+        ({"patiense": 3}, "'trainer.patiense' is not a key of the trainer. Did you mean 'patience'"),
+        ({"validation_metric": "+acc"}, r"'trainer.validation_metric' is '\+acc' .*It reports: accuracy, loss"),
+        ({"validation_metric": ["+accuracy", "-los"]}, "'trainer.validation_metric' is '-los'"),
+    ],
+)
+def test_trainer_keys_and_metrics_that_do_not_exist_are_found_before_training(
+    reviews: Path, tmp_path: Path, trainer: Dict[str, Any], message: str
+) -> None:
+    config = classifier_config(reviews)
+    config["trainer"].update(trainer)
+    with pytest.raises(ConfigError, match=message):
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 
