@@ -11,7 +11,7 @@ from rich.console import Console
 
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.evaluators.config import Config, first_difference, load_config
-from fiesta_allennlp.evaluators.pool import Pool
+from fiesta_allennlp.evaluators.pool import Pool, data_fingerprint
 from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
 from fiesta_allennlp.executors.processes import run_apart
 from fiesta_allennlp.executors.worker import WorkerSettings, describe
@@ -114,29 +114,52 @@ def prepare_stored(
     `ConfigError` : where a candidate of the store is gone or its config has changed, with the first key that differs.
     """
     stored = {candidate["name"]: candidate for candidate in store.candidates()}
-    for name, candidate in stored.items():
-        if name not in configs:
-            raise ConfigError(
-                f"candidate '{name}' ({candidate['source']}) belongs to the selection in {directory.root} but is not "
-                "given. Give the same candidates again, or none to take all of them from the store."
-            )
-        difference = first_difference(candidate["config"], configs[name])
-        if difference is not None:
-            raise ConfigError(
-                f"candidate '{name}' ({candidate['source']}) is not what it was when the selection in {directory.root} "
-                f"began: {difference}. Undo the change, or start anew with another directory or --force."
-            )
+    if stored:
+        _check_unchanged(configs, stored, directory)
     known = {name: _preparation(stored[name]["facts"]) for name in stored}
     known = {name: preparation for name, preparation in known.items() if _vectors_are_there(preparation)}
     fresh = {name: config for name, config in configs.items() if name not in known}
     if fresh:
-        made = prepare(fresh, settings, directory, console)
-        check_same_pool({**known, **made})
-        known.update(made)
+        known.update(prepare(fresh, settings, directory, console))
+        check_same_pool({name: known[name] for name in configs})
     sources = named_candidates(settings.candidates)
-    for name in fresh:
-        store.put_candidate(name, source=str(sources[name]), config=configs[name], facts=_facts(known[name]))
+    store.put_candidates(
+        [
+            {"name": name, "source": str(sources[name]), "config": configs[name], "facts": _facts(known[name])}
+            for name in fresh
+        ]
+    )
     return {name: known[name] for name in configs}
+
+
+def _check_unchanged(configs: Mapping[str, Config], stored: Mapping[str, Any], directory: RunDirectory) -> None:
+    """Refuse to go on with other candidates, other configs or other data than at the start.
+
+    # Raises
+
+    `ConfigError` : naming the candidate and the first thing that differs.
+    """
+    for name in configs:
+        if name not in stored:
+            raise ConfigError(
+                f"candidate '{name}' does not belong to the selection in {directory.root}. Leave it out, or start anew "
+                "in another directory."
+            )
+    for name, candidate in stored.items():
+        who = f"candidate '{name}' ({candidate['source']})"
+        if name not in configs:
+            raise ConfigError(
+                f"{who} belongs to the selection in {directory.root} but is not given. Give the same candidates again, "
+                "or none to take all of them from the store."
+            )
+        difference = first_difference(candidate["config"], configs[name])
+        if difference is None and data_fingerprint(configs[name]) != candidate["facts"]["pool"]["data"]:
+            difference = "the contents of its data files have changed"
+        if difference is not None:
+            raise ConfigError(
+                f"{who} is not what it was when the selection in {directory.root} began: {difference}. Undo the "
+                "change, or start anew with another directory or --force."
+            )
 
 
 def _vectors_are_there(preparation: Preparation) -> bool:

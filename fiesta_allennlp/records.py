@@ -1,17 +1,9 @@
 """The records that travel between the layers: all frozen, none knows how it was made."""
 
 from dataclasses import dataclass, field
-from typing import FrozenSet, List, Mapping, Optional, Tuple, Union
+from typing import FrozenSet, Mapping, Optional, Tuple, Union
 
 import numpy as np
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One of the models to choose from. `source` says where it came from, usually its config file."""
-
-    name: str
-    source: str
 
 
 @dataclass(frozen=True)
@@ -56,8 +48,9 @@ class Evaluation:
 class Failure:
     """A training that gave no score, and why. Never turned into a number.
 
-    `kind` is `error` (the training raised: the same seeds would fail again, so they are not tried again),
-    `timeout` (likewise) or `killed` (the process died under it: tried again with the same seeds).
+    `kind` is `error` (the training raised: the same seeds would fail again, so they are not tried again), `timeout`
+    (likewise), `killed` (the process died under it) or `machine` (disk or memory was lacking); the last two are tried
+    again with the same seeds.
     """
 
     request: Request
@@ -143,9 +136,3 @@ class Decision:
     def confidence(self) -> Optional[float]:
         """The probability that `best` is best (within `margin`); `None` where the belief cannot say."""
         return self.prob_within_margin.get(self.best) if self.best is not None else None
-
-    @property
-    def ranking(self) -> List[str]:
-        """Candidates from the most to the least probably best; `best` first. Empty without probabilities."""
-        order = sorted(self.prob_best, key=lambda name: -self.prob_best[name])
-        return sorted(order, key=lambda name: name != self.best)

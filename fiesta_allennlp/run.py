@@ -83,6 +83,8 @@ def select(
     if not recover:
         settings = merge(given)
         build_strategy(settings, list(load_candidates(settings)))
+        if force and run_directory.store.exists():
+            plan(settings, console)  # nothing is deleted for a selection that cannot begin
         _clear(run_directory, force=force)
     with _opened(run_directory, create=not recover) as store, _logging_to(run_directory.log):
         return _run(_settings(given, store), store, run_directory, console)
@@ -93,6 +95,7 @@ def _run(settings: Settings, store: RunStore, directory: RunDirectory, console: 
     strategy = build_strategy(settings, list(configs))
     executor = _executor(settings, directory)
     preparations = prepare_stored(configs, settings, store, directory, console)
+    store.set_meta(settings=settings.as_json())
     evaluator = AllenNLPTraining(
         configs=configs,
         metric=settings.metric,
@@ -118,7 +121,7 @@ def _run(settings: Settings, store: RunStore, directory: RunDirectory, console: 
 
 
 def _conclude(decision: Decision, settings: Settings, store: RunStore, directory: RunDirectory) -> Dict[str, Any]:
-    history = store.history()
+    history = store.history(max_failures=settings.max_failures)
     strategy = settings.strategy_params()
     about = {
         "metric": settings.metric,
@@ -136,8 +139,10 @@ def _conclude(decision: Decision, settings: Settings, store: RunStore, directory
 
 
 def _settings(given: Mapping[str, Any], store: RunStore) -> Settings:
-    """The given settings above those in the store; written back."""
-    stored = store.get_meta("settings") or {}
+    """The given settings above those in the store."""
+    stored, entropy = store.get_meta("settings") or {}, store.get_meta("entropy")
+    if stored and str(given.get("entropy")) == entropy:
+        given = {name: value for name, value in given.items() if name != "entropy"}
     settings = merge(stored, given)
     changed = changed_settings(stored, settings) if stored else []
     if changed:
@@ -145,10 +150,8 @@ def _settings(given: Mapping[str, Any], store: RunStore) -> Settings:
             f"a selection that is resumed must make the same scores as before, but {' and '.join(changed)}. "
             "Leave that out, or start anew in another directory."
         )
-    if store.get_meta("entropy") is None:
-        entropy = fresh_entropy() if settings.entropy is None else settings.entropy
-        store.set_meta(entropy=str(entropy))
-    store.set_meta(settings=settings.as_json())
+    if entropy is None:
+        store.set_meta(entropy=str(fresh_entropy() if settings.entropy is None else settings.entropy))
     return settings
 
 
@@ -229,11 +232,12 @@ def _logging_to(path: Path) -> Iterator[None]:
 
 
 def _keep_best(best: Any, store: RunStore, directory: RunDirectory) -> None:
-    """Delete all archives but that of the best candidate's best evaluation."""
-    scored = [row for row in store.rows() if row["status"] == "finished"]
-    of_best = [row for row in scored if row["candidate"] == best]
-    kept = max(of_best, key=lambda row: row["score"], default=None)
-    for row in scored:
-        archive = directory.archive(f"{row['candidate']}-{row['replicate']}")
-        if row is not kept and archive.exists():
-            os.unlink(archive)
+    """Delete all archives but that of the best candidate's best evaluation among those that are there."""
+    archives = {(row["candidate"], row["replicate"]): row for row in store.rows() if row["status"] == "finished"}
+    paths = {key: directory.archive(f"{key[0]}-{key[1]}") for key in archives}
+    paths = {key: path for key, path in paths.items() if path.exists()}
+    of_best = [key for key in paths if key[0] == best]
+    kept = max(of_best, key=lambda key: archives[key]["score"], default=None)
+    for key, path in paths.items():
+        if key != kept:
+            os.unlink(path)

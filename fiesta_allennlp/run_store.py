@@ -1,5 +1,6 @@
 import json
 import sqlite3
+from collections import Counter
 from dataclasses import asdict, fields
 from typing import Any, Dict, List, Mapping, Sequence
 
@@ -79,18 +80,20 @@ class RunStore:
             rows = [(key, json.dumps(value)) for key, value in values.items()]
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
 
-    def put_candidate(self, name: str, *, source: str, config: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-        """Write down a candidate, with its config and what building it told; the facts of a known one anew."""
+    def put_candidates(self, candidates: Sequence[Mapping[str, Any]]) -> None:
+        """Write down candidates (`name`, `source`, `config` and `facts`, what building it told), all or none; of a
+        known one the facts anew."""
+        rows = [(c["name"], c["source"], json.dumps(c["config"]), json.dumps(c["facts"])) for c in candidates]
         with transaction(self._database):
-            self._database.execute(
+            self._database.executemany(
                 "INSERT INTO candidates (name, position, source, config, facts)"
                 " VALUES (?, (SELECT COUNT(*) FROM candidates), ?, ?, ?)"
                 " ON CONFLICT (name) DO UPDATE SET facts = excluded.facts",
-                (name, source, json.dumps(config), json.dumps(facts)),
+                rows,
             )
 
     def candidates(self) -> List[Dict[str, Any]]:
-        """`name`, `source`, `config`, `facts` and `withdrawn` of every candidate, in the order given."""
+        """`name`, `source`, `config` and `facts` of every candidate, in the order given."""
         rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
         return [
             {
@@ -98,15 +101,9 @@ class RunStore:
                 "source": row["source"],
                 "config": json.loads(row["config"]),
                 "facts": json.loads(row["facts"]),
-                "withdrawn": bool(row["withdrawn"]),
             }
             for row in rows
         ]
-
-    def withdraw(self, name: str) -> None:
-        """Take a candidate out of the running. Its evaluations stay, and pending ones may still finish."""
-        with transaction(self._database):
-            self._database.execute("UPDATE candidates SET withdrawn = 1 WHERE name = ?", (name,))
 
     # The way of an evaluation.
 
@@ -187,19 +184,24 @@ class RunStore:
         ).fetchone()
         return int(row[0])
 
-    def history(self) -> History:
-        """Everything so far, from the file, without the metrics beside the score: for these see `rows`."""
+    def history(self, *, max_failures: int) -> History:
+        """Everything so far, from the file, without the metrics beside the score: for these see `rows`.
+
+        A candidate with `max_failures` failures is withdrawn. This is not written down, so a selection that is resumed
+        with a larger number gives it another chance.
+        """
         rows = self._database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
         requests = {(row["candidate"], row["replicate"]): _request(row) for row in rows}
         finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
         failures = self._database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
-        candidates = self._database.execute("SELECT name, withdrawn FROM candidates ORDER BY position").fetchall()
+        candidates = self._database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
+        num_failures = Counter(row["candidate"] for row in failures)
         return History(
             candidates=tuple(row["name"] for row in candidates),
             evaluations=tuple(_evaluation(row, requests) for row in finished),
             pending=tuple(_request(row) for row in rows if row["status"] == "pending"),
             failures=tuple(_failure(row, requests) for row in failures),
-            withdrawn=frozenset(row["name"] for row in candidates if row["withdrawn"]),
+            withdrawn=frozenset(name for name, number in num_failures.items() if number >= max_failures),
         )
 
     def rows(self) -> List[Dict[str, Any]]:

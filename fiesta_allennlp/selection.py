@@ -56,14 +56,17 @@ class Selection:
         try:
             return self._loop()
         except KeyboardInterrupt:
-            return replace(self.strategy.recommend(self.store.history()), stopped_by="interrupted")
+            return replace(self.strategy.recommend(self._history()), stopped_by="interrupted")
         finally:
             self.executor.close()
+
+    def _history(self) -> History:
+        return self.store.history(max_failures=self.max_failures)
 
     def _loop(self) -> Decision:
         submitted = self._resume_pending()
         while True:
-            history = self.store.history()
+            history = self._history()
             decision = self.strategy.recommend(history)
             self.listener.on_state(history, decision)
             if decision.stopped_by is not None:
@@ -73,7 +76,7 @@ class Selection:
             for request in requests:
                 self._submit(request, submitted)
             if requests:
-                self.listener.on_state(self.store.history(), decision)
+                self.listener.on_state(self._history(), decision)
             if not submitted:
                 raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
             outcome = next(self.executor.completed())
@@ -84,11 +87,14 @@ class Selection:
     def _resume_pending(self) -> Set[Request]:
         """Take over finished work that was not recorded, and start the rest of the pending requests again."""
         submitted: Set[Request] = set()
-        for request in self.store.history().pending:
+        history = self._history()
+        for request in history.pending:
             evaluation = self.evaluator.salvage(request, self.directory.evaluation(request.name))
             if evaluation is not None:
                 logger.info("%s had finished before the interruption: its score is taken over", request.name)
                 self._record(evaluation)
+            elif request.candidate in history.withdrawn:
+                self.store.release([request])
             else:
                 self._submit(request, submitted)
         return submitted
@@ -111,27 +117,22 @@ class Selection:
         submitted.add(request)
 
     def _record(self, outcome: Outcome) -> bool:
-        """Write an outcome down; true where the request is to be started again."""
-        name = outcome.request.candidate
-        try_again, withdraw = self._after(outcome)
+        """Write an outcome down; true where the request is to be started again.
+
+        A training whose process died, or for which the machine lacked something, is tried again; one that raised would
+        raise again with the same seeds.
+        """
+        try_again = False
+        if isinstance(outcome, Failure):
+            name = outcome.request.candidate
+            failures = self._history().failures
+            num_failures = 1 + sum(failure.request.candidate == name for failure in failures)
+            try_again = outcome.kind in ("killed", "machine") and num_failures < self.max_failures
+            if num_failures == self.max_failures:
+                logger.warning("candidate %s is withdrawn after %d failures", name, num_failures)
         self.store.record(outcome, try_again=try_again)
         self.listener.on_outcome(outcome)
-        if withdraw:
-            logger.warning("candidate %s is withdrawn after %d failures", name, self.max_failures)
-            self.store.withdraw(name)
         return try_again
-
-    def _after(self, outcome: Outcome) -> Tuple[bool, bool]:
-        """Whether a request is tried again, and whether its candidate is withdrawn.
-
-        Only a training whose process died is tried again: one that raised would raise again with the same seeds.
-        """
-        if not isinstance(outcome, Failure):
-            return False, False
-        name, history = outcome.request.candidate, self.store.history()
-        num_failures = 1 + sum(failure.request.candidate == name for failure in history.failures)
-        enough = num_failures >= self.max_failures
-        return outcome.kind == "killed" and not enough, enough and name not in history.withdrawn
 
     def _abandon(self, pending: Tuple[Request, ...]) -> None:
         """Stop and forget what is still running when the decision is there."""

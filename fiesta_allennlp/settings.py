@@ -115,7 +115,12 @@ def option(name: str) -> str:
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
-    """Settings from layers of given values, later ones winning.
+    """Settings from layers of given values, later ones winning; see `overlay`."""
+    return Settings(**overlay(*layers))
+
+
+def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
+    """What several layers of given values come to, later ones winning.
 
     A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
     the other way round.
@@ -128,7 +133,9 @@ def merge(*layers: Mapping[str, Any]) -> Settings:
     rivals = {"budget": ("confidence", "margin", "max_evaluations"), "confidence": ("budget",)}
     known = [f.name for f in fields(Settings)]
     for layer in layers:
-        replaced = [below for name in rivals.keys() & layer.keys() for below in rivals[name] if below in merged]
+        replaced = [
+            below for name in rivals.keys() & layer.keys() for below in rivals[name] if merged.get(below) is not None
+        ]
         for below in [*replaced, "strategy"] if replaced else []:
             merged.pop(below, None)
         for name, value in layer.items():
@@ -137,7 +144,7 @@ def merge(*layers: Mapping[str, Any]) -> Settings:
                 hint = f" Did you mean '{near[0]}'?" if near else ""
                 raise ConfigError(f"'{name}' is not a setting.{hint} There are: {', '.join(known)}.")
             merged[name] = tuple(value) if isinstance(value, list) else value
-    return Settings(**merged)
+    return merged
 
 
 def settings_from_file(path: Path) -> Dict[str, Any]:

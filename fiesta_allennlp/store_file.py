@@ -1,5 +1,6 @@
 """The SQLite file behind a run store: its tables, how it is opened and checked, and transactions."""
 
+import os
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE candidates (
     name TEXT PRIMARY KEY, position INTEGER NOT NULL, source TEXT NOT NULL, config TEXT NOT NULL,
-    facts TEXT NOT NULL, withdrawn INTEGER NOT NULL DEFAULT 0
+    facts TEXT NOT NULL
 );
 CREATE TABLE evaluations (
     candidate TEXT NOT NULL REFERENCES candidates (name), replicate INTEGER NOT NULL,
@@ -40,12 +41,14 @@ def create_database(path: Path) -> sqlite3.Connection:
     """
     if path.exists():
         raise StoreError(f"{path}: there is a selection already. Use --recover to go on with it.")
-    database = _connect(path)
-    with transaction(database):
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    with closing(sqlite3.connect(part, isolation_level=None)) as database, transaction(database):
         for statement in SCHEMA.split(";"):
             database.execute(statement)
         database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
-    return database
+    os.replace(part, path)  # so a database that is there has its tables
+    return _connect(path)
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -94,7 +97,8 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
                 yield
                 cursor.execute("COMMIT")
             except BaseException:
-                cursor.execute("ROLLBACK")
+                if database.in_transaction:  # a full disk has rolled back by itself
+                    cursor.execute("ROLLBACK")
                 raise
     except sqlite3.OperationalError as error:
         raise StoreError(

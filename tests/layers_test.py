@@ -59,10 +59,6 @@ def unit_of(path: Path) -> str:
 
 TOP = ("plugin", "__main__", "__init__", "ignore_interrupts")
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if unit_of(path) not in TOP]
-    path
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if unit_of(path) not in ("plugin", "__main__", "__init__", "ignore_interrupts")
-]
 
 
 def violations(path: Path, source_unit: str) -> "list[Tuple[str, str]]":

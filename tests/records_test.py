@@ -53,9 +53,3 @@ def test_confidence_is_the_probability_within_the_margin() -> None:
     assert decision.confidence == 0.97
     assert Decision("a").confidence is None
     assert Decision(None, prob_best={"a": 1.0}, prob_within_margin={"a": 1.0}).confidence is None
-
-
-def test_ranking_puts_the_best_first_and_the_others_by_probability() -> None:
-    assert Decision("a", prob_best={"c": 0.1, "a": 0.3, "b": 0.6}).ranking == ["a", "b", "c"]
-    assert Decision(None, prob_best={"c": 0.1, "a": 0.3, "b": 0.6}).ranking == ["b", "a", "c"]
-    assert Decision("a").ranking == []

@@ -23,14 +23,13 @@ def directory(tmp_path: Path) -> RunDirectory:
 @pytest.fixture
 def store(directory: RunDirectory) -> Iterator[RunStore]:
     store = RunStore(directory, create=True)
-    for name in ("b", "a"):
-        store.put_candidate(name, source=f"{name}.jsonnet", config={"x": 1}, facts={})
+    store.put_candidates([{"name": n, "source": f"{n}.jsonnet", "config": {"x": 1}, "facts": {}} for n in ("b", "a")])
     yield store
     store.close()
 
 
 def test_a_new_store_is_empty(store: RunStore) -> None:
-    history = store.history()
+    history = store.history(max_failures=3)
     assert history.candidates == ("b", "a")
     assert history.evaluations == history.pending == history.failures == ()
     assert store.num_reserved() == store.next_replicate("a") == 0
@@ -38,9 +37,9 @@ def test_a_new_store_is_empty(store: RunStore) -> None:
 
 def test_a_request_is_pending_then_finished(store: RunStore) -> None:
     store.reserve([request("a", 0), request("b", 0)])
-    assert store.history().pending == (request("a", 0), request("b", 0))
+    assert store.history(max_failures=3).pending == (request("a", 0), request("b", 0))
     store.record(Evaluation(request("b", 0), 0.5, "f1", 3.0, "2020-01-01T00:00:00+00:00", {"loss": 1.5}))
-    history = store.history()
+    history = store.history(max_failures=3)
     assert history.pending == (request("a", 0),)
     assert [(e.request, e.score, e.seconds) for e in history.evaluations] == [(request("b", 0), 0.5, 3.0)]
     assert (store.next_replicate("a"), store.next_replicate("b"), store.num_reserved()) == (1, 1, 2)
@@ -50,7 +49,7 @@ def test_evaluations_are_in_order_of_finishing(store: RunStore) -> None:
     store.reserve([request("a", 0), request("a", 1), request("b", 0)])
     for done in (request("b", 0), request("a", 1), request("a", 0)):
         store.record(Evaluation(done, 0.1, "f1"))
-    assert [e.request.name for e in store.history().evaluations] == ["b-0", "a-1", "a-0"]
+    assert [e.request.name for e in store.history(max_failures=3).evaluations] == ["b-0", "a-1", "a-0"]
 
 
 def test_an_evaluation_cannot_finish_twice(store: RunStore) -> None:
@@ -58,21 +57,21 @@ def test_an_evaluation_cannot_finish_twice(store: RunStore) -> None:
     store.record(Evaluation(request("a", 0), 0.5, "f1"))
     with pytest.raises(StoreError, match="a-0 is not pending"):
         store.record(Evaluation(request("a", 0), 0.6, "f1"))
-    assert [e.score for e in store.history().evaluations] == [0.5]
+    assert [e.score for e in store.history(max_failures=3).evaluations] == [0.5]
 
 
 def test_nothing_is_reserved_twice_and_a_failed_transaction_leaves_nothing(store: RunStore) -> None:
     store.reserve([request("a", 0)])
     with pytest.raises(sqlite3.IntegrityError):
         store.reserve([request("a", 1), request("a", 0)])
-    assert store.history().pending == (request("a", 0),)
+    assert store.history(max_failures=3).pending == (request("a", 0),)
 
 
 def test_a_failure_ends_a_request_or_leaves_it_pending(store: RunStore) -> None:
     store.reserve([request("a", 0), request("a", 1)])
     store.record(Failure(request("a", 0), "killed", "signal 9"), try_again=True)
     store.record(Failure(request("a", 1), "error", "nan loss", 2.0, "", "failures/a-1.1.log"))
-    history = store.history()
+    history = store.history(max_failures=3)
     assert history.pending == (request("a", 0),)
     assert [(f.request.name, f.kind, f.error, f.log_path) for f in history.failures] == [
         ("a-0", "killed", "signal 9", None),
@@ -85,7 +84,7 @@ def test_released_requests_are_forgotten_and_finished_ones_are_not(store: RunSto
     store.reserve([request("a", 0), request("a", 1)])
     store.record(Evaluation(request("a", 0), 0.5, "f1"))
     store.release([request("a", 0), request("a", 1)])
-    history = store.history()
+    history = store.history(max_failures=3)
     assert history.pending == ()
     assert [e.request.name for e in history.evaluations] == ["a-0"]
     assert store.next_replicate("a") == 1
@@ -106,24 +105,40 @@ def test_rows_have_every_outcome_in_order_of_finishing(store: RunStore) -> None:
     assert rows[1]["metrics"] == '{"loss": 1.5}'
 
 
-def test_withdrawn_candidates_are_told_and_keep_their_evaluations(store: RunStore) -> None:
-    store.reserve([request("a", 0)])
-    store.withdraw("a")
-    store.record(Evaluation(request("a", 0), 0.5, "f1"))
-    history = store.history()
+def test_a_candidate_with_enough_failures_is_withdrawn_until_more_are_allowed(store: RunStore) -> None:
+    store.reserve([request("a", k) for k in range(4)])
+    for k in range(3):
+        store.record(Failure(request("a", k), "error", "nan loss"))
+    store.record(Evaluation(request("a", 3), 0.5, "f1"))
+    history = store.history(max_failures=3)
     assert history.withdrawn == {"a"}
     assert history.active == ("b",)
     assert history.num_finished("a") == 1
+    assert store.history(max_failures=4).withdrawn == frozenset()
+
+
+def test_facts_of_a_known_candidate_are_written_anew(store: RunStore) -> None:
+    store.put_candidates([{"name": "b", "source": "b.jsonnet", "config": {}, "facts": {"new": 1}}])
+    assert [(c["name"], c["facts"]) for c in store.candidates()] == [("b", {"new": 1}), ("a", {})]
+
+
+def test_a_full_disk_is_told_as_such_and_loses_nothing(store: RunStore) -> None:
+    store.reserve([request("a", 0)])
+    store._database.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(StoreError, match="full.*Nothing recorded so far is lost"):
+        store.reserve([request("a", k) for k in range(1, 2000)])
+    store._database.execute("PRAGMA max_page_count = 100000")
+    assert store.history(max_failures=3).pending == (request("a", 0),)
 
 
 def test_everything_is_there_after_closing_and_opening(store: RunStore, directory: RunDirectory) -> None:
     store.set_meta(entropy=str(2**127), settings={"metric": "f1"})
     store.reserve([request("a", 0), request("b", 0)])
     store.record(Evaluation(request("a", 0), 0.1 + 0.2, "f1"))
-    before = store.history()
+    before = store.history(max_failures=3)
     store.close()
     reopened = RunStore(directory, create=False)
-    assert reopened.history() == before
+    assert reopened.history(max_failures=3) == before
     assert reopened.get_meta("entropy") == str(2**127)
     assert reopened.get_meta("settings") == {"metric": "f1"}
     assert reopened.get_meta("nothing") is None

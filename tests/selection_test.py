@@ -79,11 +79,11 @@ class Run:
     directory: RunDirectory
     params: dict
     entropy: int = 1
+    max_failures: int = 3
 
     def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
         store = RunStore(self.directory, create=not resume)
-        for name in MEANS:
-            store.put_candidate(name, source=name, config={}, facts={})
+        store.put_candidates([{"name": name, "source": name, "config": {}, "facts": {}} for name in MEANS])
         self.executor = Inline(**executor)
         try:
             return Selection(
@@ -94,9 +94,10 @@ class Run:
                 directory=self.directory,
                 listener=Quiet(),
                 entropy=self.entropy,
+                max_failures=self.max_failures,
             ).run()
         finally:
-            self.history, self.rows = store.history(), store.rows()
+            self.history, self.rows = store.history(max_failures=self.max_failures), store.rows()
             store.close()
 
     def scores(self) -> Set[Tuple[str, int, float]]:
@@ -203,6 +204,35 @@ def test_a_candidate_that_is_always_killed_is_withdrawn_too(run: Run) -> None:
     run.go(fail=lambda request, attempt: "killed" if request.candidate == "b" else None)
     assert run.history.withdrawn == {"b"}
     assert [f.request.replicate for f in run.history.failures] == [0, 0, 0]
+
+
+def test_a_machine_that_lacked_something_is_tried_again(run: Run, other: Run) -> None:
+    other.go()
+    run.go(fail=lambda request, attempt: "machine" if request.name == "c-2" and attempt < 3 else None)
+    assert run.scores() == other.scores()
+
+
+def test_more_failures_allowed_gives_a_withdrawn_candidate_another_chance(run: Run) -> None:
+    run.go(fail=lambda request, attempt: "error" if request.candidate == "b" else None)
+    assert run.history.withdrawn == {"b"}
+    run.max_failures = 4
+    decision = run.go(resume=True)
+    assert run.history.withdrawn == frozenset()
+    assert decision.best == "b"
+
+
+def test_pending_requests_of_a_withdrawn_candidate_are_not_trained_on_resuming(run: Run) -> None:
+    run.go(slots=4, interrupt_after=3)
+    name = run.history.pending[0].candidate
+    store = RunStore(run.directory, create=False)
+    for replicate in range(100, 103):
+        request = make_request(1, name, replicate, shared_splits=True)
+        store.reserve([request])
+        store.record(Failure(request, "error", "as told"))
+    store.close()
+    run.go(resume=True, slots=4)
+    assert all(request.candidate != name for request in run.executor.started)
+    assert run.history.pending == ()
 
 
 def test_without_two_candidates_left_there_is_no_comparison(run: Run) -> None:

@@ -112,11 +112,11 @@ def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
     """The settings that were typed, above those of the `--config` file."""
     from dataclasses import fields
 
-    from fiesta_allennlp.settings import Settings, settings_from_file
+    from fiesta_allennlp.settings import Settings, overlay, settings_from_file
 
     given = settings_from_file(args.config) if args.config is not None else {}
     typed = {f.name: getattr(args, f.name) for f in fields(Settings) if hasattr(args, f.name)}
-    return {**given, **{name: value for name, value in typed.items() if value not in ([], ())}}
+    return overlay(given, {name: value for name, value in typed.items() if value not in ([], ())})
 
 
 def select_from_args(args: argparse.Namespace) -> None:

@@ -9,6 +9,8 @@ from typing import Any, DefaultDict, Dict, FrozenSet, List, Mapping, Optional
 
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import LabelField
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.dataset_readers.resplit import groups_of, read_parts
 from fiesta_allennlp.errors import ConfigError
@@ -20,14 +22,16 @@ from fiesta_allennlp.splitters import group_targets
 class Pool:
     """What has to be the same for every candidate, so that their scores can be compared, and the words.
 
-    `official` and `targets` are numbers of instances by part, as published and as drawn. `fingerprint` covers the
-    content of the data files and the groups in their order. `words` are those of all vocabulary namespaces.
+    `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the
+    data files, `fingerprint` one of the instances' groups and labels in their order. `words` are those of all
+    vocabulary namespaces.
     """
 
     official: Mapping[str, int]
     targets: Mapping[str, int]
     num_groups: int
     group_by: Optional[str]
+    data: str
     fingerprint: str
     words: FrozenSet[str] = frozenset()
 
@@ -54,7 +58,7 @@ def read_pool(config: Config, group_by: Optional[str]) -> Pool:
     key = getattr(readers[0], "group_by", None) if group_by is None else group_by
     key = None if key == "none" else key
     views = [_View(reader, paths, key) for reader in readers]
-    if any(view.groups != views[0].groups for view in views):
+    if any(view.identities != views[0].identities for view in views):
         raise ConfigError(
             f"'validation_dataset_reader' reads {len(views[1].groups)} instances from the data files and "
             f"'dataset_reader' reads {len(views[0].groups)}, or in another order. Both must read the same instances, "
@@ -65,7 +69,8 @@ def read_pool(config: Config, group_by: Optional[str]) -> Pool:
         targets=group_targets(views[0].sizes),
         num_groups=len(set(views[0].groups)),
         group_by=key,
-        fingerprint=_fingerprint(paths, views[0].groups),
+        data=data_fingerprint(config),
+        fingerprint=hashlib.sha256(repr(views[0].identities).encode("utf-8")).hexdigest(),
         words=frozenset().union(*(view.words for view in views)) | _added_words(config),
     )
 
@@ -78,7 +83,13 @@ class _View:
         pool = list(itertools.chain.from_iterable(by_part.values()))
         self.sizes = {part: len(instances) for part, instances in by_part.items()}
         self.groups = groups_of(pool, group_by)
+        self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
         self.words = _words(reader, pool)
+
+
+def _labels(instance: Instance) -> List[Any]:
+    """What tells two instances apart whatever the tokenizer: their labels."""
+    return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
 
 
 def _reader(params: Config) -> DatasetReader:
@@ -94,17 +105,19 @@ def _words(reader: DatasetReader, instances: List[Instance]) -> FrozenSet[str]:
 
 
 def _added_words(config: Config) -> FrozenSet[str]:
-    added = (config.get("vocabulary") or {}).get("tokens_to_add") or {}
-    return frozenset().union(*added.values())
+    """What the vocabulary holds beside the words of the data: added ones, padding, and the unknown word."""
+    vocabulary = config.get("vocabulary") or {}
+    special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
+    return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())
 
 
-def _fingerprint(paths: Dict[str, Any], groups: List[Any]) -> str:
+def data_fingerprint(config: Config) -> str:
+    """A digest of the contents of the data files, or of what stands in place of their paths."""
     digest = hashlib.sha256()
-    for part, path in sorted(paths.items()):
+    for part, path in sorted(official_paths(config).items()):
         digest.update(part.encode("utf-8"))
         if isinstance(path, str) and Path(path).is_file():
             digest.update(Path(path).read_bytes())
         else:
             digest.update(repr(path).encode("utf-8"))
-    digest.update(repr(groups).encode("utf-8"))
     return digest.hexdigest()

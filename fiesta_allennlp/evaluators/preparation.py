@@ -62,10 +62,8 @@ def _build_once(config: Config, pool: Pool, vectors: Mapping[str, str]) -> Tuple
         loop = TrainModel.from_params(params=params, serialization_dir=scratch, local_rank=0)
         loop.model.eval()
         with torch.no_grad():
-            output = loop.model(**next(iter(loop.trainer.data_loader)))
+            loop.model(**next(iter(loop.trainer.data_loader)))
         metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if _is_number(value)}
-    if "loss" in output:
-        metrics.add("loss")
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 
 
@@ -84,6 +82,7 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
             near = difflib.get_close_matches(unknown[0], known, n=1)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             raise ConfigError(f"'trainer.{unknown[0]}' is not a key of the trainer.{hint}")
+    metrics = metrics | {"loss"}
     wanted = trainer.get("validation_metric", "-loss")
     for name in [wanted] if isinstance(wanted, str) else wanted:
         if name[:1] in "+-" and name[1:] not in metrics:
@@ -98,7 +97,7 @@ def _is_number(value: object) -> bool:
 
 
 def check_metric(name: str, preparation: Preparation, metric: str) -> None:
-    """Refuse a metric that the candidate's model does not report.
+    """Refuse a metric that the candidate's model does not report, and the loss: the highest score wins.
 
     # Raises
 
@@ -120,7 +119,7 @@ def check_same_pool(preparations: Dict[str, Preparation]) -> None:
     """
     (first_name, first), *others = preparations.items()
     for name, other in others:
-        for what in ("official", "group_by", "num_groups", "fingerprint"):
+        for what in ("official", "group_by", "num_groups", "data", "fingerprint"):
             mine, theirs = getattr(first.pool, what), getattr(other.pool, what)
             if mine != theirs:
                 raise ConfigError(
@@ -134,5 +133,6 @@ _POOL_WORDS = {
     "official": "the instances read are",
     "group_by": "the splits would keep whole",
     "num_groups": "the numbers of groups are",
-    "fingerprint": "the contents of the data files, or the groups of the instances, differ, with fingerprints",
+    "data": "the contents of the data files differ, with fingerprints",
+    "fingerprint": "the groups or labels of the instances differ, with fingerprints",
 }

@@ -67,7 +67,7 @@ class ProcessExecutor(Executor):
         packages: Tuple[str, ...] = (),
     ) -> None:
         for name, value in (("workers", workers), ("threads-per-worker", num_threads), ("time-limit", time_limit)):
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:
                 raise ConfigError(f"--{name} must be above 0 but got {value}.")
         self.slots = workers
         self._directory = directory
@@ -118,18 +118,18 @@ class ProcessExecutor(Executor):
         return WorkerSettings(num_threads=self._num_threads, packages=self._packages, device=device)
 
     def _outcome(self, future: Any, running: _Running) -> Outcome:
-        kind, error = "", ""
-        try:
-            outcome = future.result()
-            if not isinstance(outcome, Failure):
-                return outcome
+        raised = future.exception()
+        outcome = None if raised is not None else future.result()
+        if outcome is not None and not isinstance(outcome, Failure):
+            return outcome
+        if outcome is not None:
             kind, error = outcome.kind, outcome.error
-        except TimeoutError:
+        elif isinstance(raised, TimeoutError):
             kind, error = "timeout", f"out of time: it ran longer than --time-limit {self._time_limit:g} seconds"
-        except ProcessExpired as expired:
-            kind, error = "killed", f"the process died: {_exit_reason(expired.exitcode)}"
-        except Exception as unexpected:
-            kind, error = "error", describe(unexpected)
+        elif isinstance(raised, ProcessExpired):
+            kind, error = "killed", f"the process died: {_exit_reason(raised.exitcode)}"
+        else:
+            kind, error = "error", describe(raised)
         return Failure(
             request=running.request,
             kind=kind,
@@ -140,16 +140,20 @@ class ProcessExecutor(Executor):
         )
 
     def _keep_log(self, request: Request) -> Optional[str]:
-        """Copy the log of a failed attempt to where the next attempt does not overwrite it."""
-        log = self._directory.evaluation_log(request.name)
-        if not log.exists():
+        """Copy the log of a failed attempt to where the next attempt does not overwrite it; delete what is large."""
+        directory = self._directory.evaluation(request.name)
+        try:
+            for path in [*directory.glob("*.th"), *directory.glob("*.tar.gz")]:
+                path.unlink()
+            attempt = 1
+            while self._directory.failure_log(request.name, attempt).exists():
+                attempt += 1
+            kept = self._directory.failure_log(request.name, attempt)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self._directory.evaluation_log(request.name), kept)
+        except OSError as error:
+            logger.warning("the log of %s could not be kept: %s", request.name, error)
             return None
-        attempt = 1
-        while self._directory.failure_log(request.name, attempt).exists():
-            attempt += 1
-        kept = self._directory.failure_log(request.name, attempt)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(log, kept)
         return str(kept.relative_to(self._directory.root))
 
 
@@ -204,12 +208,12 @@ def run_apart(
 
 
 def stop_all(futures: List[Any]) -> None:
-    """End the processes behind these futures, with their children, and wait until they are gone.
+    """End all workers, with their children, and wait until they and these futures are done.
+
+    Also workers without a future: an interrupt may come between starting a process and noting its future.
 
     The futures are not cancelled: pebble would complain where a result comes in at the same moment.
     """
-    if not futures:
-        return
     workers = [child for child in multiprocessing.active_children() if child.name == WORKER_NAME]
     for worker in workers:
         worker.terminate()

@@ -39,14 +39,18 @@ class WorkerSettings:
 def run_evaluation(
     evaluator: Evaluator, request: Request, directory: Path, log: Path, settings: WorkerSettings
 ) -> Outcome:
-    """Make one evaluation in this process. An exception becomes a `Failure` and its traceback goes to the log."""
+    """Make one evaluation in this process. Whatever it raises, `SystemExit` included, becomes a `Failure`.
+
+    What the machine lacks (`OSError`, memory) may be there the next time, so it gets a kind of its own.
+    """
     started_at, start = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
     try:
         return run_logged(evaluator.evaluate, request, directory, log=log, settings=settings)
-    except Exception as error:
+    except BaseException as error:
+        lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
         return Failure(
             request=request,
-            kind="error",
+            kind="machine" if lacking else "error",
             error=describe(error),
             seconds=time.monotonic() - start,
             started_at=started_at,
@@ -64,7 +68,7 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
         for package in settings.packages:
             import_module_and_submodules(package)
         return work(*args)
-    except Exception:
+    except BaseException:
         traceback.print_exc()
         raise
     finally:

@@ -58,7 +58,8 @@ def run(tmp_path: Path) -> Path:
         (["--time-limit", "-3"], r"--time-limit must be above 0"),
         (["--max-failures", "0"], r"--max-failures must be at least 1"),
         (["--entropy", "-1"], r"--entropy must not be negative"),
-        (["--metric", "macro_f1"], r"candidate 'able'.*'macro_f1'.*accuracy, loss.*--metric"),
+        (["--metric", "macro_f1"], r"candidate 'able'.*'macro_f1'.*accuracy. Choose.*--metric"),
+        (["--metric", "loss"], r"'loss'.*It reports: accuracy"),
         (["--group-by", "author"], r"--group-by author: an instance has no such metadata"),
         (["--overrides", "{bad"], r"--overrides .*able.jsonnet: cannot be read"),
         (["--overrides", '{"model.encoder": 3}'], r"able.*encoder"),
@@ -101,7 +102,7 @@ def test_what_must_not_change_on_resuming(candidates: List[str], call: Any, run:
     assert call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)[0] == 0
     before = (run / "evaluations.csv").read_text()
     for options, message in [
-        (["--metric", "loss"], '--metric was "accuracy" and is now "loss"'),
+        (["--metric", "f1"], '--metric was "accuracy" and is now "f1"'),
         (["--splits", "independent"], '--splits was "shared" and is now "independent"'),
         (["--overrides", '{"trainer.num_epochs": 1}'], "--overrides was"),
         ([candidates[0], "other=" + candidates[1]], r"candidate 'blind' .* is not given"),
@@ -116,6 +117,40 @@ def test_what_must_not_change_on_resuming(candidates: List[str], call: Any, run:
     assert status == 2
     assert "candidate 'able'" in output
     assert "'trainer.num_epochs' was 6 and is now 5" in output
+    assert (run / "evaluations.csv").read_text() == before
+
+
+def test_a_refused_resumption_changes_nothing(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
+    strategy = '{"type": "bts", "num_starts": 4}'
+    options = [*candidates, "-s", run, "--metric", "accuracy", "--entropy", 4]
+    assert call(*options, "--strategy", strategy, "--max-evaluations", 8, "--confidence", 0.999999999)[0] == 0
+    for refused in (["--budget", "1"], [*candidates, "nowhere.jsonnet"], ["--workers", "0"]):
+        assert call(*refused, "-s", run, "--recover")[0] == 2
+    assert call("-s", run, "--recover", "--entropy", 4, "--confidence", 0.99999999, "--max-evaluations", 9)[0] == 0
+    summary = json.loads((run / "selection.json").read_text())
+    assert (summary["strategy"]["type"], summary["strategy"]["num_starts"]) == ("bts", 4)
+    assert summary["num_evaluations"] in (8, 9)
+
+
+def test_data_that_changed_are_noticed_on_resuming(
+    candidates: List[str],  # noqa: F811
+    reviews: Path,
+    call: Any,  # noqa: F811
+    run: Path,
+) -> None:
+    assert call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)[0] == 0
+    text = (reviews / "train.jsonl").read_text()
+    (reviews / "train.jsonl").write_text(text.replace("food", "fare", 1))
+    status, output = call("-s", run, "--recover", "--budget", 4)
+    assert status == 2
+    assert "candidate 'able'" in output
+    assert "the contents of its data files have changed" in output
+
+
+def test_a_mistake_beside_force_deletes_nothing(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
+    assert call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)[0] == 0
+    before = (run / "evaluations.csv").read_text()
+    assert call(*candidates, "-s", run, "--metric", "acuracy", "--budget", 2, "--force")[0] == 2
     assert (run / "evaluations.csv").read_text() == before
 
 

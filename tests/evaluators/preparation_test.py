@@ -13,19 +13,21 @@ from tests.conftest import classifier_config
 
 def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(reviews: Path, tmp_path: Path) -> None:
     preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
-    assert preparation.metrics == {"accuracy", "loss"}
+    assert preparation.metrics == {"accuracy"}
     assert preparation.pool.official == {"train": 40, "validation": 12, "test": 20}
     assert preparation.pool.targets == preparation.pool.official
     assert preparation.pool.num_groups == preparation.pool.size == 72
-    num_words = len(preparation.pool.words - {"good", "bad"})
+    num_words = len(preparation.pool.words - {"good", "bad", "@@PADDING@@", "@@UNKNOWN@@"})
     # An embedding of every word, padding and the unknown word in 4 dimensions; a layer from 4 to 2 labels.
     assert preparation.num_parameters == (num_words + 2) * 4 + 4 * 2 + 2
 
 
 def test_an_unknown_metric_is_refused_with_those_that_are_reported(reviews: Path, tmp_path: Path) -> None:
     preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
-    with pytest.raises(ConfigError, match="'a'.*'macro_f1'.*accuracy, loss.*--metric"):
+    with pytest.raises(ConfigError, match="'a'.*'macro_f1'.*accuracy. Choose.*--metric"):
         check_metric("a", preparation, "macro_f1")
+    with pytest.raises(ConfigError, match="'loss'"):
+        check_metric("a", preparation, "loss")
     check_metric("a", preparation, "accuracy")
 
 
@@ -37,6 +39,22 @@ def test_vectors_are_filtered_to_the_pool(reviews: Path, tmp_path: Path) -> None
     ((original, filtered),) = preparation.vectors
     assert original == str(reviews / "v.txt")
     assert Path(filtered).read_text() == "food 1 2 3 4\n"
+
+
+def test_rows_of_the_unknown_and_the_padding_word_are_kept(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "vocabulary": {"oov_token": "unk"}}
+    assert {"unk", "@@PADDING@@", "food"} <= read_pool(config, None).words
+    assert "@@UNKNOWN@@" in read_pool(classifier_config(reviews), None).words
+
+
+def test_the_order_of_the_instances_is_part_of_the_pool(reviews: Path) -> None:
+    lines = (reviews / "train.jsonl").read_text().splitlines(keepends=True)
+    fingerprints = set()
+    for good_first in (True, False):
+        ordered = sorted(lines, key=lambda line: ('"good"' in line) != good_first)
+        (reviews / "train.jsonl").write_text("".join(ordered))
+        fingerprints.add(read_pool(classifier_config(reviews), None).fingerprint)
+    assert len(fingerprints) == 2
 
 
 def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
@@ -88,7 +106,7 @@ def test_a_change_inside_the_data_is_another_pool(reviews: Path) -> None:
     before = read_pool(classifier_config(reviews), None)
     text = (reviews / "test.jsonl").read_text()
     (reviews / "test.jsonl").write_text(text.replace("food", "fare", 1))
-    assert read_pool(classifier_config(reviews), None).fingerprint != before.fingerprint
+    assert read_pool(classifier_config(reviews), None).data != before.data
 
 
 def test_a_validation_reader_that_reads_other_instances_is_refused(reviews: Path) -> None:

@@ -34,6 +34,12 @@ class Behaviour(Evaluator):
             raise ValueError("no such\nluck")
         if self.what == "die":
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "sys.exit":
+            sys.exit(0)
+        if self.what == "interrupt":
+            raise KeyboardInterrupt
+        if self.what == "full":
+            raise OSError(28, "No space left on device")
         if self.what == "exit":
             os._exit(3)
         if self.what == "hang":
@@ -110,6 +116,15 @@ def test_an_exception_is_a_failure_with_its_reason_and_its_log(
     assert "Traceback" in log
 
 
+@pytest.mark.parametrize(
+    ("what", "kind"), [("sys.exit", "error"), ("interrupt", "error"), ("full", "machine"), ("raise", "error")]
+)
+def test_whatever_is_raised_is_a_failure(make: Callable[..., ProcessExecutor], what: str, kind: str) -> None:
+    failure = only(make(), what)
+    assert isinstance(failure, Failure)
+    assert failure.kind == kind
+
+
 @pytest.mark.parametrize(("what", "reason"), [("die", "killed by signal 9"), ("exit", "exit status 3")])
 def test_a_process_that_dies_is_a_failure(make: Callable[..., ProcessExecutor], what: str, reason: str) -> None:
     failure = only(make(), what)
@@ -134,10 +149,10 @@ def test_a_worker_killed_from_outside_is_a_failure_and_the_others_go_on(
 def test_out_of_time_ends_the_process_and_its_children(
     make: Callable[..., ProcessExecutor], directory: RunDirectory
 ) -> None:
-    failure = only(make(time_limit=15), "hang with child")
+    failure = only(make(time_limit=8), "hang with child")
     assert isinstance(failure, Failure)
     assert failure.kind == "timeout"
-    assert "--time-limit 15 seconds" in failure.error
+    assert "--time-limit 8 seconds" in failure.error
     for name in ("pid", "child"):
         pid = int((directory.evaluation("a-0") / name).read_text())
         until(lambda pid=pid: not is_running(pid))
