@@ -17,6 +17,7 @@ from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
 from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.reports.console import SteadyConsole
 
 EXIT_USER_ERROR = 2
 EXIT_NO_DECISION = 1
@@ -125,7 +126,7 @@ def select_from_args(args: argparse.Namespace) -> None:
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, _interrupt)
     logging.getLogger().setLevel(logging.WARNING)
-    console = Console(highlight=False)
+    console = SteadyConsole(highlight=False)
     try:
         sys.exit(_dry_run(args, console) if args.dry_run else _select(args, console))
     except FiestaError as error:

@@ -1,6 +1,5 @@
 """How a running selection shows itself: a live table on a terminal, one plain line per outcome elsewhere."""
 
-import logging
 import time
 from datetime import timedelta
 from types import TracebackType
@@ -13,8 +12,6 @@ from rich.table import Table
 from fiesta_allennlp.records import Decision, Failure, History, Outcome
 from fiesta_allennlp.reports.summary import count_text, probability_text, summarise_candidate
 from fiesta_allennlp.reports.tables import add_candidate, candidate_table
-
-logger = logging.getLogger(__name__)
 
 
 class Progress:
@@ -70,10 +67,7 @@ class Progress:
             self._untold = None
 
     def _say(self, text: str) -> None:
-        try:
-            self._console.print(f"[{self._elapsed()}] {text}", markup=False, highlight=False, soft_wrap=True)
-        except (OSError, SystemExit) as error:  # rich ends the process where its output has been closed
-            logger.warning("the progress cannot be shown any more: %s", error)
+        self._console.print(f"[{self._elapsed()}] {text}", markup=False, highlight=False, soft_wrap=True)
 
     def _elapsed(self) -> str:
         return str(timedelta(seconds=int(time.monotonic() - self._start)))

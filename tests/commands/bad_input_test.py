@@ -105,7 +105,8 @@ def test_what_must_not_change_on_resuming(candidates: List[str], call: Any, run:
         (["--metric", "f1"], '--metric was "accuracy" and is now "f1"'),
         (["--splits", "independent"], '--splits was "shared" and is now "independent"'),
         (["--overrides", '{"trainer.num_epochs": 1}'], "--overrides was"),
-        ([candidates[0], "other=" + candidates[1]], r"candidate 'blind' .* is not given"),
+        ([candidates[0], "other=" + candidates[1]], r"candidate 'other' does not belong to the selection"),
+        ([candidates[0], "blind=" + candidates[0]], r"candidate 'blind' .* is not what it was"),
     ]:
         status, output = call(*options, "-s", run, "--recover")
         assert status == 2, output

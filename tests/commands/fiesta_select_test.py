@@ -243,6 +243,14 @@ class Deadly(TrainerCallback):
     assert len(scores_of(tmp_path / "killed")) == 4
 
 
+def test_a_selection_goes_on_when_nobody_reads_its_output(candidates: List[str], tmp_path: Path) -> None:
+    process = start(*candidates, "-s", tmp_path / "run", "--metric", "accuracy", "--budget", "4")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=120) == 0
+    assert json.loads((tmp_path / "run" / "selection.json").read_text())["num_evaluations"] == 4
+
+
 def test_python_m_does_the_same_without_a_plugins_file(candidates: List[str], tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "fiesta_allennlp", "select", *candidates, "-s", str(tmp_path / "run"), "--budget", "2"]
