@@ -55,7 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument("--config", type=Path, help="a Jsonnet file with any of the options below; flags win over it")
-    settings = parser.add_argument_group("how to choose")
+    _add_choosing(parser.add_argument_group("how to choose"))
+    _add_scoring(parser.add_argument_group("what to train and score"))
+    _add_working(parser.add_argument_group("how to work"))
+
+
+def _add_choosing(settings: Any) -> None:
     _add(
         settings,
         "--strategy",
@@ -78,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "give up undecided after so many in all (default 50 per candidate)",
         type=int,
     )
-    work = parser.add_argument_group("what to train and score")
+
+
+def _add_scoring(work: Any) -> None:
     _add(work, "--metric", "the test metric to compare, as the model names it (default macro_f1)")
     _add(
         work,
@@ -95,7 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add(work, "--overrides", "a JSON(net) structure laid over every config", short="-o")
     _add(work, "--entropy", "the root of all seeds, to repeat a selection; by default fresh and recorded", type=int)
-    machine = parser.add_argument_group("how to work")
+
+
+def _add_working(machine: Any) -> None:
     _add(machine, "--workers", "how many trainings at once (default 1)", type=int)
     _add(machine, "--executor", "processes (default)", metavar="NAME")
     _add(machine, "--threads-per-worker", "torch threads of each training (default 1)", type=int)
