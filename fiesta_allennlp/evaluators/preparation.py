@@ -76,7 +76,11 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
         not report.
     """
     if trainer.get("type", "gradient_descent") == "gradient_descent":
-        known = set(inspect.signature(GradientDescentTrainer.from_partial_objects).parameters) | {"type"}
+        known = {
+            "type",
+            "run_sanity_checks",
+            *inspect.signature(GradientDescentTrainer.from_partial_objects).parameters,
+        }
         unknown = sorted(set(trainer) - known)
         if unknown:
             near = difflib.get_close_matches(unknown[0], known, n=1)
