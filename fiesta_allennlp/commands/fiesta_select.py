@@ -6,12 +6,14 @@ The `fiesta-select` subcommand finds the best of several AllenNLP configs with a
 
 import argparse
 import logging
+import os
 import shlex
 import signal
 import sys
 import traceback
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Iterator
 
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
@@ -132,24 +134,49 @@ def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
 def select_from_args(args: argparse.Namespace) -> None:
     """Run the command and end the process with its status: 0 decided or undecided as asked, 1 no comparison was
     possible, 2 something to mend, 130 interrupted."""
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, _interrupt)
+    with _interruptible():
+        sys.exit(_status(args))
+
+
+def _status(args: argparse.Namespace) -> int:
     logging.getLogger().setLevel(logging.WARNING)
     console = SteadyConsole(highlight=False)
     try:
-        sys.exit(_dry_run(args, console) if args.dry_run else _select(args, console))
+        return _dry_run(args, console) if args.dry_run else _select(args, console)
     except FiestaError as error:
         if args.debug:
             traceback.print_exc()
         Console(stderr=True, highlight=False).print(f"error: {error}", markup=False, soft_wrap=True)
-        sys.exit(EXIT_USER_ERROR)
+        return EXIT_USER_ERROR
     except KeyboardInterrupt:
         console.print("Interrupted; nothing that finished is lost. If trainings had begun, go on with --recover.")
-        sys.exit(EXIT_INTERRUPTED)
+        return EXIT_INTERRUPTED
 
 
-def _interrupt(signum: int, frame: Any) -> None:
-    raise KeyboardInterrupt
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let the first ending signal end the selection in order, and the second one quit at once.
+
+    A signal that is ignored stays so: shells start what runs in their background with SIGINT ignored.
+    """
+
+    def interrupt(signum: int, frame: Any) -> None:
+        for ending in before:
+            signal.signal(ending, quit_at_once)
+        raise KeyboardInterrupt
+
+    def quit_at_once(signum: int, frame: Any) -> None:
+        os._exit(EXIT_INTERRUPTED)  # the store is whole after every step, and workers end with their parent
+
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {ending: signal.getsignal(ending) for ending in endings if signal.getsignal(ending) != signal.SIG_IGN}
+    for ending in before:
+        signal.signal(ending, interrupt)
+    try:
+        yield
+    finally:
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:

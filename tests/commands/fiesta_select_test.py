@@ -243,6 +243,18 @@ class Deadly(TrainerCallback):
     assert len(scores_of(tmp_path / "killed")) == 4
 
 
+def test_a_second_signal_quits_at_once_and_the_store_is_whole(candidates: List[str], tmp_path: Path, call: Any) -> None:
+    run = tmp_path / "run"
+    process = start(*candidates, "-s", run, "--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "40")
+    until(lambda: num_finished(run) >= 1 or process.poll() is not None)
+    for _ in range(2):
+        process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    assert "Traceback" not in output
+    assert call("-s", run, "--recover", "--budget", 4)[0] == 0
+
+
 def test_a_selection_goes_on_when_nobody_reads_its_output(candidates: List[str], tmp_path: Path) -> None:
     process = start(*candidates, "-s", tmp_path / "run", "--metric", "accuracy", "--budget", "4")
     assert process.stdout is not None
