@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import time
 from pathlib import Path
 from typing import Any, Callable, Dict
 
@@ -24,6 +25,15 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no data at {path}: set FIESTA_SHARED_DATA")
     return path
+
+
+def until(condition: Callable[[], bool], *, seconds: int = 60) -> None:
+    """Wait for what must happen; a test that waits in vain ends with an error."""
+    for _ in range(20 * seconds):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"waited {seconds} seconds in vain")
 
 
 def write_reviews(path: Path, num_reviews: int, seed: int) -> None:

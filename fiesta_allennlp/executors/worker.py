@@ -7,10 +7,8 @@ import os
 import signal
 import sys
 import threading
-import time
 import traceback
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from multiprocessing import connection
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
@@ -41,20 +39,14 @@ def run_evaluation(
 ) -> Outcome:
     """Make one evaluation in this process. Whatever it raises, `SystemExit` included, becomes a `Failure`.
 
-    What the machine lacks (`OSError`, memory) may be there the next time, so it gets a kind of its own.
+    What the machine lacks (`OSError`, memory) may be there the next time, so it gets a kind of its own. When it ran and
+    for how long is for the executor to say, which knows it of a process that died too.
     """
-    started_at, start = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
     try:
         return run_logged(evaluator.evaluate, request, directory, log=log, settings=settings)
     except BaseException as error:
         lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
-        return Failure(
-            request=request,
-            kind="machine" if lacking else "error",
-            error=describe(error),
-            seconds=time.monotonic() - start,
-            started_at=started_at,
-        )
+        return Failure(request, kind="machine" if lacking else "error", error=describe(error))
 
 
 def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, Callable, List, Set, Tuple
 
@@ -16,7 +15,7 @@ import pytest
 from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_args
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, until
 
 BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
 """Learns nothing, so its accuracy is about a half."""
@@ -52,14 +51,6 @@ def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
 
 def num_finished(directory: Path) -> int:
     return len(list(directory.glob("evaluations/*/outcome.json")))
-
-
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(2400):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("waited two minutes in vain")
 
 
 def test_a_selection_decides_and_leaves_its_files(candidates: List[str], tmp_path: Path, call: Any) -> None:
@@ -181,7 +172,7 @@ def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
 ) -> None:
     options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "10", "--entropy", "77"]
     process = start(*candidates, "-s", tmp_path / "stopped", *options)
-    until(lambda: num_finished(tmp_path / "stopped") >= 3 or process.poll() is not None)
+    until(lambda: num_finished(tmp_path / "stopped") >= 3 or process.poll() is not None, seconds=120)
     process.send_signal(how)
     output, _ = process.communicate(timeout=120)
     if how == signal.SIGKILL:
@@ -246,7 +237,7 @@ class Deadly(TrainerCallback):
 def test_a_second_signal_quits_at_once_and_the_store_is_whole(candidates: List[str], tmp_path: Path, call: Any) -> None:
     run = tmp_path / "run"
     process = start(*candidates, "-s", run, "--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "40")
-    until(lambda: num_finished(run) >= 1 or process.poll() is not None)
+    until(lambda: num_finished(run) >= 1 or process.poll() is not None, seconds=120)
     for _ in range(2):
         process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=120)

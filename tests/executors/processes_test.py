@@ -17,7 +17,7 @@ from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.executors.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, until
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,6 @@ def only(executor: ProcessExecutor, what: str) -> Outcome:
     executor.submit(Behaviour(what), request(0))
     (outcome,) = executor.completed()
     return outcome
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what must happen; a test that waits in vain ends with an error, whatever the machine's speed."""
-    for _ in range(1200):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("waited a minute in vain")
 
 
 def is_running(pid: int) -> bool:
