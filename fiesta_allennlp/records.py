@@ -1,7 +1,8 @@
 """The records that travel between the layers: all frozen, none knows how it was made."""
 
-from dataclasses import dataclass, field
-from typing import FrozenSet, Mapping, Optional, Tuple, Union
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
@@ -83,17 +84,20 @@ class History:
         """The candidates that have not been withdrawn, in the order given."""
         return tuple(name for name in self.candidates if name not in self.withdrawn)
 
+    @cached_property
+    def _scores(self) -> Dict[str, np.ndarray]:
+        """`scores` of every candidate."""
+        return _scores_of(self.candidates, self.evaluations)
+
     def scores(self, candidate: str) -> np.ndarray:
-        """Finished scores of one candidate by replicate, so that the order of finishing plays no part.
+        """Finished scores of one candidate by replicate, so that the order of finishing plays no part. Read only.
 
         Shape: `(num_finished,)`.
         """
-        done = [e for e in self.evaluations if e.request.candidate == candidate]
-        done.sort(key=lambda e: e.request.replicate)
-        return np.array([e.score for e in done], dtype=float)
+        return self._scores[candidate]
 
     def num_finished(self, candidate: str) -> int:
-        return sum(e.request.candidate == candidate for e in self.evaluations)
+        return len(self.scores(candidate))
 
     def num_pending(self, candidate: str) -> int:
         return sum(r.candidate == candidate for r in self.pending)
@@ -107,6 +111,19 @@ class History:
         """Finished and pending evaluations of all candidates, withdrawn ones included: what a budget counts."""
         return len(self.evaluations) + len(self.pending)
 
+    def after(self, evaluations: Iterable[Evaluation]) -> "History":
+        """This history once these have finished too, and are no longer pending.
+
+        The scores of the other candidates are not gathered again, for a replay takes thousands of such steps.
+        """
+        new = tuple(evaluations)
+        finished = {evaluation.request for evaluation in new}
+        pending = tuple(request for request in self.pending if request not in finished)
+        later = replace(self, evaluations=(*self.evaluations, *new), pending=pending)
+        touched = {request.candidate for request in finished}
+        later.__dict__["_scores"] = {**self._scores, **_scores_of(touched, later.evaluations)}
+        return later
+
     def first(self, num_evaluations: int) -> "History":
         """The history as it was when `num_evaluations` had finished, without pending ones."""
         return History(
@@ -114,6 +131,19 @@ class History:
             evaluations=self.evaluations[:num_evaluations],
             withdrawn=self.withdrawn,
         )
+
+
+def _scores_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, np.ndarray]:
+    """The scores of each of `names` by replicate, as arrays that cannot be written to."""
+    found: Dict[str, List[Tuple[int, float]]] = {name: [] for name in names}
+    for evaluation in evaluations:
+        request = evaluation.request
+        if request.candidate in found:
+            found[request.candidate].append((request.replicate, evaluation.score))
+    arrays = {name: np.array([score for _, score in sorted(pairs)], dtype=float) for name, pairs in found.items()}
+    for array in arrays.values():
+        array.flags.writeable = False
+    return arrays
 
 
 @dataclass(frozen=True)

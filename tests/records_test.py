@@ -23,6 +23,23 @@ def test_scores_are_by_replicate_whatever_finished_first() -> None:
     assert replace(now, evaluations=()).scores("a").shape == (0,)
 
 
+def test_scores_cannot_be_written_to() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        history({"a": [0.1, 0.2]}).scores("a")[0] = 0.9
+
+
+def test_after_is_the_history_gathered_anew() -> None:
+    now = history({"a": [0.1], "b": [0.2, 0.3], "c": []}, pending=["b", "c"])
+    assert now.scores("b").tolist() == [0.2, 0.3]
+    new = (evaluation("b", 3, 0.5), evaluation("b", 2, 0.4), evaluation("c", 0, 0.6))
+    later = now.after(new)
+    anew = History(now.candidates, evaluations=now.evaluations + new)
+    assert later == anew
+    assert {name: later.scores(name).tolist() for name in "abc"} == {"a": [0.1], "b": [0.2, 0.3, 0.4, 0.5], "c": [0.6]}
+    assert {name: anew.scores(name).tolist() for name in "abc"} == {name: later.scores(name).tolist() for name in "abc"}
+    assert now.scores("c").tolist() == []
+
+
 def test_started_counts_finished_and_pending_but_no_failures() -> None:
     now = replace(history({"a": [0.1, 0.2], "b": []}, pending=["a", "b", "b"]), failures=(failure("b", 5),))
     assert [now.num_finished(name) for name in "ab"] == [2, 0]
