@@ -1,12 +1,9 @@
-"""From the settings to checked candidates and a checked strategy: all that is done before the first training."""
+"""From the settings to checked candidates: all that is done before the first training."""
 
-import copy
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from rich.console import Console
 
 from fiesta_allennlp.errors import ConfigError, FiestaError
@@ -17,9 +14,7 @@ from fiesta_allennlp.executors.processes import run_apart
 from fiesta_allennlp.executors.worker import WorkerSettings, describe
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
-from fiesta_allennlp.settings import Settings, named_candidates, option
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.stopping import FixedBudget
+from fiesta_allennlp.settings import Settings, named_candidates
 
 
 def load_candidates(settings: Settings) -> Dict[str, Config]:
@@ -31,43 +26,6 @@ def load_candidates(settings: Settings) -> Dict[str, Config]:
     """
     named = named_candidates(settings.candidates)
     return {name: load_config(path, settings.overrides) for name, path in named.items()}
-
-
-def build_strategy(settings: Settings, names: List[str]) -> Strategy:
-    """The strategy with its belief, checked for these candidates.
-
-    # Raises
-
-    `ConfigError` : where its name or an entry is unknown, or a value cannot work.
-    """
-    params = settings.strategy_params()
-    _check_kind(params)
-    try:
-        strategy = Strategy.from_params(Params(copy.deepcopy(params)))
-    except (ConfigurationError, TypeError) as error:
-        raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
-    strategy.check(names)
-    return strategy
-
-
-def _check_kind(params: Dict[str, Any]) -> None:
-    """Refuse an option of the one kind of strategy that was given for the other."""
-    name = params["type"]
-    if name not in Strategy.list_available():
-        return
-    fixed_budget = issubclass(Strategy.by_name(name), FixedBudget)
-    if fixed_budget and "budget" not in params:
-        raise ConfigError(f"--strategy {name} spends a budget: say how many trainings with --budget N.")
-    wrong = [key for key in ("confidence", "margin", "max_evaluations") if key in params] if fixed_budget else []
-    if wrong:
-        raise ConfigError(
-            f"{option(wrong[0])} does not go with --strategy {name}, which spends a budget. Leave it out."
-        )
-    if not fixed_budget and "budget" in params:
-        raise ConfigError(
-            f"--budget does not go with --strategy {name}, which stops at a confidence. Limit it with "
-            "--max-evaluations, or choose sequential_halving or non_adaptive_fb."
-        )
 
 
 def prepare(

@@ -17,7 +17,7 @@ from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation
 from fiesta_allennlp.executors.processes import ProcessExecutor
-from fiesta_allennlp.preparing import build_strategy, load_candidates, prepare, prepare_stored
+from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored
 from fiesta_allennlp.records import Decision
 from fiesta_allennlp.reports.progress import Progress
 from fiesta_allennlp.reports.summary import summarise, write_csv, write_json
@@ -26,6 +26,7 @@ from fiesta_allennlp.run_store import RunStore, lock
 from fiesta_allennlp.seeding import fresh_entropy
 from fiesta_allennlp.selection import Selection
 from fiesta_allennlp.settings import Settings, changed_settings, merge
+from fiesta_allennlp.strategy_building import build_strategy
 
 logger = logging.getLogger(__name__)
 

@@ -8,43 +8,35 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from allennlp.common import Params
 
+from fiesta_allennlp.choice import SPLITS, ChoiceSettings, Kinds, check_choices, check_kinds, check_least, option
 from fiesta_allennlp.errors import ConfigError
 
 CHOICES = {
-    "splits": ("shared", "independent"),
+    "splits": SPLITS,
     "keep": ("none", "best", "all"),
     "executor": ("processes",),
 }
 
-KINDS: Dict[str, Tuple[type, ...]] = {
-    **dict.fromkeys(("budget", "max_evaluations", "workers", "threads_per_worker", "max_failures", "entropy"), (int,)),
-    **dict.fromkeys(("confidence", "margin", "time_limit"), (int, float)),
+KINDS: Dict[str, Kinds] = {
+    **dict.fromkeys(("workers", "threads_per_worker", "max_failures", "entropy"), (int,)),
     **dict.fromkeys(("metric", "group_by", "cuda_devices", "overrides"), (str,)),
+    "time_limit": (int, float),
     **dict.fromkeys(("candidates", "include_package"), (tuple,)),
 }
 """What a setting may be. Flags are converted by the command line; a file can hold anything."""
-
-KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list"}
 
 FIXED_AT_START = ("metric", "splits", "group_by", "overrides", "entropy")
 """What decides which scores are made. A selection that is resumed keeps these; all else may change."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(ChoiceSettings):
     """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
 
-    `candidates` are config files, each as `PATH` or `NAME=PATH`. `strategy` and `belief` are registered names or
-    JSON objects with a `type`; `strategy` None stands for `ttts`, or `sequential_halving` where a budget is given.
+    `candidates` are config files, each as `PATH` or `NAME=PATH`.
     """
 
     candidates: Tuple[str, ...] = ()
-    strategy: Any = None
-    belief: Any = "student_t"
-    confidence: Optional[float] = None
-    budget: Optional[int] = None
-    margin: Optional[float] = None
-    max_evaluations: Optional[int] = None
     metric: str = "macro_f1"
     splits: str = "shared"
     group_by: Optional[str] = None
@@ -60,18 +52,10 @@ class Settings:
     include_package: Tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, kinds in KINDS.items():
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
-                raise ConfigError(f"{option(name)} must be {KIND_WORDS[kinds[-1]]} but got {json.dumps(value)}.")
-        for name, choices in CHOICES.items():
-            value = getattr(self, name)
-            if value not in choices:
-                raise ConfigError(f"{option(name)} must be one of {', '.join(choices)} but got '{value}'.")
-        if self.max_failures < 1:
-            raise ConfigError(f"--max-failures must be at least 1 but got {self.max_failures}.")
-        if self.entropy is not None and self.entropy < 0:
-            raise ConfigError(f"--entropy must not be negative but got {self.entropy}.")
+        super().__post_init__()
+        check_kinds(self, KINDS)
+        check_choices(self, CHOICES)
+        check_least(self, {"max_failures": 1, "entropy": 0})
 
     def as_json(self) -> Dict[str, Any]:
         """Plain data, for the store."""
@@ -81,37 +65,6 @@ class Settings:
     def device_list(self) -> List[str]:
         """The devices of `cuda_devices`, none where it was not given."""
         return [] if self.cuda_devices is None else [device.strip() for device in self.cuda_devices.split(",")]
-
-    def strategy_params(self) -> Dict[str, Any]:
-        """The strategy as a config, with the options that belong to it filled in.
-
-        # Raises
-
-        `ConfigError` : where options contradict each other or the strategy's own entries.
-        """
-        if self.confidence is not None and self.budget is not None and self.strategy is None:
-            raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
-        params = _registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
-        given = {
-            "confidence": self.confidence,
-            "budget": self.budget,
-            "margin": self.margin,
-            "max_evaluations": self.max_evaluations,
-        }
-        for name, value in given.items():
-            if value is not None:
-                if name in params and params[name] != value:
-                    raise ConfigError(
-                        f"{option(name)} {value} contradicts '{name}': {params[name]} in --strategy. Give one of them."
-                    )
-                params[name] = value
-        params.setdefault("belief", _registered(self.belief, "--belief"))
-        return params
-
-
-def option(name: str) -> str:
-    """A setting's name as it is typed."""
-    return "--" + name.replace("_", "-")
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
@@ -204,17 +157,3 @@ def changed_settings(old: Mapping[str, Any], new: Settings) -> List[str]:
         for name in FIXED_AT_START
         if old.get(name) != getattr(new, name)
     ]
-
-
-def _registered(value: Any, option_name: str) -> Dict[str, Any]:
-    """A registered name, a JSON text or an object, as a config with a `type`."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            value = json.loads(value)
-        except ValueError as error:
-            raise ConfigError(f"{option_name}: '{value}' is not valid JSON: {error}") from error
-    if isinstance(value, str):
-        return {"type": value}
-    if not isinstance(value, dict) or "type" not in value:
-        raise ConfigError(f"{option_name}: expected a name or a JSON object with a 'type' but got {json.dumps(value)}.")
-    return dict(value)

@@ -31,11 +31,15 @@ ALLOWED = {
     "executors": DOING | {"plugin"},
     "store_file": BASE,
     "run_store": BASE | {"store_file"},
-    "settings": BASE,
+    "choice": BASE,
+    "settings": BASE | {"choice"},
+    "strategy_building": CHOOSING | {"choice", "strategies"},
     "reports": BASE | {"run_store"},
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
-    "preparing": DOING | {"settings", "strategies", "run_store"},
-    "run": DOING | CHOOSING | {"preparing", "settings", "strategies", "selection", "run_store", "reports"},
+    "preparing": DOING | {"settings", "run_store"},
+    "run": DOING
+    | CHOOSING
+    | {"preparing", "settings", "strategies", "strategy_building", "selection", "run_store", "reports"},
     "commands": BASE | {"run", "settings", "reports"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""

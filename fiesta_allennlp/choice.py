@@ -1,0 +1,118 @@
+"""How to choose, as options: what a selection and a replay have in common."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+
+SPLITS = ("shared", "independent")
+
+Kinds = Tuple[type, ...]
+
+KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list"}
+
+
+@dataclass(frozen=True)
+class ChoiceSettings:
+    """What decides which candidate is evaluated next and when it is enough.
+
+    `strategy` and `belief` are registered names or JSON objects with a `type`; `strategy` None stands for `ttts`, or
+    `sequential_halving` where a budget is given.
+    """
+
+    strategy: Any = None
+    belief: Any = "student_t"
+    confidence: Optional[float] = None
+    budget: Optional[int] = None
+    margin: Optional[float] = None
+    max_evaluations: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        check_kinds(self, dict.fromkeys(("confidence", "margin"), (int, float)))
+        check_kinds(self, dict.fromkeys(("budget", "max_evaluations"), (int,)))
+
+    def strategy_params(self) -> Dict[str, Any]:
+        """The strategy as a config, with the options that belong to it filled in.
+
+        # Raises
+
+        `ConfigError` : where options contradict each other or the strategy's own entries.
+        """
+        if self.confidence is not None and self.budget is not None and self.strategy is None:
+            raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
+        params = _registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
+        given = {
+            "confidence": self.confidence,
+            "budget": self.budget,
+            "margin": self.margin,
+            "max_evaluations": self.max_evaluations,
+        }
+        for name, value in given.items():
+            if value is not None:
+                if name in params and params[name] != value:
+                    raise ConfigError(
+                        f"{option(name)} {value} contradicts '{name}': {params[name]} in --strategy. Give one of them."
+                    )
+                params[name] = value
+        params.setdefault("belief", _registered(self.belief, "--belief"))
+        return params
+
+
+def option(name: str) -> str:
+    """A setting's name as it is typed."""
+    return "--" + name.replace("_", "-")
+
+
+def check_kinds(settings: Any, kinds: Mapping[str, Kinds]) -> None:
+    """Refuse a value of another kind than its setting takes. None is always allowed.
+
+    # Raises
+
+    `ConfigError` : with the option and the value.
+    """
+    for name, allowed in kinds.items():
+        value = getattr(settings, name)
+        if value is not None and (not isinstance(value, allowed) or isinstance(value, bool)):
+            raise ConfigError(f"{option(name)} must be {KIND_WORDS[allowed[-1]]} but got {json.dumps(value)}.")
+
+
+def check_choices(settings: Any, choices: Mapping[str, Tuple[str, ...]]) -> None:
+    """Refuse a value that is not among the choices of its setting.
+
+    # Raises
+
+    `ConfigError` : with the option, the choices and the value.
+    """
+    for name, allowed in choices.items():
+        value = getattr(settings, name)
+        if value not in allowed:
+            raise ConfigError(f"{option(name)} must be one of {', '.join(allowed)} but got '{value}'.")
+
+
+def check_least(settings: Any, least: Mapping[str, int]) -> None:
+    """Refuse a number below the least that its setting allows.
+
+    # Raises
+
+    `ConfigError` : with the option and the value.
+    """
+    for name, bound in least.items():
+        value = getattr(settings, name)
+        if value is not None and value < bound:
+            rule = "must not be negative" if bound == 0 else f"must be at least {bound}"
+            raise ConfigError(f"{option(name)} {rule} but got {value}.")
+
+
+def _registered(value: Any, option_name: str) -> Dict[str, Any]:
+    """A registered name, a JSON text or an object, as a config with a `type`."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise ConfigError(f"{option_name}: '{value}' is not valid JSON: {error}") from error
+    if isinstance(value, str):
+        return {"type": value}
+    if not isinstance(value, dict) or "type" not in value:
+        raise ConfigError(f"{option_name}: expected a name or a JSON object with a 'type' but got {json.dumps(value)}.")
+    return dict(value)
