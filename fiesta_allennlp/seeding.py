@@ -15,6 +15,9 @@ from fiesta_allennlp.records import Request
 SPLIT_STREAM = 0
 TRAINING_STREAM = 1
 STRATEGY_STREAM = 2
+REPLAY_SPLITS_STREAM = 3
+REPLAY_SCORES_STREAM = 4
+REPLAY_STRATEGY_STREAM = 5
 
 SEED_BITS = 31
 """AllenNLP hands seeds to `numpy.random.seed` and to `torch.manual_seed`; 31 bits suit both, and JSON."""
@@ -63,3 +66,12 @@ def strategy_rng(entropy: int, num_reserved: int) -> np.random.Generator:
     A resumed selection that has reserved as many makes the same draw.
     """
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(STRATEGY_STREAM, 0, num_reserved)))
+
+
+def replay_rng(entropy: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:
+    """A generator for one repetition of a replay, `candidate`'s own where that is given.
+
+    Replays with equal entropy meet the same scores whatever their strategies, so these can be compared in pairs.
+    """
+    first = 0 if candidate is None else candidate_key(candidate)
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(stream, first, repetition)))
