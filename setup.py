@@ -20,6 +20,7 @@ setup(
     # have no solution. On Python 3.10 they resolve as they stand.
     install_requires=[
         "allennlp==2.10.1",
+        "matplotlib>=3.7",
         "numpy<2; python_version < '3.11'",
         "numpy>=2; python_version >= '3.11'",
         "pebble>=5.0",

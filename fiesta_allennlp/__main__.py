@@ -1,19 +1,27 @@
-"""`python -m fiesta_allennlp select ...` is `allennlp fiesta-select ...` without a plugins file."""
+"""`python -m fiesta_allennlp select ...` is `allennlp fiesta-select ...` without a plugins file, and so on."""
 
 import argparse
 
+from allennlp.common.util import import_module_and_submodules
+
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_args
+from fiesta_allennlp.commands import fiesta_replay, fiesta_select
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m fiesta_allennlp")
     commands = parser.add_subparsers(title="commands", required=True)
     select = commands.add_parser("select", help="find the best of several models")
-    add_arguments(select)
-    select.add_argument("--include-package", action="append", default=[], help="additional packages to include")
-    select.set_defaults(func=select_from_args, program="python -m fiesta_allennlp select")
+    fiesta_select.add_arguments(select)
+    select.set_defaults(func=fiesta_select.select_from_args, program="python -m fiesta_allennlp select")
+    replay = commands.add_parser("replay", help="repeat a selection over released scores")
+    fiesta_replay.add_arguments(replay)
+    replay.set_defaults(func=fiesta_replay.replay_from_args)
+    for command in (select, replay):
+        command.add_argument("--include-package", action="append", default=[], help="additional packages to include")
     args = parser.parse_args()
+    for package in args.include_package:
+        import_module_and_submodules(package)
     args.func(args)
 
 

@@ -5,7 +5,6 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-import numpy as np
 from pebble import ProcessPool
 
 from fiesta_allennlp.evaluators.score_files import open_scores

@@ -34,13 +34,15 @@ ALLOWED = {
     "choice": BASE,
     "settings": BASE | {"choice"},
     "strategy_building": CHOOSING | {"choice", "strategies"},
-    "reports": BASE | {"run_store"},
+    "replay_settings": BASE | {"choice"},
+    "replaying": DOING | CHOOSING | {"replay_settings", "strategy_building", "strategies"},
+    "reports": BASE | {"run_store", "replaying"},
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
     "preparing": DOING | {"settings", "run_store"},
     "run": DOING
     | CHOOSING
     | {"preparing", "settings", "strategies", "strategy_building", "selection", "run_store", "reports"},
-    "commands": BASE | {"run", "settings", "reports"},
+    "commands": BASE | {"run", "settings", "replaying", "replay_settings", "reports"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 

@@ -1,1 +1,2 @@
+import fiesta_allennlp.commands.fiesta_replay
 import fiesta_allennlp.commands.fiesta_select  # noqa: F401

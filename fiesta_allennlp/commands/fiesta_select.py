@@ -5,25 +5,15 @@ The `fiesta-select` subcommand finds the best of several AllenNLP configs with a
 """
 
 import argparse
-import logging
-import os
 import shlex
-import signal
-import sys
-import traceback
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict
 
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
-from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.reports.console import SteadyConsole
-
-EXIT_USER_ERROR = 2
-EXIT_NO_DECISION = 1
-EXIT_INTERRUPTED = 130
+from fiesta_allennlp.commands.options import add_choosing, add_option, add_splits
+from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, EXIT_NO_DECISION, run_and_exit
 
 
 @Subcommand.register("fiesta-select")
@@ -57,67 +47,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.add_argument("--config", type=Path, help="a Jsonnet file with any of the options below; flags win over it")
-    _add_choosing(parser.add_argument_group("how to choose"))
+    add_choosing(parser.add_argument_group("how to choose"))
     _add_scoring(parser.add_argument_group("what to train and score"))
     _add_working(parser.add_argument_group("how to work"))
 
 
-def _add_choosing(settings: Any) -> None:
-    _add(
-        settings,
-        "--strategy",
-        "ttts (default), bts, thompson, non_adaptive_fc; with --budget sequential_halving "
-        "(default) or non_adaptive_fb; or a JSON object with a `type`",
-        metavar="NAME|JSON",
-    )
-    _add(settings, "--belief", "student_t (default) or logit_student_t, or a JSON object", metavar="NAME|JSON")
-    _add(settings, "--confidence", "stop when the best is known with this probability (default 0.95)", type=float)
-    _add(settings, "--budget", "train so many times in all and name the best, in place of --confidence", type=int)
-    _add(
-        settings,
-        "--margin",
-        "be content with a candidate whose mean is within this of the best (default 0)",
-        type=float,
-    )
-    _add(
-        settings,
-        "--max-evaluations",
-        "give up undecided after so many in all (default 50 per candidate)",
-        type=int,
-    )
-
-
 def _add_scoring(work: Any) -> None:
-    _add(work, "--metric", "the test metric to compare, as the model names it (default macro_f1)")
-    _add(
-        work,
-        "--splits",
-        "shared (default): replicate k of every candidate is trained on split k; independent: each "
-        "evaluation has a split of its own, as in the paper",
-        metavar="shared|independent",
-    )
-    _add(
+    add_option(work, "--metric", "the test metric to compare, as the model names it (default macro_f1)")
+    add_splits(work)
+    add_option(
         work,
         "--group-by",
         "metadata key whose equal values stay on one side of a split; `none` for none; by default "
         "what the reader says, such as sentence_id",
     )
-    _add(work, "--overrides", "a JSON(net) structure laid over every config", short="-o")
-    _add(work, "--entropy", "the root of all seeds, to repeat a selection; by default fresh and recorded", type=int)
+    add_option(work, "--overrides", "a JSON(net) structure laid over every config", short="-o")
+    add_option(
+        work, "--entropy", "the root of all seeds, to repeat a selection; by default fresh and recorded", type=int
+    )
 
 
 def _add_working(machine: Any) -> None:
-    _add(machine, "--workers", "how many trainings at once (default 1)", type=int)
-    _add(machine, "--executor", "processes (default)", metavar="NAME")
-    _add(machine, "--threads-per-worker", "torch threads of each training (default 1)", type=int)
-    _add(machine, "--cuda-devices", "devices to hand out to the workers in turn, such as 0,1")
-    _add(machine, "--time-limit", "seconds after which a training is killed and counts as failed", type=float)
-    _add(machine, "--max-failures", "withdraw a candidate after so many failed trainings (default 3)", type=int)
-    _add(machine, "--keep", "trained models to keep: none (default), the best one, or all", metavar="none|best|all")
-
-
-def _add(group: Any, flag: str, text: str, *, short: str = "", **kwargs: Any) -> None:
-    group.add_argument(*filter(None, (short, flag)), default=argparse.SUPPRESS, help=text, **kwargs)
+    add_option(machine, "--workers", "how many trainings at once (default 1)", type=int)
+    add_option(machine, "--executor", "processes (default)", metavar="NAME")
+    add_option(machine, "--threads-per-worker", "torch threads of each training (default 1)", type=int)
+    add_option(machine, "--cuda-devices", "devices to hand out to the workers in turn, such as 0,1")
+    add_option(machine, "--time-limit", "seconds after which a training is killed and counts as failed", type=float)
+    add_option(machine, "--max-failures", "withdraw a candidate after so many failed trainings (default 3)", type=int)
+    add_option(
+        machine, "--keep", "trained models to keep: none (default), the best one, or all", metavar="none|best|all"
+    )
 
 
 def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
@@ -134,49 +93,11 @@ def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
 def select_from_args(args: argparse.Namespace) -> None:
     """Run the command and end the process with its status: 0 decided or undecided as asked, 1 no comparison was
     possible, 2 something to mend, 130 interrupted."""
-    with _interruptible():
-        sys.exit(_status(args))
-
-
-def _status(args: argparse.Namespace) -> int:
-    logging.getLogger().setLevel(logging.WARNING)
-    console = SteadyConsole(highlight=False)
-    try:
-        return _dry_run(args, console) if args.dry_run else _select(args, console)
-    except FiestaError as error:
-        if args.debug:
-            traceback.print_exc()
-        Console(stderr=True, highlight=False).print(f"error: {error}", markup=False, soft_wrap=True)
-        return EXIT_USER_ERROR
-    except KeyboardInterrupt:
-        console.print("Interrupted; nothing that finished is lost. If trainings had begun, go on with --recover.")
-        return EXIT_INTERRUPTED
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let the first ending signal end the selection in order, and the second one quit at once.
-
-    A signal that is ignored stays so: shells start what runs in their background with SIGINT ignored.
-    """
-
-    def interrupt(signum: int, frame: Any) -> None:
-        for ending in before:
-            signal.signal(ending, quit_at_once)
-        raise KeyboardInterrupt
-
-    def quit_at_once(signum: int, frame: Any) -> None:
-        os._exit(EXIT_INTERRUPTED)  # the store is whole after every step, and workers end with their parent
-
-    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {ending: signal.getsignal(ending) for ending in endings if signal.getsignal(ending) != signal.SIG_IGN}
-    for ending in before:
-        signal.signal(ending, interrupt)
-    try:
-        yield
-    finally:
-        for ending, handler in before.items():
-            signal.signal(ending, handler)
+    run_and_exit(
+        lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
+        debug=args.debug,
+        interrupted="Interrupted; nothing that finished is lost. If trainings had begun, go on with --recover.",
+    )
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:

@@ -25,8 +25,8 @@ def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> Sco
 
     # Raises
 
-    `ConfigError` : where there is no such preset or file, or `evaluations_per_split` is given for what says itself which
-        scores share a split.
+    `ConfigError` : where there is no such preset or file, or `evaluations_per_split` is given for what says itself
+        which scores share a split.
     `DataError` : where the content is wrong, with the key or line, the value and the rule.
     """
     path = Path(scores)
@@ -165,8 +165,8 @@ def _text(path: Path) -> str:
 
 def _refuse(path: Path, where: str, value: str) -> NoReturn:
     raise DataError(
-        f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in size but this is {value}. Mend it, or "
-        "leave out the evaluation."
+        f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in size but this is {value}. Mend it, "
+        "or leave out the evaluation."
     )
 
 

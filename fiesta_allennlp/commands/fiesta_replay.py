@@ -1,0 +1,128 @@
+"""
+The `fiesta-replay` subcommand repeats a selection over released scores, many times and without a training:
+
+    allennlp fiesta-replay scores.json --confidence 0.95
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from allennlp.commands.subcommand import Subcommand
+from rich.console import Console
+
+from fiesta_allennlp.commands.options import add_choosing, add_option, add_splits
+from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, run_and_exit
+
+
+@Subcommand.register("fiesta-replay")
+class FiestaReplay(Subcommand):
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
+        description = """Repeat a selection over a table of scores that are there already, or over drawn ones, and
+        tell how many evaluations it takes and how often it finds the best candidate."""
+        subparser = parser.add_parser(
+            self.name, description=description, help="Repeat a selection over released scores."
+        )
+        add_arguments(subparser)
+        subparser.set_defaults(func=replay_from_args)
+        return subparser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Every option. Those that are settings have no default here, so that only what was typed is given."""
+    parser.allow_abbrev = False
+    parser.add_argument(
+        "scores",
+        metavar="SCORES.json|SCORES.csv|PRESET",
+        help="{candidate: [scores]} as JSON; CSV with the columns candidate, split, seed, score; or a preset that "
+        "draws normal scores: tdsa-8, tdsa-12, tie, noisy",
+    )
+    _add_scores(parser.add_argument_group("which scores"))
+    add_choosing(parser.add_argument_group("how to choose"))
+    _add_work(parser.add_argument_group("how to work"))
+
+
+def _add_scores(group: Any) -> None:
+    add_option(group, "--candidates", "take only these, by name and separated by commas", metavar="A,B,...")
+    add_option(
+        group,
+        "--evaluations-per-split",
+        "JSON: so many consecutive scores of every candidate share a split (default 1)",
+        type=int,
+        metavar="N",
+    )
+    add_splits(group)
+    add_option(group, "--with-replacement", "let a score of the table be drawn again", action="store_true")
+
+
+def _add_work(group: Any) -> None:
+    add_option(group, "--repetitions", "how many selections (default 500)", type=int)
+    add_option(group, "--batch-size", "evaluations at once, the next when all have finished (default 1)", type=int)
+    add_option(group, "--processes", "how many at once (default: one for each core)", type=int)
+    add_option(
+        group, "--entropy", "the root of all chance, to repeat a replay; by default fresh and recorded", type=int
+    )
+    group.add_argument("--output", type=Path, metavar="FILE.json", help="write the result there")
+    group.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw the trainings needed there")
+    group.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def replay_from_args(args: argparse.Namespace) -> None:
+    """Run the command and end the process with its status: 0 done, 2 something to mend, 130 interrupted."""
+    run_and_exit(lambda console: _replay(args, console), debug=args.debug, interrupted="Interrupted.")
+
+
+def _replay(args: argparse.Namespace, console: Console) -> int:
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    from fiesta_allennlp.replaying import replay
+    from fiesta_allennlp.reports.figures import draw_evaluations
+    from fiesta_allennlp.reports.replay import replay_in_words, replay_table, summarise_replay
+    from fiesta_allennlp.reports.summary import write_json
+
+    settings = _settings(args)
+    _check_files(args)
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("repetitions", total=settings.repetitions)
+        result = replay(settings, on_repetitions=lambda number: progress.advance(bar, number))
+    if not result.repetitions:
+        raise KeyboardInterrupt
+    summary = summarise_replay(result)
+    console.print(replay_table(summary))
+    console.print(replay_in_words(summary), markup=False, soft_wrap=True)
+    if args.output is not None:
+        write_json(summary, args.output)
+    if args.figure is not None:
+        draw_evaluations([repetition.num_evaluations for repetition in result.repetitions], summary, args.figure)
+    return EXIT_INTERRUPTED if result.interrupted else 0
+
+
+def _settings(args: argparse.Namespace) -> Any:
+    """The `ReplaySettings` that were typed, the rest being defaults."""
+    from dataclasses import fields
+
+    from fiesta_allennlp.replay_settings import ReplaySettings
+
+    given = {f.name: getattr(args, f.name) for f in fields(ReplaySettings) if hasattr(args, f.name)}
+    if "candidates" in given:
+        given["candidates"] = tuple(name.strip() for name in given["candidates"].split(","))
+    return ReplaySettings(**given)
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Refuse files that could not be written, before the work.
+
+    # Raises
+
+    `ConfigError` : with the option and the path.
+    """
+    from fiesta_allennlp.errors import ConfigError
+    from fiesta_allennlp.reports.figures import FIGURE_ENDINGS
+
+    for name, endings in (("output", (".json",)), ("figure", FIGURE_ENDINGS)):
+        path = getattr(args, name)
+        if path is not None and path.suffix not in endings:
+            raise ConfigError(f"--{name} {path}: the file's name must end with {' or '.join(endings)}.")
+        if path is not None and not path.parent.is_dir():
+            raise ConfigError(f"--{name} {path}: there is no directory {path.parent}. Make it first.")

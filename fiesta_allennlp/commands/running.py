@@ -1,0 +1,71 @@
+"""How a command runs and ends: its exit statuses, its errors, and what signals do."""
+
+import logging
+import os
+import signal
+import sys
+import traceback
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
+
+from rich.console import Console
+
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.reports.console import SteadyConsole
+
+EXIT_NO_DECISION = 1
+EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+
+def run_and_exit(work: Callable[[Console], int], *, debug: bool, interrupted: str) -> None:
+    """Call `work` and end the process with the status it returns, or that of its error.
+
+    # Parameters
+
+    debug : show the traceback of an error.
+    interrupted : what to say where an interrupt comes through.
+    """
+    with _interruptible():
+        sys.exit(_status(work, debug=debug, interrupted=interrupted))
+
+
+def _status(work: Callable[[Console], int], *, debug: bool, interrupted: str) -> int:
+    logging.getLogger().setLevel(logging.WARNING)
+    console = SteadyConsole(highlight=False)
+    try:
+        return work(console)
+    except FiestaError as error:
+        if debug:
+            traceback.print_exc()
+        Console(stderr=True, highlight=False).print(f"error: {error}", markup=False, soft_wrap=True)
+        return EXIT_USER_ERROR
+    except KeyboardInterrupt:
+        console.print(interrupted)
+        return EXIT_INTERRUPTED
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let the first ending signal end the command in order, and the second one quit at once.
+
+    A signal that is ignored stays so: shells start what runs in their background with SIGINT ignored.
+    """
+
+    def interrupt(signum: int, frame: Any) -> None:
+        for ending in before:
+            signal.signal(ending, quit_at_once)
+        raise KeyboardInterrupt
+
+    def quit_at_once(signum: int, frame: Any) -> None:
+        os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent
+
+    endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {ending: signal.getsignal(ending) for ending in endings if signal.getsignal(ending) != signal.SIG_IGN}
+    for ending in before:
+        signal.signal(ending, interrupt)
+    try:
+        yield
+    finally:
+        for ending, handler in before.items():
+            signal.signal(ending, handler)

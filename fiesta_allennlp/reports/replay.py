@@ -1,0 +1,102 @@
+"""What a replay came to: the content of its JSON file, a table, and words. Read only."""
+
+from collections import Counter
+from typing import Any, Dict, List, Mapping
+
+import numpy as np
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+from scipy.stats import binomtest
+
+from fiesta_allennlp.replaying import Replay
+from fiesta_allennlp.reports.summary import count_text
+
+QUANTILES = (5, 25, 50, 75, 95)
+"""In per cent."""
+
+
+def summarise_replay(replay: Replay) -> Dict[str, Any]:
+    """The content of `fiesta-replay --output`. At least one repetition has finished.
+
+    `repetitions` are those that finished; `best` is the candidate with the highest true mean, the first of equals.
+    `correct` and `wrong` are shares of all repetitions: the first whatever made them stop, the second of those that
+    claimed a winner and did not stop at `max_evaluations`. The interval is Wilson's.
+    """
+    settings, repetitions = replay.settings, replay.repetitions
+    number = len(repetitions)
+    evaluations = np.array([repetition.num_evaluations for repetition in repetitions])
+    num_correct = sum(repetition.correct for repetition in repetitions)
+    interval = binomtest(num_correct, number).proportion_ci(0.95, method="wilson")
+    undecided = [repetition.stopped_by == "max_evaluations" for repetition in repetitions]
+    wrong = [not r.correct and not open_ for r, open_ in zip(repetitions, undecided, strict=True)]
+    strategy = settings.strategy_params()
+    return {
+        "repetitions": number,
+        "interrupted": replay.interrupted,
+        "best": max(replay.true_means, key=lambda name: replay.true_means[name]),
+        "correct": num_correct / number,
+        "correct_interval": [interval.low, interval.high],
+        "wrong": sum(wrong) / number,
+        "undecided": sum(undecided) / number,
+        "evaluations": {
+            "min": int(evaluations.min()),
+            "mean": float(evaluations.mean()),
+            "median": float(np.median(evaluations)),
+            "max": int(evaluations.max()),
+            "quantiles": {str(q): int(np.percentile(evaluations, q, method="inverted_cdf")) for q in QUANTILES},
+        },
+        "rounds": {"mean": float(np.mean([repetition.num_rounds for repetition in repetitions]))},
+        "seconds": replay.seconds,
+        "scores": settings.scores,
+        "splits": settings.splits,
+        "evaluations_per_split": settings.evaluations_per_split,
+        "batch_size": settings.batch_size,
+        "with_replacement": settings.with_replacement,
+        "entropy": str(settings.entropy),
+        "strategy": strategy,
+        "belief": strategy["belief"],
+        "candidates": _candidates(replay),
+    }
+
+
+def _candidates(replay: Replay) -> List[Dict[str, Any]]:
+    """Every candidate with its true mean and the share of repetitions that recommended it."""
+    recommended = Counter(repetition.best for repetition in replay.repetitions)
+    number = len(replay.repetitions)
+    return [
+        {"name": name, "true_mean": mean, "recommended": recommended[name] / number}
+        for name, mean in replay.true_means.items()
+    ]
+
+
+def replay_table(summary: Mapping[str, Any]) -> Table:
+    """The candidates of a replay: true mean score and how often each was recommended."""
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
+    table.add_column("candidate", overflow="fold")
+    table.add_column("true mean", justify="right")
+    table.add_column("recommended", justify="right")
+    for candidate in summary["candidates"]:
+        share = f"{candidate['recommended']:.1%}" if candidate["recommended"] else ""
+        table.add_row(escape(candidate["name"]), f"{candidate['true_mean']:.4f}", share)
+    return table
+
+
+def replay_in_words(summary: Mapping[str, Any]) -> str:
+    """What a replay came to, in a few lines."""
+    evaluations, quantiles = summary["evaluations"], summary["evaluations"]["quantiles"]
+    low, high = summary["correct_interval"]
+    lines = [
+        f"{count_text(summary['repetitions'], 'repetition')} of {summary['strategy']['type']} with "
+        f"{summary['belief']['type']}, {summary['splits']} splits, in {summary['seconds']:.1f} s.",
+        f"Evaluations: mean {evaluations['mean']:.1f}, median {evaluations['median']:g}, "
+        f"5-95 % {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all; "
+        f"{summary['rounds']['mean']:.1f} rounds of at most {summary['batch_size']}.",
+        f"Correct: {summary['correct']:.1%} (95 % interval {low:.1%} to {high:.1%}); undecided "
+        f"{summary['undecided']:.1%}; decided on a wrong one {summary['wrong']:.1%}.",
+    ]
+    if summary["with_replacement"]:
+        lines.append("The scores were drawn with replacement.")
+    if summary["interrupted"]:
+        lines.append("Interrupted: this is what had finished.")
+    return "\n".join(lines)
