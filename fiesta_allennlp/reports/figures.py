@@ -21,7 +21,9 @@ def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any],
     axes = figure.add_subplot()
     axes.hist(num_evaluations, bins="auto", color="0.75")
     quantiles, mean = summary["evaluations"]["quantiles"], summary["evaluations"]["mean"]
-    axes.axvspan(quantiles["5"], quantiles["95"], alpha=0.15, label=f"5-95 %: {quantiles['5']} to {quantiles['95']}")
+    axes.axvspan(
+        quantiles["5"], quantiles["95"], zorder=0, alpha=0.15, label=f"5-95 %: {quantiles['5']} to {quantiles['95']}"
+    )
     axes.axvline(mean, color="black", label=f"mean {mean:.1f}")
     axes.set_xlabel("trainings needed")
     axes.set_ylabel(f"repetitions (of {summary['repetitions']})")

@@ -1,0 +1,150 @@
+"""How many trainings each strategy needs on the FIESTA paper's released scores, beside its figures, as Markdown.
+
+    python scripts/benchmark_strategies.py --only "ttts|default" --repetitions 100
+
+`SECTIONS` is all that is measured. A family of synthetic problems is one more section, with presets in place of the
+released scores; a comparison with another package is a module of its own that prints its rows with `print_section`.
+"""
+
+import argparse
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, Tuple
+
+from fiesta_allennlp.replay_settings import ReplaySettings
+from fiesta_allennlp.replaying import replay
+from fiesta_allennlp.reports.replay import summarise_replay
+
+RELEASED = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data")) / "scores" / "fiesta_tdsa_test_f1.json"
+EVALUATIONS_PER_SPLIT = 5
+EIGHT = ("tdlstm", "atae", "ian", "tdlstm_50", "lstm", "atae_50", "ian_50", "lstm_50")
+TWELVE = (*EIGHT, "tdlstm_200", "atae_200", "ian_200", "lstm_200")
+
+ENTROPY = 20190801
+"""The same for all rows, so that every strategy meets the same scores."""
+
+UNLIMITED = {"with_replacement": True, "max_evaluations": 10_000}
+"""The paper's runs have no limit (its longest takes 1552 evaluations), and 500 scores of a candidate can run out."""
+
+HEADINGS = (
+    "strategy",
+    "belief",
+    "splits",
+    "batch",
+    "confidence or budget",
+    "paper",
+    "mean evaluations",
+    "5-95 %",
+    "rounds",
+    "correct (95 % interval)",
+    "undecided",
+    "seconds",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One replay. `paper` is the paper's mean number of evaluations, where it has one; `options` are `ReplaySettings`,
+    and what they leave out is the package's default."""
+
+    options: Mapping[str, Any]
+    paper: str = "-"
+    candidates: Tuple[str, ...] = EIGHT
+    scores: str = str(RELEASED)
+    evaluations_per_split: int = EVALUATIONS_PER_SPLIT
+
+    def settings(self, repetitions: int) -> ReplaySettings:
+        return ReplaySettings(
+            scores=self.scores,
+            candidates=self.candidates,
+            evaluations_per_split=self.evaluations_per_split,
+            repetitions=repetitions,
+            entropy=ENTROPY,
+            **self.options,
+        )
+
+    @property
+    def label(self) -> str:
+        """What `--only` is matched with: strategy, belief, splits, batch, confidence or budget, and `default`."""
+        settings = self.settings(1)
+        params = settings.strategy_params()
+        parts = [params["type"], params["belief"]["type"], settings.splits, f"batch {settings.batch_size}"]
+        limit = f"confidence {settings.confidence}" if settings.budget is None else f"budget {settings.budget}"
+        return " ".join([*parts, limit, *([] if self.options.keys() & {"strategy", "belief"} else ["default"])])
+
+    def cells(self, repetitions: int) -> Tuple[str, ...]:
+        """Run it. One text for each of `HEADINGS`."""
+        settings = self.settings(repetitions)
+        summary = summarise_replay(replay(settings))
+        quantiles, (low, high) = summary["evaluations"]["quantiles"], summary["correct_interval"]
+        return (
+            summary["strategy"]["type"],
+            summary["belief"]["type"],
+            settings.splits,
+            str(settings.batch_size),
+            f"{settings.budget or settings.confidence}",
+            self.paper,
+            f"{summary['evaluations']['mean']:.1f}",
+            f"{quantiles['5']}-{quantiles['95']}",
+            f"{summary['rounds']['mean']:.1f}",
+            f"{summary['correct']:.3f} ({low:.3f}-{high:.3f})",
+            f"{summary['undecided']:.3f}",
+            f"{summary['seconds']:.0f}",
+        )
+
+
+def independent(strategy: str, confidence: float, paper: str, *, batch_size: int = 1) -> Row:
+    """A row of the paper's tables 2 and 3, by the paper's procedure."""
+    options = {"strategy": strategy, "belief": "student_t", "splits": "independent", "confidence": confidence}
+    return Row({**options, "batch_size": batch_size, **UNLIMITED}, paper)
+
+
+def default(confidence: float, *, batch_size: int = 1) -> Row:
+    """What a user gets who gives nothing else."""
+    return Row({"confidence": confidence, "batch_size": batch_size})
+
+
+def fixed_budget(strategy: str, budget: int, splits: str) -> Row:
+    """A point of the paper's figure 4."""
+    return Row({"strategy": strategy, "budget": budget, "splits": splits}, "figure 4", TWELVE)
+
+
+SECTIONS: Dict[str, List[Row]] = {
+    "Fixed confidence, 8 candidates": [
+        *(independent("non_adaptive_fc", p, paper) for p, paper in ((0.95, "281"), (0.90, "206"), (0.80, "128"))),
+        *(independent("ttts", p, paper) for p, paper in ((0.95, "130"), (0.90, "96"), (0.80, "65"))),
+        *(independent("bts", 0.95, paper, batch_size=size) for size, paper in ((4, "282"), (8, "315"))),
+        *(default(p) for p in (0.95, 0.90, 0.80)),
+        *(default(0.95, batch_size=size) for size in (4, 8)),
+    ],
+    "Fixed budget, 12 candidates": [
+        fixed_budget(strategy, budget, splits)
+        for splits in ("independent", "shared")
+        for strategy in ("non_adaptive_fb", "sequential_halving")
+        for budget in (48, 96, 192)
+    ],
+}
+
+
+def print_section(title: str, rows: Iterable[Tuple[str, ...]]) -> None:
+    """A heading and a table; every row is printed as soon as it is there."""
+    print(f"\n### {title}\n\n| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}", flush=True)
+    for row in rows:
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--only", default="", metavar="PATTERN", help="rows whose label has this regular expression")
+    args = parser.parse_args()
+    for title, rows in SECTIONS.items():
+        chosen = [row for row in rows if re.search(args.only, row.label)]
+        if chosen:
+            print_section(title, (row.cells(args.repetitions) for row in chosen))
+
+
+if __name__ == "__main__":
+    main()
