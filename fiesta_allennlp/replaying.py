@@ -2,15 +2,16 @@
 
 import time
 from concurrent.futures import as_completed
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Generator, Iterator, List, Optional, Tuple
 
 from pebble import ProcessPool
 
 from fiesta_allennlp.evaluators.score_files import open_scores
 from fiesta_allennlp.evaluators.score_source import DrawnScores, Sampling, ScoreSource, restrict
 from fiesta_allennlp.executors.processes import start_fork_server
-from fiesta_allennlp.records import History
+from fiesta_allennlp.records import Evaluation, History
 from fiesta_allennlp.replay_settings import ReplaySettings
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
@@ -26,7 +27,9 @@ TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
 
 CHUNKS_PER_PROCESS = 20
-"""Repetitions are handed to processes in pieces: small enough for an even load and a bar that moves."""
+LARGEST_CHUNK = 20
+"""Repetitions are handed to processes in pieces: small enough for an even load, a bar that moves, and for little to be
+lost by an interrupt."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Replayer:
         )
 
 
-def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Any]:
+def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
     """The next evaluations of these candidates, in this order."""
     started = {name: history.num_started(name) for name in names}
     for name in names:
@@ -139,9 +142,10 @@ def replay(settings: ReplaySettings, *, on_repetitions: Callable[[int], None] = 
     done: Dict[int, Repetition] = {}
     interrupted = False
     try:
-        for chunk, results in _in_chunks(replayer, settings):
-            done.update(zip(chunk, results, strict=True))
-            on_repetitions(len(results))
+        with closing(_in_chunks(replayer, settings)) as chunks:
+            for chunk, results in chunks:
+                done.update(zip(chunk, results, strict=True))
+                on_repetitions(len(results))
     except KeyboardInterrupt:
         interrupted = True
     repetitions = tuple(done[number] for number in sorted(done))
@@ -176,10 +180,10 @@ def prepare_replay(settings: ReplaySettings) -> Replayer:
     )
 
 
-def _in_chunks(replayer: Replayer, settings: ReplaySettings) -> Iterator[Tuple[range, List[Repetition]]]:
+def _in_chunks(replayer: Replayer, settings: ReplaySettings) -> Generator[Tuple[range, List[Repetition]], None, None]:
     """Results piece by piece, in order of finishing. Closing the generator stops the workers."""
     num_processes = settings.num_processes
-    size = max(1, settings.repetitions // (num_processes * CHUNKS_PER_PROCESS))
+    size = min(LARGEST_CHUNK, max(1, settings.repetitions // (num_processes * CHUNKS_PER_PROCESS)))
     numbers = range(settings.repetitions)
     chunks = [numbers[begin : begin + size] for begin in numbers[::size]]
     if num_processes == 1:

@@ -3,7 +3,15 @@ import json
 import numpy as np
 import pytest
 
-from fiesta_allennlp.seeding import candidate_key, fresh_entropy, make_request, split_seed, strategy_rng
+from fiesta_allennlp.seeding import (
+    REPLAY_SCORES_STREAM,
+    candidate_key,
+    fresh_entropy,
+    make_request,
+    replay_rng,
+    split_seed,
+    strategy_rng,
+)
 
 ENTROPY = 2**100 + 12345
 
@@ -66,3 +74,10 @@ def test_fresh_entropy_has_128_bits_and_is_fresh() -> None:
     assert len(drawn) == 50
     assert max(drawn) < 2**128
     assert max(drawn) >= 2**120
+
+
+def test_a_replays_generator_is_the_one_that_numpy_gives_for_its_key() -> None:
+    for name, key in ((None, 0), ("tdlstm", candidate_key("tdlstm"))):
+        sequence = np.random.SeedSequence(ENTROPY, spawn_key=(REPLAY_SCORES_STREAM, key, 12))
+        made = replay_rng(ENTROPY, REPLAY_SCORES_STREAM, 12, name)
+        assert made.random() == np.random.default_rng(sequence).random()

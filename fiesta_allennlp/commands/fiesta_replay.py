@@ -69,23 +69,22 @@ def _add_work(group: Any) -> None:
 
 def replay_from_args(args: argparse.Namespace) -> None:
     """Run the command and end the process with its status: 0 done, 2 something to mend, 130 interrupted."""
-    run_and_exit(lambda console: _replay(args, console), debug=args.debug, interrupted="Interrupted.")
+    run_and_exit(
+        lambda console: _replay(args, console), debug=args.debug, interrupted="Interrupted; no repetition has finished."
+    )
 
 
 def _replay(args: argparse.Namespace, console: Console) -> int:
-    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
-
     from fiesta_allennlp.replaying import replay
     from fiesta_allennlp.reports.figures import draw_evaluations
+    from fiesta_allennlp.reports.progress import repetition_bar
     from fiesta_allennlp.reports.replay import replay_in_words, replay_table, summarise_replay
     from fiesta_allennlp.reports.summary import write_json
 
     settings = _settings(args)
     _check_files(args)
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("repetitions", total=settings.repetitions)
-        result = replay(settings, on_repetitions=lambda number: progress.advance(bar, number))
+    with repetition_bar(console, settings.repetitions) as advance:
+        result = replay(settings, on_repetitions=advance)
     if not result.repetitions:
         raise KeyboardInterrupt
     summary = summarise_replay(result)

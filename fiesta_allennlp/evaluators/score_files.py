@@ -120,7 +120,7 @@ def read_csv(path: Path) -> ScoreTable:
     return builder.table()
 
 
-class _Pairs(list):
+class _Pairs(tuple):
     """A JSON object as its pairs, so that a key that is there twice is not lost."""
 
 

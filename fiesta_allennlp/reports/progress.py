@@ -1,12 +1,16 @@
-"""How a running selection shows itself: a live table on a terminal, one plain line per outcome elsewhere."""
+"""How running work shows itself. A selection: a live table on a terminal, one plain line per outcome elsewhere. A replay:
+a bar on a terminal, nothing elsewhere."""
 
 import time
+from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
-from typing import Optional, Type
+from typing import Callable, Iterator, Optional, Type
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 from rich.table import Table
 
 from fiesta_allennlp.records import Decision, Failure, History, Outcome
@@ -81,3 +85,15 @@ class Progress:
             candidate = summarise_candidate(history, self._decision, name)
             add_candidate(table, candidate, running=history.num_pending(name))
         return table
+
+
+@contextmanager
+def repetition_bar(console: Console, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows how many repetitions of a replay are done; what it gives is called with the number of new ones."""
+    if not console.is_terminal:
+        yield lambda number: None
+        return
+    columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("repetitions", total=total)
+        yield lambda number: bar.advance(task, number)

@@ -1,0 +1,159 @@
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, List, Tuple
+
+import pytest
+
+from fiesta_allennlp.commands.fiesta_replay import add_arguments, replay_from_args
+from fiesta_allennlp.replaying import Repetition, Replayer
+from tests.conftest import REPOSITORY
+
+QUICK = ["--processes", "1", "--repetitions", "4", "--entropy", "5"]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture) -> Callable[..., Tuple[int, str]]:
+    """Run the command in this process. Returns its exit status and all it wrote."""
+
+    def run(*arguments: Any) -> Tuple[int, str]:
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        with pytest.raises(SystemExit) as stopped:
+            replay_from_args(parser.parse_args([str(a) for a in arguments]))
+        captured = capsys.readouterr()
+        return stopped.value.code, captured.out + captured.err
+
+    return run
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "scores.json"
+    path.write_text('{"low": [0.1, 0.2, 0.1, 0.2], "high": [0.8, 0.9, 0.8, 0.9], "mid": [0.5, 0.6, 0.5, 0.6]}')
+    return path
+
+
+def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path: Path, call: Any) -> None:
+    output, figure = tmp_path / "out.json", tmp_path / "figure.png"
+    options = ["--budget", 6, "--batch-size", 2, "--evaluations-per-split", 2, "--candidates", "high, low"]
+    status, text = call(table, *QUICK, *options, "--output", output, "--figure", figure)
+    assert status == 0, text
+    assert "4 repetitions of sequential_halving with" in text
+    assert "Evaluations: mean 6.0, median 6, 5-95 % 6 to 6, 6 to 6 in all; 3.0 rounds of at most 2." in text
+    assert "Correct: 100.0%" in text
+    summary = json.loads(output.read_text())
+    assert (summary["repetitions"], summary["best"], summary["correct"], summary["entropy"]) == (4, "high", 1.0, "5")
+    assert (summary["evaluations_per_split"], summary["batch_size"], summary["splits"]) == (2, 2, "shared")
+    assert summary["strategy"]["budget"] == 6
+    assert [candidate["name"] for candidate in summary["candidates"]] == ["high", "low"]
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_option_reaches_the_replay(call: Any, tmp_path: Path) -> None:
+    options = ["--strategy", "bts", "--belief", "logit_student_t", "--confidence", 0.7, "--max-evaluations", 100]
+    output = tmp_path / "out.json"
+    status, text = call("tdsa-12", *QUICK, *options, "--splits", "independent", "--output", output)
+    assert status == 0, text
+    summary = json.loads(output.read_text())
+    assert summary["strategy"] == {
+        "type": "bts",
+        "confidence": 0.7,
+        "max_evaluations": 100,
+        "belief": {"type": "logit_student_t"},
+    }
+    assert (summary["splits"], len(summary["candidates"])) == ("independent", 12)
+    status, text = call("tie", *QUICK, "--margin", 0.5, "--belief", "student_t", "--output", output)
+    assert status == 0, text
+    summary = json.loads(output.read_text())
+    assert (summary["strategy"]["margin"], summary["correct"]) == (0.5, 1.0)
+
+
+def test_equal_entropy_repeats_a_replay(call: Any, tmp_path: Path) -> None:
+    def numbers(*options: Any) -> Any:
+        assert call("tie", "--processes", 1, "--repetitions", 3, "--output", tmp_path / "o.json", *options)[0] == 0
+        return json.loads((tmp_path / "o.json").read_text())["evaluations"]
+
+    assert numbers("--entropy", 5) == numbers("--entropy", 5) != numbers("--entropy", 6)
+
+
+def test_a_table_that_runs_out_names_the_option_that_helps(table: Path, call: Any) -> None:
+    options = ["--candidates", "low,mid", "--belief", "student_t", "--confidence", 0.9999999999, *QUICK]
+    status, text = call(table, *options)
+    assert status == 2
+    assert re.search("error: .*scores.json: candidate '(low|mid)' has run out: all of its 4 .*--with-replacement", text)
+    status, text = call(table, *options, "--with-replacement", "--max-evaluations", 20)
+    assert status == 0, text
+    assert "The scores were drawn with replacement." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.json"], "nowhere.json: there is no such file"),
+        (["tdsa-9"], "'tdsa-9' is neither a file .* Did you mean tdsa-8"),
+        (["tie", "--candidates", "first,secnd"], "--candidates: tie has no candidate 'secnd'. Did you mean second"),
+        (["tie", "--confidence", "2"], "confidence must be above 0 and below 1"),
+        (["tie", "--strategy", "sequential_halving"], "--budget N"),
+        (["tie", "--belief", "student"], "--belief student"),
+        (["tie", "--splits", "paired"], "--splits must be one of shared, independent but got 'paired'"),
+        (["tie", "--repetitions", "0"], "--repetitions must be at least 1 but got 0"),
+        (["tie", "--output", "result.txt"], "--output result.txt: the file's name must end with .json"),
+        (["tie", "--output", "nowhere/r.json"], "--output nowhere/r.json: there is no directory nowhere"),
+        (["tie", "--figure", "figure.gif"], "--figure figure.gif: the file's name must end with .png or .pdf"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_message(call: Any, arguments: List[str], message: str) -> None:
+    status, text = call(*arguments)
+    assert status == 2, text
+    assert re.search(f"^error: .*{message}", text, re.MULTILINE), text
+    assert "Traceback" not in text
+    assert len(text.splitlines()) < 12
+
+
+def test_debug_shows_the_traceback(call: Any) -> None:
+    status, text = call("nowhere.json", "--debug")
+    assert status == 2
+    assert "Traceback" in text
+
+
+def test_an_interrupted_replay_prints_what_has_finished(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(self: Replayer, repetition: int) -> Repetition:
+        if repetition == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return whole(self, repetition)
+
+    whole = Replayer.run
+    monkeypatch.setattr(Replayer, "run", run)
+    options = ["--budget", 48, "--processes", 1, "--repetitions", 9]
+    status, text = call("tie", *options, "--output", tmp_path / "out.json")
+    assert status == 130, text
+    assert "3 repetitions of sequential_halving" in text
+    assert "Interrupted: this is what had finished." in text
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert (summary["repetitions"], summary["interrupted"]) == (3, True)
+
+
+def test_an_interrupt_before_anything_has_finished(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Replayer, "run", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    status, text = call("tie", "--processes", 1)
+    assert (status, text) == (130, "Interrupted; no repetition has finished.\n")
+
+
+def test_both_ways_to_call_it(table: Path) -> None:
+    for command in (["-m", "fiesta_allennlp", "replay"], ["-m", "allennlp", "fiesta-replay"]):
+        done = subprocess.run(
+            [sys.executable, *command, str(table), *QUICK, "--budget", "6"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Correct: 100.0%" in done.stdout

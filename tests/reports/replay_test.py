@@ -1,0 +1,62 @@
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from fiesta_allennlp.replay_settings import ReplaySettings
+from fiesta_allennlp.replaying import Repetition, Replay
+from fiesta_allennlp.reports.replay import replay_in_words, replay_table, summarise_replay
+
+REPETITIONS = (
+    Repetition("b", "confidence", True, 10, 3),
+    Repetition("a", "confidence", False, 20, 5),
+    Repetition("b", "max_evaluations", True, 40, 10),
+    Repetition("a", "max_evaluations", False, 40, 10),
+)
+SETTINGS = ReplaySettings(scores="s.json", evaluations_per_split=5, entropy=2**100, batch_size=4, confidence=0.9)
+REPLAY = Replay(SETTINGS, {"a": 0.5, "b": 0.6, "c": 0.1}, REPETITIONS, seconds=1.5, interrupted=False)
+
+
+def test_a_summary_worked_by_hand() -> None:
+    summary = summarise_replay(REPLAY)
+    assert (summary["repetitions"], summary["best"], summary["interrupted"]) == (4, "b", False)
+    assert (summary["correct"], summary["wrong"], summary["undecided"]) == (0.5, 0.25, 0.5)
+    # Wilson (1927) for 2 of 4: (1/2 +- z sqrt(1/16 + z^2/64)) about the same centre, over 1 + z^2/4, with z = 1.96
+    assert summary["correct_interval"] == pytest.approx([0.1500, 0.8500], abs=1e-4)
+    assert summary["evaluations"] == {
+        "min": 10,
+        "mean": 27.5,
+        "median": 30.0,
+        "max": 40,
+        "quantiles": {"5": 10, "25": 10, "50": 20, "75": 40, "95": 40},
+    }
+    assert summary["rounds"] == {"mean": 7.0}
+    assert (summary["splits"], summary["batch_size"], summary["with_replacement"]) == ("shared", 4, False)
+    assert summary["entropy"] == str(2**100)
+    assert summary["strategy"]["confidence"] == 0.9
+    assert summary["belief"] == summary["strategy"]["belief"]
+    assert summary["candidates"] == [
+        {"name": "a", "true_mean": 0.5, "recommended": 0.5},
+        {"name": "b", "true_mean": 0.6, "recommended": 0.5},
+        {"name": "c", "true_mean": 0.1, "recommended": 0.0},
+    ]
+
+
+def test_words_tell_shares_replacement_and_interruption() -> None:
+    summary = summarise_replay(REPLAY)
+    words = replay_in_words(summary)
+    assert "Evaluations: mean 27.5, median 30, 5-95 % 10 to 40, 10 to 40 in all; 7.0 rounds of at most 4." in words
+    assert "Correct: 50.0% (95 % interval 15.0% to 85.0%); undecided 50.0%; decided on a wrong one 25.0%." in words
+    assert "replacement" not in words
+    assert "Interrupted" not in words
+    words = replay_in_words({**summary, "with_replacement": True, "interrupted": True})
+    assert "The scores were drawn with replacement." in words
+    assert "Interrupted" in words
+
+
+def test_the_table_has_a_line_for_every_candidate() -> None:
+    console = Console(file=StringIO(), width=80)
+    console.print(replay_table(summarise_replay(REPLAY)))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert any(line.split() == ["b", "0.6000", "50.0%"] for line in lines)
+    assert any(line.split() == ["c", "0.1000"] for line in lines)
