@@ -1,5 +1,7 @@
-"""How running work shows itself. A selection: a live table on a terminal, one plain line per outcome elsewhere. A replay:
-a bar on a terminal, nothing elsewhere."""
+"""How running work shows itself.
+
+A selection: a live table on a terminal, one plain line per outcome elsewhere. A replay: a bar on a terminal only.
+"""
 
 import time
 from contextlib import contextmanager
