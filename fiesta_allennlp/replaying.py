@@ -121,7 +121,12 @@ def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterat
         started[name] += 1
 
 
-def replay(settings: ReplaySettings, *, on_repetitions: Callable[[int], None] = lambda number: None) -> Replay:
+def replay(
+    settings: ReplaySettings,
+    *,
+    source: Optional[ScoreSource] = None,
+    on_repetitions: Callable[[int], None] = lambda number: None,
+) -> Replay:
     """Repeat a selection over a table of scores, or a preset, in parallel.
 
     The result depends on the settings and the entropy alone, not on the number of processes. An interrupt
@@ -129,6 +134,8 @@ def replay(settings: ReplaySettings, *, on_repetitions: Callable[[int], None] = 
 
     # Parameters
 
+    source : where the scores come from, in place of what `settings.scores` names; `settings.evaluations_per_split` then
+        has no part.
     on_repetitions : called with the number of repetitions that have finished since the last call.
 
     # Raises
@@ -138,7 +145,7 @@ def replay(settings: ReplaySettings, *, on_repetitions: Callable[[int], None] = 
     start = time.monotonic()
     entropy = fresh_entropy() if settings.entropy is None else settings.entropy
     settings = replace(settings, entropy=entropy, processes=min(settings.num_processes, settings.repetitions))
-    replayer = prepare_replay(settings)
+    replayer = prepare_replay(settings, source)
     done: Dict[int, Repetition] = {}
     interrupted = False
     try:
@@ -153,14 +160,15 @@ def replay(settings: ReplaySettings, *, on_repetitions: Callable[[int], None] = 
     return Replay(settings, replayer.source.true_means(), repetitions, seconds, interrupted)
 
 
-def prepare_replay(settings: ReplaySettings) -> Replayer:
+def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None) -> Replayer:
     """Read and check everything. `settings.entropy` is given.
 
     # Raises
 
     `FiestaError` : see `replay`.
     """
-    source = open_scores(settings.scores, settings.evaluations_per_split)
+    if source is None:
+        source = open_scores(settings.scores, settings.evaluations_per_split)
     if settings.candidates:
         source = restrict(source, settings.candidates)
     means = source.true_means()

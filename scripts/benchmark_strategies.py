@@ -2,8 +2,9 @@
 
     python scripts/benchmark_strategies.py --only "ttts|default" --repetitions 100
 
-`SECTIONS` is all that is measured. A family of synthetic problems is one more section, with presets in place of the
-released scores; a comparison with another package is a module of its own that prints its rows with `print_section`.
+`SECTIONS` is all that is measured. A family of synthetic problems is one more section, of rows with a `source` in place
+of the released scores; a comparison with another package is a module of its own that prints its rows with
+`print_section`.
 """
 
 import argparse
@@ -11,8 +12,9 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
+from fiesta_allennlp.evaluators.score_source import ScoreSource
 from fiesta_allennlp.replay_settings import ReplaySettings
 from fiesta_allennlp.replaying import replay
 from fiesta_allennlp.reports.replay import summarise_replay
@@ -46,20 +48,22 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One replay. `paper` is the paper's mean number of evaluations, where it has one; `options` are `ReplaySettings`,
-    and what they leave out is the package's default."""
+    """One replay, of the released scores or of `source`.
+
+    `paper` is the paper's mean number of evaluations, where it has one. `options` are `ReplaySettings`; what they leave
+    out is the package's default.
+    """
 
     options: Mapping[str, Any]
     paper: str = "-"
     candidates: Tuple[str, ...] = EIGHT
-    scores: str = str(RELEASED)
-    evaluations_per_split: int = EVALUATIONS_PER_SPLIT
+    source: Optional[ScoreSource] = None
 
     def settings(self, repetitions: int) -> ReplaySettings:
         return ReplaySettings(
-            scores=self.scores,
-            candidates=self.candidates,
-            evaluations_per_split=self.evaluations_per_split,
+            scores=str(RELEASED) if self.source is None else self.source.name,
+            candidates=self.candidates if self.source is None else (),
+            evaluations_per_split=EVALUATIONS_PER_SPLIT if self.source is None else None,
             repetitions=repetitions,
             entropy=ENTROPY,
             **self.options,
@@ -77,7 +81,7 @@ class Row:
     def cells(self, repetitions: int) -> Tuple[str, ...]:
         """Run it. One text for each of `HEADINGS`."""
         settings = self.settings(repetitions)
-        summary = summarise_replay(replay(settings))
+        summary = summarise_replay(replay(settings, source=self.source))
         quantiles, (low, high) = summary["evaluations"]["quantiles"], summary["correct_interval"]
         return (
             summary["strategy"]["type"],

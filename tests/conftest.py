@@ -3,9 +3,10 @@
 import json
 import os
 import random
+import signal
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Iterator
 
 import pytest
 
@@ -25,6 +26,14 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no data at {path}: set FIESTA_SHARED_DATA")
     return path
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """Interrupts this process as a terminal does, also where tests run in the background and ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: os.kill(os.getpid(), signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
 
 
 def until(condition: Callable[[], bool], *, seconds: int = 60) -> None:

@@ -1,16 +1,15 @@
 """Replays on tables that can be worked by hand, and on presets."""
 
 import json
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 import numpy as np
 import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.evaluators.score_presets import ScorePreset
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.replay_settings import ReplaySettings
 from fiesta_allennlp.replaying import Repetition, prepare_replay, replay
@@ -65,6 +64,14 @@ def test_correct_is_within_the_margin(write: Any) -> None:
     assert prepare_replay(settings(**options, margin=0.5)).best == ("a", "b", "c")
     in_json = '{"type": "ttts", "margin": 0.01}'
     assert prepare_replay(settings(**options, strategy=in_json)).best == ("a", "b")
+
+
+def test_a_source_made_in_python_takes_the_place_of_a_file() -> None:
+    """Without noise the scores of a split tell the order at once."""
+    source = ScorePreset("mine", {"a": 0.5, "b": 0.6}, noise_sds={"a": 0.0, "b": 0.0}, split_sd=1.0)
+    result = replay(settings(scores="mine", budget=2), source=source)
+    assert result.repetitions == (Repetition("b", "budget", True, 2, 2),) * 6
+    assert result.true_means == {"a": 0.5, "b": 0.6}
 
 
 def test_both_of_two_equal_candidates_are_right() -> None:
@@ -155,11 +162,11 @@ def test_a_table_that_runs_out_is_an_error_and_replacement_the_remedy(write: Any
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_an_interrupt_keeps_what_has_finished(processes: int) -> None:
+def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[], None]) -> None:
     def interrupt(number: int) -> None:
         finished.append(number)
         if len(finished) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            ctrl_c()
 
     finished: List[int] = []
     many = settings(scores="tie", budget=48, repetitions=400, processes=processes)

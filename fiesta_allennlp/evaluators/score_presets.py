@@ -1,6 +1,6 @@
 """Score sources that need no data: normal scores with known means."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Dict, Mapping, Sequence
 
 import numpy as np
@@ -37,17 +37,19 @@ class ScorePreset(ScoreSource):
     name : the preset's.
     means : by candidate, in units of the score.
     noise_sds : standard deviation of the noise where it is not `NOISE_SD`, by candidate.
+    split_sd : standard deviation of the splits' effects.
     """
 
     name: str
     means: Mapping[str, float]
     noise_sds: Mapping[str, float] = field(default_factory=dict)
+    split_sd: float = SPLIT_SD
 
     def true_means(self) -> Dict[str, float]:
         return dict(self.means)
 
     def restricted(self, names: Sequence[str]) -> "ScorePreset":
-        return ScorePreset(self.name, {name: self.means[name] for name in names}, self.noise_sds)
+        return replace(self, means={name: self.means[name] for name in names})
 
     def check(self, sampling: Sampling) -> None:
         """# Raises
@@ -61,11 +63,11 @@ class ScorePreset(ScoreSource):
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnScores:
         length = sampling.length
-        shared = split_rng.normal(0, SPLIT_SD, length)
+        shared = split_rng.normal(0, self.split_sd, length)
         scores: Dict[str, np.ndarray] = {}
         for name, mean in self.means.items():
             rng = score_rngs[name]
-            effects = shared if sampling.shared_splits else rng.normal(0, SPLIT_SD, length)
+            effects = shared if sampling.shared_splits else rng.normal(0, self.split_sd, length)
             scores[name] = mean + effects + rng.normal(0, self.noise_sds.get(name, NOISE_SD), length)
         if sampling.shared_splits:
             splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))

@@ -1,8 +1,6 @@
 import argparse
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -123,11 +121,11 @@ def test_debug_shows_the_traceback(call: Any) -> None:
 
 
 def test_an_interrupted_replay_prints_what_has_finished(
-    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
     def run(self: Replayer, repetition: int) -> Repetition:
         if repetition == 3:
-            os.kill(os.getpid(), signal.SIGINT)
+            ctrl_c()
         return whole(self, repetition)
 
     whole = Replayer.run
@@ -141,8 +139,10 @@ def test_an_interrupted_replay_prints_what_has_finished(
     assert (summary["repetitions"], summary["interrupted"]) == (3, True)
 
 
-def test_an_interrupt_before_anything_has_finished(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Replayer, "run", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+def test_an_interrupt_before_anything_has_finished(
+    call: Any, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+) -> None:
+    monkeypatch.setattr(Replayer, "run", lambda *_: ctrl_c())
     status, text = call("tie", "--processes", 1)
     assert (status, text) == (130, "Interrupted; no repetition has finished.\n")
 
