@@ -34,13 +34,15 @@ FIXED_AT_START = ("metric", "splits", "group_by", "overrides", "entropy")
 class Settings:
     """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
 
-    `candidates` are config files, each as `PATH` or `NAME=PATH`. `strategy` and `belief` are registered names or
-    JSON objects with a `type`; `strategy` None stands for `ttts`, or `sequential_halving` where a budget is given.
+    `candidates` are config files, each as `PATH` or `NAME=PATH`. `strategy`, `belief` and `stop` are registered
+    names or JSON objects with a `type`; `strategy` None stands for `ttts`, or `sequential_halving` where a budget is
+    given; `stop` None for `bayesian`.
     """
 
     candidates: Tuple[str, ...] = ()
     strategy: Any = None
     belief: Any = "student_t"
+    stop: Any = None
     confidence: Optional[float] = None
     budget: Optional[int] = None
     margin: Optional[float] = None
@@ -92,11 +94,14 @@ class Settings:
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
         params = _registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
+        if "stop" in params:
+            params["stop"] = _registered(params["stop"], "--strategy")
         given = {
             "confidence": self.confidence,
             "budget": self.budget,
             "margin": self.margin,
             "max_evaluations": self.max_evaluations,
+            "stop": None if self.stop is None else _registered(self.stop, "--stop"),
         }
         for name, value in given.items():
             if value is not None:
@@ -130,7 +135,7 @@ def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
     `ConfigError` : on a name that is no setting, with the near ones.
     """
     merged: Dict[str, Any] = {}
-    rivals = {"budget": ("confidence", "margin", "max_evaluations"), "confidence": ("budget",)}
+    rivals = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
     known = [f.name for f in fields(Settings)]
     for layer in layers:
         replaced = [

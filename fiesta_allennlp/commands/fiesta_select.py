@@ -72,6 +72,7 @@ def _add_choosing(settings: Any) -> None:
     )
     _add(settings, "--belief", "student_t (default) or logit_student_t, or a JSON object", metavar="NAME|JSON")
     _add(settings, "--confidence", "stop when the best is known with this probability (default 0.95)", type=float)
+    _add(settings, "--stop", "bayesian (default), or glr, which is strict; or a JSON object", metavar="NAME|JSON")
     _add(settings, "--budget", "train so many times in all and name the best, in place of --confidence", type=int)
     _add(
         settings,
