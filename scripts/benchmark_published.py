@@ -2,22 +2,25 @@
 
 Both choose among the 8 TDSA models of the paper from their released scores: an evaluation is a random score of its
 model, and none comes twice. Repetition r gives both the same scores in the same order, so that most of the chance is
-common to both. Also times one decision of each: what is believed, and the next model. Prints Markdown.
+common to both. Also times one decision of each: what is believed, and the next model. Prints Markdown; Ctrl-C ends the
+repetitions and prints what there is.
 
     pip install --no-deps --target published fiesta-nlp==0.0.1
     python scripts/benchmark_published.py --package published
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import multiprocessing
 import os
+import signal
 import sys
 import timeit
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple
 
 import numpy as np
 
@@ -117,7 +120,7 @@ def row(outcomes: List[Outcome]) -> str:
     )
 
 
-def print_table(outcomes: Iterable[Outcome]) -> None:
+def print_table(outcomes: List[Outcome]) -> None:
     print(
         "| call | confidence | samples, published | repetitions | published | ours | ratio | correct | correct, ours |"
     )
@@ -159,9 +162,13 @@ def main() -> None:
         for call in ("TTTS", "non_adaptive_fc")
     ]
     set_up(args.package, args.scores)
+    outcomes: List[Outcome] = []
     context = multiprocessing.get_context("fork")
-    with context.Pool(args.processes) as pool:
-        print_table(pool.imap_unordered(run, tasks))
+    ignore_interrupts = (signal.SIGINT, signal.SIG_IGN)
+    with context.Pool(args.processes, signal.signal, ignore_interrupts) as pool, contextlib.suppress(KeyboardInterrupt):
+        for outcome in pool.imap_unordered(run, tasks):
+            outcomes.append(outcome)
+    print_table(outcomes)
     print_seconds_of_a_step()
 
 

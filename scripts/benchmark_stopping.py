@@ -1,135 +1,109 @@
 """What the stopping rules cost, in the paper's released scores, and how often they name one of two equal candidates.
 
-Every selection has one worker. `table` is the paper's 8 TDSA models with 5 scores on each of 100 splits. `tie` is two
-candidates with equal means and normal scores, of whose variance two thirds are between splits. Prints Markdown.
+All candidates are evaluated in turn, so that both rules see the same rounds. `table` is the paper's 8 TDSA models, with
+5 scores on each of 100 splits; `tie` is two candidates with equal means and normal scores, of whose variance two thirds
+are between splits. A repetition is undecided after 100 rounds. Prints Markdown.
 
-    python scripts/benchmark_stopping.py --problem tie --repetitions 200
+    python scripts/benchmark_stopping.py --repetitions 500
 """
 
 import argparse
 import itertools
 import json
-import multiprocessing
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple
+from typing import Dict, NamedTuple, Optional, Sequence
 
 import numpy as np
-from allennlp.common import Params
 
-import fiesta_allennlp.beliefs  # noqa: F401
+from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.records import Evaluation, History, Request
-from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule
+from fiesta_allennlp.strategies.stopping import believed
 
 EVALUATIONS_PER_SPLIT = 5
-MAX_PER_CANDIDATE = 100
-TABLE: Dict[str, np.ndarray] = {}
-
-
-class Case(NamedTuple):
-    problem: str
-    splits: str
-    strategy: str
-    stop: str
-
-
-class Task(NamedTuple):
-    case: Case
-    confidence: float
-    belief: str
-    repetition: int
-
-
-@dataclass(frozen=True)
-class Problem:
-    """`score` gives the score of a candidate's position, a split and a replicate; `best` is None where two are."""
-
-    names: List[str]
-    best: "str | None"
-    score: Callable[[int, int, int], float]
+NUM_STARTS = 3
+NUM_ROUNDS = 100
+NO_BEST = -1
+RULES: Dict[str, StoppingRule] = {"bayesian": BayesianStop(), "glr": GeneralizedLikelihoodRatioStop()}
 
 
 class Ending(NamedTuple):
-    case: Case
-    num_evaluations: int
-    decided: bool
-    wrong: bool
+    """The round that a rule stops after, and its winner, None where it is still undecided."""
+
+    num_rounds: int
+    winner: Optional[int]
 
 
-def table_problem(rng: np.random.Generator) -> Problem:
-    names = list(TABLE)
-    splits = rng.permutation(TABLE[names[0]].shape[0])
-    seeds = rng.integers(EVALUATIONS_PER_SPLIT, size=(len(names), len(splits)))
-
-    def score(index: int, split: int, replicate: int) -> float:
-        row = splits[split % len(splits)]
-        return float(TABLE[names[index]][row, seeds[index, split % len(splits)]])
-
-    return Problem(names, max(names, key=lambda name: TABLE[name].mean()), score)
+def table_scores(table: np.ndarray, shared: bool, rng: np.random.Generator) -> np.ndarray:
+    """A random score of a random split for every round. Shape: `(num_candidates, NUM_ROUNDS)`."""
+    num_candidates, num_splits, num_seeds = table.shape
+    orders = [rng.permutation(num_splits) for _ in range(num_candidates)]
+    splits = np.array([orders[0]] * num_candidates if shared else orders)[:, :NUM_ROUNDS]
+    seeds = rng.integers(num_seeds, size=splits.shape)
+    return table[np.arange(num_candidates)[:, None], splits, seeds]
 
 
-def tie_problem(rng: np.random.Generator) -> Problem:
-    of_splits = rng.normal(0, np.sqrt(2 / 3), 4 * MAX_PER_CANDIDATE)
-    of_seeds = rng.normal(0, np.sqrt(1 / 3), (2, 2 * MAX_PER_CANDIDATE))
-    return Problem(["a", "b"], None, lambda i, split, replicate: float(of_splits[split] + of_seeds[i, replicate]))
+def tie_scores(shared: bool, rng: np.random.Generator) -> np.ndarray:
+    """Standard normal scores with equal means. Shape: `(2, NUM_ROUNDS)`."""
+    of_splits = rng.normal(0, np.sqrt(2 / 3), (1 if shared else 2, NUM_ROUNDS))
+    return of_splits + rng.normal(0, np.sqrt(1 / 3), (2, NUM_ROUNDS))
 
 
-def run(task: Task) -> Ending:
-    rng = np.random.default_rng(task.repetition)
-    problem = (table_problem if task.case.problem == "table" else tie_problem)(rng)
-    settings = {
-        "type": task.case.strategy,
-        "belief": {"type": task.belief},
-        "stop": task.case.stop,
-        "confidence": task.confidence,
-        "max_evaluations": MAX_PER_CANDIDATE * len(problem.names),
-    }
-    strategy = Strategy.from_params(Params(settings))
-    history = History(tuple(problem.names))
-    while names := strategy.propose(history, 1, rng):
-        replicate = history.num_finished(names[0])
-        index = problem.names.index(names[0])
-        split = replicate if task.case.splits == "shared" else len(problem.names) * replicate + index
-        request = Request(names[0], replicate, split, 0, 0, 0)
-        evaluation = Evaluation(request, problem.score(index, split, replicate), "score")
-        history = replace(history, evaluations=(*history.evaluations, evaluation))
-    decision = strategy.recommend(history)
-    decided = decision.stopped_by == "confidence"
-    return Ending(task.case, len(history.evaluations), decided, decided and decision.best != problem.best)
+def endings(scores: np.ndarray, *, shared: bool, confidence: float) -> Dict[str, Ending]:
+    """When each rule stops, by its name."""
+    names = tuple(str(index) for index in range(len(scores)))
+    done = [
+        Evaluation(Request(name, k, k if shared else k * len(names) + index, 0, 0, 0), scores[index, k], "score")
+        for k in range(NUM_ROUNDS)
+        for index, name in enumerate(names)
+    ]
+    found: Dict[str, Ending] = {}
+    for num_rounds in range(NUM_STARTS, NUM_ROUNDS + 1):
+        history = History(names, tuple(done[: num_rounds * len(names)]))
+        decision = believed(history, StudentT())
+        for name, rule in RULES.items():
+            if name not in found and rule.is_sure(history, decision, confidence):
+                found[name] = Ending(num_rounds, names.index(str(decision.best)))
+        if len(found) == len(RULES):
+            break
+    return {name: found.get(name, Ending(NUM_ROUNDS, None)) for name in RULES}
 
 
-def print_rows(endings: List[Ending]) -> None:
-    print("| candidates | splits | strategy | stop | trainings | decided | wrong winner |")
-    print("|---|---|---|---|---|---|---|")
-    for case, group in itertools.groupby(sorted(endings), key=lambda ending: ending.case):
-        ended = list(group)
-        counts = np.array([ending.num_evaluations for ending in ended])
-        error = counts.std(ddof=1) / np.sqrt(len(counts))
-        shares = [np.mean([ending.decided for ending in ended]), np.mean([ending.wrong for ending in ended])]
-        cells = [*case, f"{counts.mean():.0f} ± {error:.0f}", f"{shares[0]:.3f}", f"{shares[1]:.3f}"]
-        print(f"| {' | '.join(cells)} |")
+def print_row(problem: str, splits: str, stop: str, ended: Sequence[Ending], num_candidates: int, best: int) -> None:
+    counts = num_candidates * np.array([ending.num_rounds for ending in ended])
+    decided = np.array([ending.winner is not None for ending in ended])
+    wrong = decided & np.array([ending.winner != best for ending in ended])
+    error = counts.std(ddof=1) / np.sqrt(len(counts))
+    print(
+        f"| {problem} | {splits} | {stop} | {counts.mean():.0f} ± {error:.0f} | {np.median(counts):.0f} | "
+        f"{decided.mean():.3f} | {wrong.mean():.3f} |"
+    )
 
 
 def main() -> None:
-    shared = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
+    data = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scores", type=Path, default=shared / "scores" / "fiesta_tdsa_test_f1.json")
-    parser.add_argument("--problem", choices=("table", "tie"), required=True)
+    parser.add_argument("--scores", type=Path, default=data / "scores" / "fiesta_tdsa_test_f1.json")
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--confidence", type=float, default=0.95)
-    parser.add_argument("--belief", default="student_t")
-    parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
-    for name, scores in json.loads(args.scores.read_text(encoding="utf-8")).items():
-        if not name.endswith("_200"):
-            TABLE[name] = np.array(scores).reshape(-1, EVALUATIONS_PER_SPLIT)
-    cases = itertools.product(
-        ("table", "tie"), ("shared", "independent"), ("ttts", "non_adaptive_fc"), ("bayesian", "glr")
-    )
-    tasks = [Task(Case(*case), args.confidence, args.belief, r) for case in cases for r in range(args.repetitions)]
-    with multiprocessing.get_context("fork").Pool(args.processes) as pool:
-        print_rows(pool.map(run, tasks, chunksize=1))
+    released = json.loads(args.scores.read_text(encoding="utf-8"))
+    kept = [scores for name, scores in released.items() if not name.endswith("_200")]
+    table = np.array(kept).reshape(len(kept), -1, EVALUATIONS_PER_SPLIT)
+    best = int(table.mean(axis=(1, 2)).argmax())
+    print("| candidates | splits | stop | trainings, mean | median | decided | wrong winner |")
+    print("|---|---|---|---|---|---|---|")
+    for problem, shared in itertools.product(("tie", "table"), (True, False)):
+        rng = np.random.default_rng(1)
+        ended = []
+        for _ in range(args.repetitions):
+            scores = tie_scores(shared, rng) if problem == "tie" else table_scores(table, shared, rng)
+            ended.append(endings(scores, shared=shared, confidence=args.confidence))
+        for stop in RULES:
+            of_rule = [found[stop] for found in ended]
+            splits = "shared" if shared else "independent"
+            print_row(problem, splits, stop, of_rule, len(scores), best if problem == "table" else NO_BEST)
 
 
 if __name__ == "__main__":
