@@ -17,12 +17,13 @@ KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a l
 class ChoiceSettings:
     """What decides which candidate is evaluated next and when it is enough.
 
-    `strategy` and `belief` are registered names or JSON objects with a `type`; `strategy` None stands for `ttts`, or
-    `sequential_halving` where a budget is given.
+    `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`; `strategy` None stands for
+    `ttts`, or `sequential_halving` where a budget is given; `stop` None for `bayesian`.
     """
 
     strategy: Any = None
     belief: Any = "student_t"
+    stop: Any = None
     confidence: Optional[float] = None
     budget: Optional[int] = None
     margin: Optional[float] = None
@@ -42,11 +43,14 @@ class ChoiceSettings:
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
         params = _registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
+        if "stop" in params:
+            params["stop"] = _registered(params["stop"], "--strategy")
         given = {
             "confidence": self.confidence,
             "budget": self.budget,
             "margin": self.margin,
             "max_evaluations": self.max_evaluations,
+            "stop": None if self.stop is None else _registered(self.stop, "--stop"),
         }
         for name, value in given.items():
             if value is not None:

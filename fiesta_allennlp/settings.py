@@ -83,7 +83,7 @@ def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
     `ConfigError` : on a name that is no setting, with the near ones.
     """
     merged: Dict[str, Any] = {}
-    rivals = {"budget": ("confidence", "margin", "max_evaluations"), "confidence": ("budget",)}
+    rivals = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
     known = [f.name for f in fields(Settings)]
     for layer in layers:
         replaced = [

@@ -37,7 +37,8 @@ def _check_kind(params: Dict[str, Any]) -> None:
     fixed_budget = issubclass(Strategy.by_name(name), FixedBudget)
     if fixed_budget and "budget" not in params:
         raise ConfigError(f"--strategy {name} spends a budget: say how many trainings with --budget N.")
-    wrong = [key for key in ("confidence", "margin", "max_evaluations") if key in params] if fixed_budget else []
+    of_confidence = ("confidence", "margin", "max_evaluations", "stop")
+    wrong = [key for key in of_confidence if key in params] if fixed_budget else []
     if wrong:
         raise ConfigError(
             f"{option(wrong[0])} does not go with --strategy {name}, which spends a budget. Leave it out."

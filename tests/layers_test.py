@@ -24,6 +24,7 @@ ALLOWED = {
     "splitters": BASE,
     "beliefs": CHOOSING,
     "strategies": CHOOSING | {"beliefs"},
+    "functional": CHOOSING | {"beliefs", "strategies"},
     "dataset_readers": LANGUAGE,
     "models": LANGUAGE,
     "predictors": LANGUAGE,

@@ -129,3 +129,13 @@ def test_what_decides_the_scores_must_not_change() -> None:
         '--metric was "f1" and is now "accuracy"',
         '--splits was "shared" and is now "independent"',
     ]
+
+
+def test_the_stopping_rule_goes_to_the_strategy() -> None:
+    assert "stop" not in Settings().strategy_params()
+    assert Settings(stop="glr").strategy_params()["stop"] == {"type": "glr"}
+    assert Settings(stop='{"type": "glr"}').strategy_params()["stop"] == {"type": "glr"}
+    assert Settings(strategy={"type": "ttts", "stop": "glr"}, stop="glr").strategy_params()["stop"] == {"type": "glr"}
+    with pytest.raises(ConfigError, match="--stop .* contradicts 'stop'"):
+        Settings(strategy={"type": "ttts", "stop": "bayesian"}, stop="glr").strategy_params()
+    assert merge({"stop": "glr"}, {"budget": 30}).stop is None

@@ -63,7 +63,10 @@ def plan_table(plan: Any, console: Console) -> None:
     about = "about " if pool.group_by else ""
     sizes = ", ".join(f"{part} {about}{size}" for part, size in pool.targets.items())
     console.print(f"Every split: {sizes}; {groups}.", soft_wrap=True)
-    strategy = ", ".join(f"{key} {value}" for key, value in plan.strategy.items() if key not in ("type", "belief"))
+    options = {key: value for key, value in plan.strategy.items() if key not in ("type", "belief")}
+    if "stop" in options:
+        options["stop"] = options["stop"]["type"]
+    strategy = ", ".join(f"{key} {value}" for key, value in options.items())
     console.print(
         f"Strategy: {plan.strategy['type']} ({strategy or 'defaults'}), belief {plan.strategy['belief']['type']}."
     )

@@ -2,16 +2,20 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.non_adaptive import NonAdaptiveFixedBudget, NonAdaptiveFixedConfidence
 from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
 from fiesta_allennlp.strategies.stopping import FixedBudget, FixedConfidence
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule
 from fiesta_allennlp.strategies.thompson import BatchThompson, Thompson
 from fiesta_allennlp.strategies.top_two import TopTwoThompson
 
 __all__ = [
     "BatchThompson",
+    "BayesianStop",
     "FixedBudget",
     "FixedConfidence",
+    "GeneralizedLikelihoodRatioStop",
     "NonAdaptiveFixedBudget",
     "NonAdaptiveFixedConfidence",
     "SequentialHalving",
+    "StoppingRule",
     "Strategy",
     "Thompson",
     "TopTwoThompson",

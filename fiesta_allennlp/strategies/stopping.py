@@ -10,6 +10,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
 
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
@@ -19,11 +20,11 @@ TIE_DIGITS = 9
 
 
 class FixedConfidence(Strategy):
-    """Goes on until one candidate is best, within `margin`, with a probability of at least `confidence`.
+    """Goes on until one candidate is surely the best, within `margin`.
 
-    The selection stops as soon as every active candidate has `num_starts` finished evaluations and
-    max_i P(mean_i >= max_j mean_j - margin) >= confidence, whatever is pending. The recommended candidate is this
-    i, at equal probabilities the one that is more probably the very best.
+    The selection stops as soon as every active candidate has `num_starts` finished evaluations and the stopping rule
+    is sure, whatever is pending; the default rule, when max_i P(mean_i >= max_j mean_j - margin) >= confidence. The
+    recommended candidate is this i, at equal probabilities the one that is more probably the very best.
 
     # Parameters
 
@@ -33,6 +34,7 @@ class FixedConfidence(Strategy):
     num_starts : evaluations that every candidate begins with; at least `belief.min_evaluations`.
     max_evaluations : finished and pending evaluations of all candidates together never exceed this. Where it is
         left out, it is 50 for each candidate.
+    stop : the stopping rule, `bayesian` where it is left out.
     """
 
     def __init__(
@@ -43,12 +45,14 @@ class FixedConfidence(Strategy):
         margin: float = 0.0,
         num_starts: int = 3,
         max_evaluations: Optional[int] = None,
+        stop: Optional[StoppingRule] = None,
     ) -> None:
         self.belief = belief
         self.confidence = confidence
         self.margin = margin
         self.num_starts = num_starts
         self.max_evaluations = max_evaluations
+        self.stop = BayesianStop() if stop is None else stop
 
     def fill(self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator) -> List[str]:
         """At most `slots` names to train next, while there is more to do and room for as many.
@@ -92,17 +96,17 @@ class FixedConfidence(Strategy):
 
     def recommend(self, history: History) -> Decision:
         decision = believed(history, self.belief, margin=self.margin)
-        return replace(decision, stopped_by=self._stopped_by(history, decision.confidence))
+        return replace(decision, stopped_by=self._stopped_by(history, decision))
 
-    def _stopped_by(self, history: History, confidence: Optional[float]) -> Optional[str]:
+    def _stopped_by(self, history: History, decision: Decision) -> Optional[str]:
         if len(history.active) < 2:
             return "failures"
-        if confidence is not None and confidence >= self.confidence and self.may_stop(history):
+        if self.may_stop(history) and self.stop.is_sure(history, decision, self.confidence):
             return "confidence"
         return "max_evaluations" if self.room(history) < 1 and not history.pending else None
 
     def may_stop(self, history: History) -> bool:
-        """Whether enough has finished to stop when the confidence is reached."""
+        """Whether enough has finished to stop when the rule is sure."""
         return all_finished(history, history.active, self.num_starts)
 
     def limit(self, num_candidates: int) -> int:

@@ -42,6 +42,8 @@ def run(tmp_path: Path) -> Path:
         (["--belief", "logit_student_t", "--margin", "0.1"], r"margin must be 0 with the belief"),
         (["--strategy", "tttts"], r"--strategy tttts.*tttts.*ttts"),
         (["--belief", "student"], r"--belief student"),
+        (["--stop", "glrr"], r"glrr.*glr"),
+        (["--stop", "glr", "--budget", "20"], r"--stop does not go with --strategy sequential_halving"),
         (["--strategy", '{"type": "ttts", "betta": 0.5}'], r"betta"),
         (["--strategy", '{"type": "ttts", "beta": 2}'], r"beta"),
         (["--strategy", "{type: ttts}"], r"--strategy.*not valid JSON"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies import StoppingRule, Strategy
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.simulation import Simulation, build
 
@@ -108,8 +108,10 @@ def test_any_history_gives_an_answer(data: some.DataObject) -> None:
         withdrawn=data.draw(some.lists(some.sampled_from(names), max_size=len(names))),
     )
     slots = data.draw(some.integers(0, 9))
+    limits = {"max_evaluations": 20, "confidence": 0.9, "margin": 0.01}
     for name in Strategy.list_available():
-        strategy = build(name, budget=data.draw(some.integers(8, 40)), max_evaluations=20, confidence=0.9, margin=0.01)
+        rule = data.draw(some.sampled_from(StoppingRule.list_available()))
+        strategy = build(name, budget=data.draw(some.integers(8, 40)), stop=rule, **limits)
         decision = strategy.recommend(now)
         proposed = strategy.propose(now, slots, np.random.default_rng(0))
         assert len(proposed) <= slots

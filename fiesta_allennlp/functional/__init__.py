@@ -1,0 +1,10 @@
+"""Find the best of several models that are plain Python functions: no configs, no AllenNLP models, no command line.
+
+The calls have the signatures of the package that accompanies the FIESTA paper. A model is a function of a training set
+and a test set that gives a score, of which more is better. Where no `rng` is given, every call is random anew.
+"""
+
+from fiesta_allennlp.functional import util
+from fiesta_allennlp.functional.calls import BTS, TTTS, non_adaptive_fb, non_adaptive_fc, sequential_halving
+
+__all__ = ["BTS", "TTTS", "non_adaptive_fb", "non_adaptive_fc", "sequential_halving", "util"]

@@ -1,0 +1,90 @@
+"""What goes with the calls: the probabilities alone, made-up scores, and how well a call does when it is repeated."""
+
+from typing import Any, List, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+from fiesta_allennlp.beliefs import StudentTPosterior
+from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.functional import calls
+
+FIXED_CONFIDENCE = ("TTTS", "BTS", "non_adaptive_fc")
+FIXED_BUDGET = ("sequential_halving", "non_adaptive_fb")
+
+
+class FixedConfidenceStatistics(NamedTuple):
+    """The fewest, the mean and the most evaluations over the repetitions, and in how many of 100 the best was found."""
+
+    min: int
+    mean: float
+    max: int
+    percent_correct: float
+
+
+def belief_calc(
+    est_means: np.ndarray, est_variances: np.ndarray, eval_counts: np.ndarray, samples: int = 100000
+) -> List[float]:
+    """P(model is best) for scores with these means and variances (ddof 0), as `fiesta_allennlp.beliefs.StudentT` does.
+
+    All arrays have the shape `(num_models,)`. `samples` is deprecated and without effect: the probabilities are
+    computed by quadrature.
+
+    # Raises
+
+    `ValueError` : where a count is below 3, or the arrays differ in size.
+    """
+    lists_same_size(est_means, est_variances, eval_counts)
+    counts = np.asarray(eval_counts, dtype=float)
+    if not (counts >= 3).all():
+        raise ScoreError(f"every model must have been evaluated at least 3 times but eval_counts is {counts.tolist()}.")
+    scale = np.sqrt(np.asarray(est_variances, dtype=float) / (counts - 2))
+    return StudentTPosterior(np.asarray(est_means, dtype=float), scale, counts - 2).prob_best().tolist()
+
+
+def pull_arm(mean: float, sd: float, *, rng: Optional[np.random.Generator] = None) -> float:
+    """One normal score with this mean and standard deviation, fresh where no `rng` is given."""
+    return float((np.random.default_rng() if rng is None else rng).normal(mean, sd))
+
+
+def lists_same_size(*lists: Sequence[Any]) -> None:
+    """Refuse lists of different sizes.
+
+    # Raises
+
+    `ValueError` : with the sizes.
+    """
+    sizes = [len(values) for values in lists]
+    if len(set(sizes)) > 1:
+        raise ConfigError(f"the lists must be of one size but have {', '.join(map(str, sizes))} entries.")
+
+
+def fc_func_stats(N: int, correct_model_index: int, fc_func_name: str, **fc_kwargs: Any) -> FixedConfidenceStatistics:
+    """`N` repetitions of `TTTS`, `BTS` or `non_adaptive_fc` with the arguments `fc_kwargs`.
+
+    # Raises
+
+    `ValueError` : where the name is another, or `N` is below 1.
+    """
+    results = _repeated(N, "fc_func_name", fc_func_name, FIXED_CONFIDENCE, fc_kwargs)
+    counts = [result.num_evaluations for result in results]
+    correct = np.mean([np.argmax(result.confidence_scores) == correct_model_index for result in results])
+    return FixedConfidenceStatistics(min(counts), float(np.mean(counts)), max(counts), 100 * float(correct))
+
+
+def fb_func_stats(N: int, correct_model_index: int, fb_func_name: str, **fb_kwargs: Any) -> float:
+    """The share of `N` repetitions of `sequential_halving` or `non_adaptive_fb` that find the best model.
+
+    # Raises
+
+    `ValueError` : where the name is another, or `N` is below 1.
+    """
+    results = _repeated(N, "fb_func_name", fb_func_name, FIXED_BUDGET, fb_kwargs)
+    return float(np.mean([result.best_index == correct_model_index for result in results]))
+
+
+def _repeated(count: int, key: str, name: str, known: Sequence[str], arguments: Any) -> List[Any]:
+    if name not in known:
+        raise ConfigError(f"{key} must be one of {', '.join(known)} but got '{name}'.")
+    if count < 1:
+        raise ConfigError(f"N must be at least 1 but got {count}.")
+    return [getattr(calls, name)(**arguments) for _ in range(count)]

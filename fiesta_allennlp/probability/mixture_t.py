@@ -1,0 +1,84 @@
+"""Evidence that a normal mean is above 0, valid at all sample sizes at once, with the variance unknown."""
+
+import numpy as np
+from scipy.special import gammainccinv, stdtr
+
+PRIOR_PRECISION = 0.5
+"""g: the effect size of the mixture is half-normal with variance 1/g. In a simulation with 1,500 sequences of normal
+differences, effect sizes 0.8 to 2 and thresholds 40 and 160, it took 8 to 25 differences to reach the threshold, and
+0.5 came within 4 % of the best of {0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 4} for each of them."""
+
+NUM_CELLS = 400
+
+
+def log_evidence(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """log E_m of normal differences D_1, ..., D_m of unknown variance, against the hypothesis that their mean is <= 0.
+
+    With T = sum D, S = sum D^2, A = S - T^2 / (m + g) and F_m the distribution function of Student's t,
+
+        E_m = sqrt(g / (m + g)) (S / A)^(m/2) 2 F_m(T sqrt(m / ((m + g) A)))
+
+    This is the likelihood of D_1/|D_1|, ..., D_m/|D_1| with half-normal effect sizes (mean / sd) of variance 1/g, over
+    that with effect size 0; both have the scale integrated out with 1/sigma. S / A rises with t^2, so E_m >= c says
+    that the generalised likelihood ratio (m/2) log(1 + t^2 / (m - 1)) exceeds a number that depends on m alone.
+
+    Under mean 0, E_m is a non-negative martingale that begins at 1, whatever the variance, with respect to what these
+    ratios tell (Lai, 1976; Wang and Ramdas, 2023), and by Ville's inequality P(some E_m >= c) <= 1/c. To add one
+    number to all D_k raises t and leaves the sd as it is, and E_m rises with t by the monotone likelihood ratio of
+    the noncentral t: a mean below 0 makes all E_m only smaller.
+
+    `count` (m, at least 1), `total` (T) and `squares` (S) may have any shapes that go together. Where S is 0, nothing
+    was seen to differ and the evidence is log 1.
+    """
+    varies = squares > 0
+    spread = np.where(varies, squares, 1.0)
+    rest = spread - total**2 / (count + PRIOR_PRECISION)
+    side = stdtr(count, total * np.sqrt(count / ((count + PRIOR_PRECISION) * rest)))
+    with np.errstate(divide="ignore"):
+        log_side = np.log(2 * side)
+    log_prior = 0.5 * np.log(PRIOR_PRECISION / (count + PRIOR_PRECISION))
+    return np.where(varies, log_prior + count / 2 * (np.log(spread) - np.log(rest)) + log_side, 0.0)
+
+
+def highest_log_evidence(differences: np.ndarray) -> float:
+    """The largest log E_m over all beginnings of the sequence, and of none: at least 0.
+
+    `differences` has the shape `(num_differences,)`.
+    """
+    counts = np.arange(1.0, len(differences) + 1)
+    passed = log_evidence(counts, np.cumsum(differences), np.cumsum(differences**2))
+    return float(np.max(passed, initial=0.0))
+
+
+def apart_log_evidence(higher: np.ndarray, lower: np.ndarray) -> float:
+    """Evidence that one mean is above another, from two independent samples with unknown variances.
+
+    The least over u of max(0, log E(higher - u)) + max(0, log E(u - lower)). Where the mean of `higher` is not above
+    the mean of `lower`, both hypotheses hold at the latter's u; over all sizes of the two samples, each term is then
+    dominated by an exponential variable, they are independent, and so
+
+        P(some value >= c) <= (1 + c) exp(-c)
+
+    The first term falls with u and the second rises, so values at the ends of `NUM_CELLS` cells bound it from below:
+    what is returned is this bound. Below the lower mean the second is 0, above the higher one the first.
+
+    Both have shapes `(num_scores,)` of their own, at least 1 score each.
+    """
+    edges = np.linspace(lower.mean(), higher.mean(), NUM_CELLS + 1)
+    if edges[-1] <= edges[0]:
+        return 0.0
+    falling = np.maximum(_log_evidence_of(higher, edges, 1.0), 0.0)
+    rising = np.maximum(_log_evidence_of(lower, edges, -1.0), 0.0)
+    return float(np.min(falling[1:] + rising[:-1]))
+
+
+def apart_threshold(error: float) -> float:
+    """The c with (1 + c) exp(-c) = `error`."""
+    return float(gammainccinv(2, error))
+
+
+def _log_evidence_of(scores: np.ndarray, edges: np.ndarray, sign: float) -> np.ndarray:
+    """log E of sign (scores - u) for each u of `edges`. Shape: that of `edges`."""
+    count = np.array(float(len(scores)))
+    shifts = scores.mean() - edges
+    return log_evidence(count, sign * count * shifts, np.sum((scores - scores.mean()) ** 2) + count * shifts**2)

@@ -1,0 +1,172 @@
+import math
+from itertools import chain, repeat
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from fiesta_allennlp.beliefs import StudentT
+from fiesta_allennlp.functional import BTS, TTTS, non_adaptive_fb, non_adaptive_fc, sequential_halving
+from tests.strategies.histories import history
+
+DATA = [{"text": "a"}, {"text": "b"}]
+FIXED_CONFIDENCE: Dict[str, Callable[..., Any]] = {
+    "TTTS": TTTS,
+    "BTS": lambda *args, **kwargs: BTS(*args, batch_size=4, **kwargs),
+    "non_adaptive_fc": non_adaptive_fc,
+}
+FIXED_BUDGET: Dict[str, Callable[..., Any]] = {
+    "sequential_halving": sequential_halving,
+    "non_adaptive_fb": non_adaptive_fb,
+}
+
+
+@pytest.fixture(params=FIXED_CONFIDENCE)
+def until_sure(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    return FIXED_CONFIDENCE[request.param]
+
+
+@pytest.fixture(params=[*FIXED_CONFIDENCE, *FIXED_BUDGET])
+def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Any call, with whatever it is to aim at in the fourth place."""
+    if request.param in FIXED_BUDGET:
+        return lambda *args, **kwargs: FIXED_BUDGET[request.param](*args, 24, **kwargs)
+    return lambda *args, **kwargs: FIXED_CONFIDENCE[request.param](*args, 0.05, **kwargs)
+
+
+def split(data: Any) -> Tuple[Any, Any]:
+    return data[:1], data[1:]
+
+
+def scripted(*scores: Sequence[float]) -> List[Callable[..., float]]:
+    """Models that return these scores in turn and then the last one again."""
+    queues = [chain(values, repeat(values[-1])) for values in scores]
+    return [lambda train, test, queue=queue: next(queue) for queue in queues]
+
+
+def noisy(*means: float, seed: int = 1) -> List[Callable[..., float]]:
+    rng = np.random.default_rng(seed)
+    return [lambda train, test, mean=mean: rng.normal(mean, 0.03) for mean in means]
+
+
+CLEAR = ([0.50, 0.52, 0.51], [0.80, 0.81, 0.79], [0.60, 0.61, 0.63])
+
+
+def test_a_clear_winner_is_named_after_three_evaluations_each(until_sure: Callable[..., Any]) -> None:
+    result = until_sure(DATA, scripted(*CLEAR), split, 0.05)
+    confidence_scores, proportions, num_evaluations, scores = result
+    assert scores == [list(values) for values in CLEAR]
+    assert num_evaluations == 9
+    assert_allclose(proportions, [1 / 3] * 3)
+    expected = StudentT().posterior(history(dict(zip("abc", CLEAR, strict=True)))).prob_best()
+    assert_allclose(confidence_scores, expected)
+    assert np.argmax(confidence_scores) == 1
+    assert result.confidence_scores is confidence_scores
+
+
+def test_goes_on_until_the_confidence_is_reached(until_sure: Callable[..., Any]) -> None:
+    result = until_sure(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, rng=np.random.default_rng(2))
+    assert max(result.confidence_scores) >= 0.9
+    assert sum(result.confidence_scores) == pytest.approx(1)
+    counts = [len(scores) for scores in result.scores]
+    assert result.num_evaluations == sum(counts) > 9
+    assert_allclose(result.proportions, np.array(counts) / sum(counts))
+
+
+def test_non_adaptive_evaluates_all_equally_often() -> None:
+    result = non_adaptive_fc(DATA, noisy(0.6, 0.63, 0.64), split, 0.1)
+    assert_allclose(result.proportions, [1 / 3] * 3)
+
+
+def test_the_same_generator_makes_the_same_choices_and_samples_change_nothing() -> None:
+    first = TTTS(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, False, 10, rng=np.random.default_rng(3))
+    second = TTTS(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, rng=np.random.default_rng(3))
+    assert first == second
+
+
+def test_equal_models_end_at_the_limit(until_sure: Callable[..., Any]) -> None:
+    result = until_sure(DATA, scripted([0.5], [0.5]), split, 0.05, max_evaluations=14)
+    assert result.num_evaluations == 14
+    assert_allclose(result.confidence_scores, [0.5, 0.5])
+
+
+def test_sequential_halving_by_hand() -> None:
+    # 4 models, 2 rounds: floor(9 / 8) = 1 score each keeps the models 1 and 3, then floor(9 / 4) = 2 more of them.
+    models = scripted([0.5], [0.7, 0.5, 0.5], [0.4], [0.6, 0.6, 0.6])
+    index, proportions, scores = sequential_halving(DATA, models, split, 9)
+    assert index == 3
+    assert scores == [[0.5], [0.7, 0.5, 0.5], [0.4], [0.6, 0.6, 0.6]]
+    assert_allclose(proportions, [1 / 8, 3 / 8, 1 / 8, 3 / 8])
+
+
+def test_non_adaptive_fb_leaves_what_does_not_divide() -> None:
+    index, scores = non_adaptive_fb(DATA, scripted([0.5], [0.6, 0.4], [0.6]), split, 8)
+    assert index == 2
+    assert scores == [[0.5, 0.5], [0.6, 0.4], [0.6, 0.6]]
+
+
+def test_logits_decide_and_are_returned() -> None:
+    # The mean of the first is larger; the mean logit of the second is.
+    models = [[0.9, 0.92], [0.99, 0.8]]
+    assert non_adaptive_fb(DATA, scripted(*models), split, 4)[0] == 0
+    index, scores = non_adaptive_fb(DATA, scripted(*models), split, 4, True)
+    assert index == 1
+    assert_allclose(scores, np.log(models) - np.log1p(-np.array(models)))
+    confident = TTTS(DATA, scripted(*CLEAR), split, 0.05, logit_transform=True)
+    assert confident.scores[0][0] == pytest.approx(0)
+
+
+def test_every_evaluation_has_a_split_of_its_own(call: Callable[..., Any]) -> None:
+    splits: List[Tuple[Any, Any]] = []
+    seen: List[Tuple[Any, Any]] = []
+
+    def number(data: Any) -> Tuple[Any, Any]:
+        assert data is DATA
+        splits.append((f"train {len(splits)}", f"test {len(splits)}"))
+        return splits[-1]
+
+    def model(train: Any, test: Any, mean: float) -> float:
+        seen.append((train, test))
+        return mean + len(seen) / 1000
+
+    functions = [lambda train, test, mean=mean: model(train, test, mean) for mean in (0.1, 0.9, 0.2)]
+    call(DATA, functions, number)
+    assert len(seen) >= 9
+    assert seen == splits
+
+
+@pytest.mark.parametrize("p_value", [0, 1, -0.1, 1.5, math.nan])
+def test_p_value_must_be_between_0_and_1(until_sure: Callable[..., Any], p_value: float) -> None:
+    with pytest.raises(ValueError, match="p_value must be above 0 and below 1"):
+        until_sure(DATA, scripted(*CLEAR), split, p_value)
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf])
+def test_a_score_must_be_finite(call: Callable[..., Any], score: float) -> None:
+    with pytest.raises(ValueError, match=rf"model_functions\[1\] returned {score} in evaluation 1"):
+        call(DATA, scripted([0.5], [score]), split)
+
+
+def test_a_score_without_a_logit_is_refused(call: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"scores from 0 to 1 but candidate \"model_functions\[1\]\" has 61.5"):
+        call(DATA, scripted([0.5], [61.5]), split, logit_transform=True)
+
+
+def test_one_model_is_refused(call: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="at least 2 candidates but got 1"):
+        call(DATA, scripted([0.5]), split)
+
+
+def test_too_small_a_budget_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"at least 8 \(4 candidates x 2 rounds\) but got 7"):
+        sequential_halving(DATA, noisy(1, 2, 3, 4), split, 7)
+    with pytest.raises(ValueError, match=r"at least 4 \(4 candidates x 1 evaluation\) but got 3"):
+        non_adaptive_fb(DATA, noisy(1, 2, 3, 4), split, 3)
+
+
+def test_too_small_a_limit_or_batch_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_evaluations must be at least 9"):
+        TTTS(DATA, scripted(*CLEAR), split, 0.05, max_evaluations=0)
+    with pytest.raises(ValueError, match="batch_size must be at least 1"):
+        BTS(DATA, scripted(*CLEAR), split, 0.05, 0)
