@@ -22,7 +22,7 @@ class ChoiceSettings:
     """
 
     strategy: Any = None
-    belief: Any = "student_t"
+    belief: Any = "split_paired"
     stop: Any = None
     confidence: Optional[float] = None
     budget: Optional[int] = None

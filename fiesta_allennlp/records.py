@@ -85,16 +85,20 @@ class History:
         return tuple(name for name in self.candidates if name not in self.withdrawn)
 
     @cached_property
-    def _scores(self) -> Dict[str, np.ndarray]:
-        """`scores` of every candidate."""
-        return _scores_of(self.candidates, self.evaluations)
+    def _finished(self) -> Dict[str, "Tuple[np.ndarray, np.ndarray]"]:
+        """`scores` and `split_seeds` of every candidate."""
+        return _finished_of(self.candidates, self.evaluations)
 
     def scores(self, candidate: str) -> np.ndarray:
         """Finished scores of one candidate by replicate, so that the order of finishing plays no part. Read only.
 
         Shape: `(num_finished,)`.
         """
-        return self._scores[candidate]
+        return self._finished[candidate][0]
+
+    def split_seeds(self, candidate: str) -> np.ndarray:
+        """The split seeds of `scores`. Shape: `(num_finished,)`."""
+        return self._finished[candidate][1]
 
     def num_finished(self, candidate: str) -> int:
         return len(self.scores(candidate))
@@ -121,7 +125,7 @@ class History:
         pending = tuple(request for request in self.pending if request not in finished)
         later = replace(self, evaluations=(*self.evaluations, *new), pending=pending)
         touched = {request.candidate for request in finished}
-        later.__dict__["_scores"] = {**self._scores, **_scores_of(touched, later.evaluations)}
+        later.__dict__["_finished"] = {**self._finished, **_finished_of(touched, later.evaluations)}
         return later
 
     def first(self, num_evaluations: int) -> "History":
@@ -133,17 +137,21 @@ class History:
         )
 
 
-def _scores_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, np.ndarray]:
-    """The scores of each of `names` by replicate, as arrays that cannot be written to."""
-    found: Dict[str, List[Tuple[int, float]]] = {name: [] for name in names}
+def _finished_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, "Tuple[np.ndarray, np.ndarray]"]:
+    """The scores and split seeds of each of `names` by replicate, as arrays that cannot be written to."""
+    found: Dict[str, List[Tuple[int, float, int]]] = {name: [] for name in names}
     for evaluation in evaluations:
         request = evaluation.request
         if request.candidate in found:
-            found[request.candidate].append((request.replicate, evaluation.score))
-    arrays = {name: np.array([score for _, score in sorted(pairs)], dtype=float) for name, pairs in found.items()}
-    for array in arrays.values():
-        array.flags.writeable = False
-    return arrays
+            found[request.candidate].append((request.replicate, evaluation.score, request.split_seed))
+    return {name: _arrays(sorted(rows)) for name, rows in found.items()}
+
+
+def _arrays(rows: "List[Tuple[int, float, int]]") -> "Tuple[np.ndarray, np.ndarray]":
+    scores = np.array([score for _, score, _ in rows], dtype=float)
+    split_seeds = np.array([seed for _, _, seed in rows], dtype=np.int64)
+    scores.flags.writeable = split_seeds.flags.writeable = False
+    return scores, split_seeds
 
 
 @dataclass(frozen=True)

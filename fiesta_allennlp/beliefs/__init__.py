@@ -1,4 +1,5 @@
 from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.beliefs.split_paired import LogitSplitPaired, SplitPaired
 from fiesta_allennlp.beliefs.student_t import LogitStudentT, StudentT, StudentTPosterior
 
-__all__ = ["Belief", "LogitStudentT", "Posterior", "StudentT", "StudentTPosterior"]
+__all__ = ["Belief", "LogitSplitPaired", "LogitStudentT", "Posterior", "SplitPaired", "StudentT", "StudentTPosterior"]

@@ -7,7 +7,14 @@ from fiesta_allennlp.records import History
 
 
 class Posterior(ABC):
-    """What is believed of the mean scores of the active candidates, in the order of `History.active`."""
+    """What is believed of the mean scores of the active candidates, in the order of `History.active`.
+
+    `location` and `scale` sum it up candidate by candidate, as normal variables would be: the middle and the spread
+    of each mean score, up to a shift that all have in common. Shape: `(num_candidates,)`.
+    """
+
+    location: np.ndarray
+    scale: np.ndarray
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -23,6 +30,9 @@ class Belief(Registrable):
 
     min_evaluations: int = 3
     """How many finished evaluations of every active candidate `posterior` needs."""
+
+    min_to_win: int = 3
+    """How many finished evaluations a winner and its nearest rival need before this belief may end a selection."""
 
     has_margin: bool = True
     """Whether the posterior is of mean scores in their own units, so that a margin above 0 means something."""

@@ -82,19 +82,7 @@ class StudentT(Belief):
 
     def _scores(self, history: History, candidate: str) -> np.ndarray:
         """The scores as they are modelled, checked. Shape: `(num_finished,)`."""
-        scores = history.scores(candidate)
-        if len(scores) < self.min_evaluations:
-            raise ScoreError(
-                f"a Student-t posterior needs at least {self.min_evaluations} evaluations of every candidate but "
-                f'"{candidate}" has {len(scores)}: evaluate it more often first.'
-            )
-        refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
-        if refused.size:
-            raise ScoreError(
-                f'scores must be numbers of at most {LARGEST_SCORE:g} in size but candidate "{candidate}" has '
-                f"{refused[0]}: mend the metric, or make such a training fail."
-            )
-        return scores
+        return checked_scores(history, candidate, self.min_evaluations)
 
 
 @Belief.register("logit_student_t")
@@ -117,6 +105,28 @@ class LogitStudentT(StudentT):
 
     def _scores(self, history: History, candidate: str) -> np.ndarray:
         return logit(super()._scores(history, candidate), candidate=candidate)
+
+
+def checked_scores(history: History, candidate: str, min_evaluations: int) -> np.ndarray:
+    """The finished scores of a candidate. Shape: `(num_finished,)`.
+
+    # Raises
+
+    `ScoreError` : where there are fewer than `min_evaluations`, or one is not finite or too large to be squared.
+    """
+    scores = history.scores(candidate)
+    if len(scores) < min_evaluations:
+        raise ScoreError(
+            f"the posterior needs at least {min_evaluations} evaluations of every candidate but "
+            f'"{candidate}" has {len(scores)}: evaluate it more often first.'
+        )
+    refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
+    if refused.size:
+        raise ScoreError(
+            f'scores must be numbers of at most {LARGEST_SCORE:g} in size but candidate "{candidate}" has '
+            f"{refused[0]}: mend the metric, or make such a training fail."
+        )
+    return scores
 
 
 def _mean(scores: np.ndarray) -> float:

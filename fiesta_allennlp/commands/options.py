@@ -13,7 +13,12 @@ def add_choosing(settings: Any) -> None:
         "(default) or non_adaptive_fb; or a JSON object with a `type`",
         metavar="NAME|JSON",
     )
-    add_option(settings, "--belief", "student_t (default) or logit_student_t, or a JSON object", metavar="NAME|JSON")
+    add_option(
+        settings,
+        "--belief",
+        "split_paired (default) or student_t, either with logit_ before it; or a JSON object",
+        metavar="NAME|JSON",
+    )
     add_option(settings, "--confidence", "stop when the best is known with this probability (default 0.95)", type=float)
     add_option(settings, "--stop", "bayesian (default), or glr, which is strict; or a JSON object", metavar="NAME|JSON")
     add_option(settings, "--budget", "train so many times in all and name the best, in place of --confidence", type=int)

@@ -82,7 +82,7 @@ def TTTS(
     `ValueError` : where `p_value` is not above 0 and below 1, and as above.
     """
     functions = Functions(data, model_functions, split_function, logit_transform)
-    make = partial(TopTwoThompson, max_evaluations=_limit(max_evaluations))
+    make = partial(TopTwoThompson, challenger="posterior", beta=0.5, max_evaluations=_limit(max_evaluations))
     return _until_sure(functions, make, p_value, slots=1, rng=rng)
 
 

@@ -1,13 +1,13 @@
 """The two strategies to compare with: every candidate is evaluated equally often, whatever the scores."""
 
-from typing import List, Mapping, Tuple
+from typing import List, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
+from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.stopping import FixedBudget, FixedConfidence, Stage, check_candidates, in_turn
+from fiesta_allennlp.strategies.stopping import FixedBudget, FixedConfidence, Look, Stage, check_candidates, in_turn
 
 
 @Strategy.register("non_adaptive_fc")
@@ -20,13 +20,13 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
     See `FixedConfidence` for the parameters.
     """
 
-    def fill(self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator) -> List[str]:
+    def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         return in_turn(history, history.active, target=self._num_complete(history) + 1, slots=slots)
 
-    def may_stop(self, history: History) -> bool:
+    def may_stop(self, history: History, decision: Decision) -> bool:
         num_complete = self._num_complete(history)
         open_round = any(history.num_started(name) > num_complete for name in history.active)
-        return num_complete >= self.num_starts and not open_round
+        return super().may_stop(history, decision) and not open_round
 
     def room(self, history: History) -> int:
         num_complete = self._num_complete(history)
@@ -35,8 +35,8 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
         return room if room >= to_start else 0
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        least, most = super().bounds(num_candidates)
-        return least, most // num_candidates * num_candidates
+        rounds = max(self.num_starts, self.belief.min_to_win)
+        return rounds * num_candidates, self.limit(num_candidates) // num_candidates * num_candidates
 
     def _num_complete(self, history: History) -> int:
         """The number of complete rounds of the candidates that are still active."""

@@ -1,11 +1,11 @@
 """When a selection is over: the two base classes that all strategies share."""
 
 from dataclasses import dataclass, replace
-from typing import List, Mapping, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 from fiesta_allennlp.records import Decision, History
@@ -19,19 +19,29 @@ TIE_DIGITS = 9
 """Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
 
 
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is believed after a history. `posterior` is None while the belief needs more evaluations."""
+
+    decision: Decision
+    posterior: Optional[Posterior] = None
+
+
 class FixedConfidence(Strategy):
     """Goes on until one candidate is surely the best, within `margin`.
 
-    The selection stops as soon as every active candidate has `num_starts` finished evaluations and the stopping rule
-    is sure, whatever is pending; the default rule, when max_i P(mean_i >= max_j mean_j - margin) >= confidence. The
-    recommended candidate is this i, at equal probabilities the one that is more probably the very best.
+    The selection stops as soon as every active candidate has `num_starts` finished evaluations, the winner and its
+    nearest rival have `belief.min_to_win`, and the stopping rule is sure, whatever is pending; the default rule, when
+    max_i P(mean_i >= max_j mean_j - margin) >= confidence. The recommended candidate is this i, at equal probabilities
+    the one that is more probably the very best.
 
     # Parameters
 
     belief : gives the probabilities.
     confidence : 1 - delta in the paper, above 0 and below 1.
     margin : in units of the score. Candidates that are this near to the best one are as good.
-    num_starts : evaluations that every candidate begins with; at least `belief.min_evaluations`.
+    num_starts : evaluations that every candidate begins with; at least `belief.min_evaluations`, which it is where it
+        is left out.
     max_evaluations : finished and pending evaluations of all candidates together never exceed this. Where it is
         left out, it is 50 for each candidate.
     stop : the stopping rule, `bayesian` where it is left out.
@@ -43,22 +53,22 @@ class FixedConfidence(Strategy):
         belief: Belief,
         confidence: float = 0.95,
         margin: float = 0.0,
-        num_starts: int = 3,
+        num_starts: Optional[int] = None,
         max_evaluations: Optional[int] = None,
         stop: Optional[StoppingRule] = None,
     ) -> None:
         self.belief = belief
         self.confidence = confidence
         self.margin = margin
-        self.num_starts = num_starts
+        self.num_starts = belief.min_evaluations if num_starts is None else num_starts
         self.max_evaluations = max_evaluations
         self.stop = BayesianStop() if stop is None else stop
+        self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
-    def fill(self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator) -> List[str]:
+    def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         """At most `slots` names to train next, while there is more to do and room for as many.
 
-        `prob_best` is what is believed now, empty while the belief needs more evaluations. With nothing pending,
-        at least one name.
+        `look` is what is believed now. With nothing pending, at least one name.
         """
         raise NotImplementedError
 
@@ -72,11 +82,12 @@ class FixedConfidence(Strategy):
                 f"num_starts must be at least {self.belief.min_evaluations}, what the belief "
                 f"{type(self.belief).__name__} needs of every candidate, but got {self.num_starts}."
             )
-        limit, least = self.limit(len(candidates)), len(candidates) * self.num_starts
+        least, limit = self.bounds(len(candidates))
         if limit < least:
+            more = "" if self.num_starts >= self.belief.min_to_win else f", and {self.belief.min_to_win} of a winner"
             raise ConfigError(
                 f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} "
-                f"starting evaluations) but got {limit}."
+                f"starting evaluations{more}) but got {self.limit(len(candidates))}."
             )
 
     def _check_margin(self) -> None:
@@ -88,26 +99,34 @@ class FixedConfidence(Strategy):
             )
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        decision = self.recommend(history)
+        look = self._look(history)
         room = min(slots, self.room(history))
-        if decision.stopped_by is not None or room < 1:
+        if look.decision.stopped_by is not None or room < 1:
             return []
-        return self.fill(history, decision.prob_best, room, rng)
+        return self.fill(history, look, room, rng)
 
     def recommend(self, history: History) -> Decision:
-        decision = believed(history, self.belief, margin=self.margin)
-        return replace(decision, stopped_by=self._stopped_by(history, decision))
+        return self._look(history).decision
+
+    def _look(self, history: History) -> Look:
+        """What is believed, with `stopped_by`; kept for the next question about the same history."""
+        if self._latest[0] is not history:
+            look = believed(history, self.belief, margin=self.margin)
+            decision = replace(look.decision, stopped_by=self._stopped_by(history, look.decision))
+            self._latest = (history, replace(look, decision=decision))
+        return self._latest[1]
 
     def _stopped_by(self, history: History, decision: Decision) -> Optional[str]:
         if len(history.active) < 2:
             return "failures"
-        if self.may_stop(history) and self.stop.is_sure(history, decision, self.confidence):
+        if self.may_stop(history, decision) and self.stop.is_sure(history, decision, self.confidence):
             return "confidence"
         return "max_evaluations" if self.room(history) < 1 and not history.pending else None
 
-    def may_stop(self, history: History) -> bool:
+    def may_stop(self, history: History, decision: Decision) -> bool:
         """Whether enough has finished to stop when the rule is sure."""
-        return all_finished(history, history.active, self.num_starts)
+        started = all_finished(history, history.active, self.num_starts)
+        return started and all_finished(history, finalists(decision), self.belief.min_to_win)
 
     def limit(self, num_candidates: int) -> int:
         """`max_evaluations`, or its default."""
@@ -118,7 +137,8 @@ class FixedConfidence(Strategy):
         return max(0, self.limit(len(history.candidates)) - history.total_started)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        return num_candidates * self.num_starts, self.limit(num_candidates)
+        to_win = max(0, self.belief.min_to_win - self.num_starts)
+        return num_candidates * self.num_starts + 2 * to_win, self.limit(num_candidates)
 
 
 @dataclass(frozen=True)
@@ -155,7 +175,7 @@ class FixedBudget(Strategy):
         return in_turn(history, stage.contenders, target=stage.target, slots=room)
 
     def recommend(self, history: History) -> Decision:
-        decision = believed(history, self.belief)
+        decision = believed(history, self.belief).decision
         if len(history.active) < 2:
             return replace(decision, stopped_by="failures")
         stage = self.stage(history)
@@ -179,24 +199,34 @@ def check_candidates(candidates: Sequence[str]) -> None:
         raise ConfigError(f'every candidate needs a name of its own but "{twice[0]}" is there more than once.')
 
 
-def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Decision:
+def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Look:
     """What is believed now, and the candidate that is most probably within `margin` of the best, in case of a tie the
     one that is most probably best, then the first. `best` is `None` where the belief needs more evaluations.
 
-    Where one candidate is left, it is best if it has a score; no probability is claimed for it.
+    With fewer than two active candidates there is nothing to compare: `best` is then the one that is left.
     """
     active = history.active
     if len(active) < 2:
-        return Decision(best=next((name for name in active if history.num_finished(name)), None), margin=margin)
+        best = next((name for name in active if history.num_finished(name)), None)
+        return Look(Decision(best=best, margin=margin))
     if not all_finished(history, active, belief.min_evaluations):
-        return Decision(best=None, margin=margin)
+        return Look(Decision(best=None, margin=margin))
     posterior = belief.posterior(history)
     prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
     within = prob_best
     if margin > 0:
         within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
     best = max(active, key=lambda name: (round(within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
-    return Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
+    decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
+    return Look(decision, posterior)
+
+
+def finalists(decision: Decision) -> Tuple[str, ...]:
+    """The recommended candidate and the other one that is most probably best; none while nothing is known."""
+    others = {name: prob for name, prob in decision.prob_best.items() if name != decision.best}
+    if decision.best is None or not others:
+        return ()
+    return decision.best, max(others, key=lambda name: others[name])
 
 
 def all_finished(history: History, names: Sequence[str], count: int) -> bool:

@@ -5,27 +5,30 @@ import numpy as np
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.stopping import FixedConfidence, all_finished, believed, in_turn
+from fiesta_allennlp.strategies.stopping import FixedConfidence, Look, all_finished, believed, finalists, in_turn
 
 
 class PosteriorSampling(FixedConfidence):
     """Begins with the starting evaluations of all candidates, in turn, and then draws names by what is believed.
 
+    Where the stopping rule is sure, but the winner or its nearest rival has fewer evaluations than `belief.min_to_win`,
+    these two are evaluated and nothing else.
+
     See `FixedConfidence` for the parameters.
     """
 
-    def fill(self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator) -> List[str]:
+    def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         starts = in_turn(history, history.active, target=self.num_starts, slots=slots)
         if starts or not all_finished(history, history.active, self.num_starts):
             return starts
-        return self.choose(history, prob_best, slots, rng)
+        if self.stop.is_sure(history, look.decision, self.confidence):
+            return in_turn(history, finalists(look.decision), target=self.belief.min_to_win, slots=slots)
+        return self.choose(history, look, slots, rng)
 
-    def choose(
-        self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator
-    ) -> List[str]:
+    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         """At most `slots` names, once all starting evaluations have finished.
 
-        `prob_best` is what is believed now, with an entry for every active candidate.
+        `look` is what is believed now, with a probability for every active candidate.
         """
         raise NotImplementedError
 
@@ -42,10 +45,8 @@ class Thompson(PosteriorSampling):
     See `FixedConfidence` for the parameters.
     """
 
-    def choose(
-        self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator
-    ) -> List[str]:
-        return draw(prob_best, slots, rng)
+    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
+        return draw(look.decision.prob_best, slots, rng)
 
 
 @Strategy.register("bts")
@@ -73,15 +74,13 @@ class BatchThompson(PosteriorSampling):
         if self.batch_size is not None and self.batch_size < 1:
             raise ConfigError(f"batch_size must be at least 1, or left out, but got {self.batch_size}.")
 
-    def choose(
-        self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator
-    ) -> List[str]:
+    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         position = self._position(history)
         if position == 0 and history.pending:
             return []
         begin = history.first(history.total_started - position)
         size = min(slots, (self.batch_size or slots) - position)
-        return draw(believed(begin, self.belief).prob_best, size, rng)
+        return draw(believed(begin, self.belief).decision.prob_best, size, rng)
 
     def _position(self, history: History) -> int:
         """How many evaluations of the batch have been started: 0 where the last one is complete, or pending."""

@@ -1,47 +1,92 @@
-from typing import Any, List, Mapping
+from typing import Any, List, Mapping, Optional
 
 import numpy as np
 
+from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.stopping import Look
 from fiesta_allennlp.strategies.thompson import PosteriorSampling, draw
+
+CHALLENGERS = ("cost", "posterior")
 
 
 @Strategy.register("ttts")
 class TopTwoThompson(PosteriorSampling):
     """Top-two Thompson sampling (FIESTA, algorithm 2; Russo, 2016): the strategy to use for a fixed confidence.
 
-    With pi_i the probability that candidate i is best, I is drawn from pi, and J != I with probability
-    pi_J / (1 - pi_I). I is trained with probability `beta`, else J. Where pi leaves nothing for the others, J is any
-    of them with equal probability. Every free slot gets a pair of its own.
+    With pi_i the probability that candidate i is best, a leader I is drawn from pi. A challenger J != I is chosen, and
+    one of the two is trained. Every free slot gets a pair of its own.
+
+    By default the challenger is the one that least evidence separates from the leader, and the one of the two that has
+    been evaluated less is trained, the leader where they are equal. With n_i the finished and pending evaluations of
+    i and z_ij = (mean_i - mean_j) / sqrt(v_i + v_j), each posterior variance v scaled by finished / n, J minimises
+
+        sign(z_IJ) z_IJ^2 / 2 + log n_J
+
+    the improved transportation cost (Jourdan et al., 2022). Pending evaluations count as made, so that many workers
+    do not all run after the same pair. Equal numbers of evaluations keep scores on shared splits in pairs.
+
+    The paper's strategy is `{"type": "ttts", "challenger": "posterior", "beta": 0.5}`.
 
     # Parameters
 
-    beta : above 0 and below 1. The paper chooses "uniformly between these two", 0.5.
+    challenger : `cost` as above, or `posterior`: J is drawn with probability pi_J / (1 - pi_I), or with equal
+        probability where pi leaves nothing for the others.
+    beta : above 0 and below 1. I is trained with this probability, else J. Left out, it is the one that lags.
 
     See `FixedConfidence` for the others.
     """
 
-    def __init__(self, *, beta: float = 0.5, **kwargs: Any) -> None:
+    def __init__(self, *, challenger: str = "cost", beta: Optional[float] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        self.challenger = challenger
         self.beta = beta
 
     def check(self, candidates: List[str]) -> None:
         super().check(candidates)
-        if not 0 < self.beta < 1:
-            raise ConfigError(f"beta must be above 0 and below 1, such as 0.5, but got {self.beta}.")
+        if self.challenger not in CHALLENGERS:
+            raise ConfigError(f"challenger must be {' or '.join(CHALLENGERS)} but got '{self.challenger}'.")
+        if self.beta is not None and not 0 < self.beta < 1:
+            raise ConfigError(f"beta must be above 0 and below 1, such as 0.5, or left out, but got {self.beta}.")
 
-    def choose(
-        self, history: History, prob_best: Mapping[str, float], slots: int, rng: np.random.Generator
-    ) -> List[str]:
-        return [self._one_of_two(prob_best, rng) for _ in range(slots)]
+    def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
+        prob_best = look.decision.prob_best
+        num_started = {name: history.num_started(name) for name in prob_best}
+        chosen: List[str] = []
+        for _ in range(slots):
+            leader = draw(prob_best, 1, rng)[0]
+            one = leader
+            if self.beta is None or rng.random() >= self.beta:
+                one = self._challenger(leader, history, look, num_started, rng)
+            if self.beta is None and num_started[leader] <= num_started[one]:
+                one = leader
+            num_started[one] += 1
+            chosen.append(one)
+        return chosen
 
-    def _one_of_two(self, prob_best: Mapping[str, float], rng: np.random.Generator) -> str:
-        first = draw(prob_best, 1, rng)[0]
-        if rng.random() < self.beta:
-            return first
-        others = {name: prob for name, prob in prob_best.items() if name != first}
+    def _challenger(
+        self, leader: str, history: History, look: Look, num_started: Mapping[str, int], rng: np.random.Generator
+    ) -> str:
+        if self.challenger == "cost" and look.posterior is not None:
+            return _nearest(leader, history, look.posterior, num_started)
+        others = {name: prob for name, prob in look.decision.prob_best.items() if name != leader}
         if not any(others.values()):
             others = dict.fromkeys(others, 1.0)
         return draw(others, 1, rng)[0]
+
+
+def _nearest(leader: str, history: History, posterior: Posterior, num_started: Mapping[str, int]) -> str:
+    """The candidate of least improved transportation cost beside the leader."""
+    names = list(num_started)
+    started = np.array(list(num_started.values()), dtype=float)
+    finished = np.array([history.num_finished(name) for name in names])
+    variance = posterior.scale**2 * finished / started
+    first = names.index(leader)
+    ahead = posterior.location[first] - posterior.location
+    together = variance[first] + variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost = np.nan_to_num(np.sign(ahead) * ahead**2 / together / 2) + np.log(started)
+    cost[first] = np.inf
+    return names[int(np.argmin(cost))]

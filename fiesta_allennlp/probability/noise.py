@@ -1,0 +1,119 @@
+"""The posterior of several noise variances that are mostly alike, from sums of squares, by quadrature on a grid."""
+
+from dataclasses import dataclass
+from typing import Sequence, Tuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, polygamma
+
+SIMILARITY = np.array([2.0, 256.0])[:, None, None]
+"""How many observations the common scale is worth for one candidate's variance: an odd one's, an ordinary one's."""
+
+PROPORTION = np.array([0.1, 0.9])[:, None, None]
+"""Prior probability that a candidate's noise is odd or ordinary."""
+
+NUM_SCALES = 40
+"""Grid points over the logarithm of the common variance."""
+
+
+@dataclass(frozen=True)
+class LinkedVariance:
+    """Another variance whose prior is tied to the common noise scale s^2: scaled inverse chi-squared with
+    `prior_df` and `prior_ratio` s^2, seen through a sum of squares with `df` degrees of freedom."""
+
+    squares: float
+    df: float
+    prior_df: float
+    prior_ratio: float
+
+    def log_likelihood(self, log_scale: np.ndarray) -> np.ndarray:
+        """Of every log s^2, up to a constant. Same shape as `log_scale`."""
+        prior = self.prior_df * self.prior_ratio * np.exp(log_scale)
+        return self.prior_df / 2 * log_scale - (self.prior_df + self.df) / 2 * np.log(prior + self.squares)
+
+    def mean_precision(self, common: float) -> float:
+        """E[1 / variance | s^2 = common]."""
+        return (self.prior_df + self.df) / (self.prior_df * self.prior_ratio * common + self.squares)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisePosterior:
+    """What is known of the noise variances sigma_i^2.
+
+    `precision` is E[1 / sigma_i^2], `log_mean` and `log_variance` are the moments of log sigma_i^2; all of shape
+    `(num_candidates,)`. `common` is the harmonic mean of s^2.
+    """
+
+    precision: np.ndarray
+    log_mean: np.ndarray
+    log_variance: np.ndarray
+    common: float
+
+    def scaled_inverse_chi_squared(self) -> Tuple[np.ndarray, np.ndarray]:
+        """Degrees of freedom and scale of the scaled inverse chi-squared variables with the same log moments.
+
+        With sigma^2 such a variable, normal noise gives Student-t with as many degrees of freedom. Shapes:
+        `(num_candidates,)` both.
+        """
+        half_df = _inverse_trigamma(self.log_variance)
+        return 2 * half_df, np.exp(self.log_mean + digamma(half_df)) / half_df
+
+
+def noise_posterior(squares: np.ndarray, *, df: np.ndarray, linked: Sequence[LinkedVariance] = ()) -> NoisePosterior:
+    """The posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
+
+    Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
+    ordinary candidate, whose noise is that of the others, or 2 for an odd one, one in ten, whose own evaluations
+    decide. log s^2 is uniform. With class c and A_ci = d_c s^2 + squares_i,
+
+        p(squares_i | s^2, c) ~ Gamma((d_c + df_i) / 2) / Gamma(d_c / 2) (d_c s^2)^(d_c / 2) A_ci^(-(d_c + df_i) / 2)
+
+    and the sum over classes and the grid of s^2 gives the moments.
+
+    # Parameters
+
+    squares, df : shape `(num_candidates,)`, above 0. `df` need not be whole.
+    linked : other variances that tell of s^2.
+    """
+    log_scale = _grid(squares, df)
+    # Shapes below: (num_classes, NUM_SCALES, num_candidates)
+    posterior_df = SIMILARITY + df
+    total = SIMILARITY * np.exp(log_scale)[:, None] + squares
+    log_class = (
+        np.log(PROPORTION)
+        + gammaln(posterior_df / 2)
+        - gammaln(SIMILARITY / 2)
+        + SIMILARITY / 2 * (np.log(SIMILARITY) + log_scale[:, None])
+        - posterior_df / 2 * np.log(total)
+    )
+    log_either = np.logaddexp(*log_class)
+    log_grid = log_either.sum(axis=-1) + sum(variance.log_likelihood(log_scale) for variance in linked)
+    grid = np.exp(log_grid - log_grid.max())
+    grid /= grid.sum()
+    weight = grid[:, None] * np.exp(log_class - log_either)
+    log_mean = np.log(total / 2) - digamma(posterior_df / 2)
+    mean = (weight * log_mean).sum(axis=(0, 1))
+    variance = (weight * (polygamma(1, posterior_df / 2) + (log_mean - mean) ** 2)).sum(axis=(0, 1))
+    return NoisePosterior(
+        precision=(weight * posterior_df / total).sum(axis=(0, 1)),
+        log_mean=mean,
+        log_variance=variance,
+        common=float(1 / (grid @ np.exp(-log_scale))),
+    )
+
+
+def _grid(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
+    """Values of log s^2 around the pooled variance, wide enough for few degrees of freedom. Shape: `(NUM_SCALES,)`."""
+    total_df = max(df.sum(), 0.5)
+    width = np.sqrt(2 / total_df)
+    centre = np.log(squares.sum() / total_df)
+    return centre + np.linspace(-4 * width - 3, 6 * width + 14 / total_df + 3, NUM_SCALES)
+
+
+def _inverse_trigamma(value: np.ndarray) -> np.ndarray:
+    """The x above 0 with trigamma(x) = value, by Newton's method on its reciprocal (Smyth, 2004)."""
+    x = 0.5 + 1 / value
+    for _ in range(5):
+        trigamma = polygamma(1, x)
+        x = x + trigamma * (1 - trigamma / value) / polygamma(2, x)
+    return x

@@ -1,0 +1,159 @@
+"""Mean scores of candidates that were evaluated on shared splits: a two-way model with unequal noise."""
+
+from dataclasses import dataclass
+from typing import Tuple
+
+import numpy as np
+
+from fiesta_allennlp.probability.noise import LinkedVariance, NoisePosterior, noise_posterior
+
+SPLIT_PRIOR = (4.0, 1.0)
+"""Degrees of freedom and ratio: the variance between splits is about that of the noise, as in released scores."""
+
+CANDIDATE_PRIOR = (1.0, 4.0)
+"""Candidates' mean scores are Cauchy with a scale of two noise standard deviations: near ones are as likely as far."""
+
+MAX_STEPS = 50
+TOLERANCE = 1e-3
+"""The fixed point is found when no precision changes by more than this part of itself."""
+
+SMALLEST = 1e-12
+"""Noise variance below this share of the largest squared deviation is taken as this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """All finished scores of the candidates, by split.
+
+    `counts` are numbers of evaluations and `sums` the sums of their scores, shape `(num_candidates, num_splits)`.
+    `within` are the sums of squared deviations from the mean of each candidate and split, shape `(num_candidates,)`.
+    Scores are centred and of a size about 1. Every candidate has two evaluations or more.
+    """
+
+    counts: np.ndarray
+    sums: np.ndarray
+    within: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MeanScores:
+    """mu_i = location_i + scale_i t(df_i), independent up to a common shift. Shapes: `(num_candidates,)`."""
+
+    location: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
+
+
+def mean_scores(scores: Scores) -> MeanScores:
+    """The posterior of the mean scores mu_i under
+
+        x_ik = mu_i + b_k + e_ik,  mu_i ~ N(m, omega^2),  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
+
+    with a uniform m, the sigma_i^2 as in `fiesta_allennlp.probability.noise`, and tau^2 and omega^2 scaled inverse
+    chi-squared, tied to the common noise scale by `SPLIT_PRIOR` and `CANDIDATE_PRIOR`. Where no two candidates share
+    a split, the b_k are left out, for they cannot be told from the noise.
+
+    Given precisions, mu and b are jointly normal, and the precisions follow from their squares: both in turn until
+    nothing changes (variational Bayes). The degrees of freedom that mu and b take up are counted for each candidate,
+    as in restricted maximum likelihood. The uncertainty about sigma_i^2 then makes normal into Student-t.
+    """
+    fit = _Fit(scores)
+    for _ in range(MAX_STEPS):
+        if fit.step() < TOLERANCE:
+            break
+    df, variance = fit.noise.scaled_inverse_chi_squared()
+    apart = _as_independent(fit.location, fit.covariance)
+    return MeanScores(fit.location, np.sqrt(apart * variance * fit.used_precision), np.maximum(df, 1.0))
+
+
+class _Fit:
+    """The fixed point under way. `location` and `covariance` are of mu, given the precisions used."""
+
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores
+        self.sizes = scores.counts.sum(axis=1)
+        self.has_splits = bool(((scores.counts > 0).sum(axis=0) > 1).any())
+        means = scores.sums.sum(axis=1) / self.sizes
+        spread = _squares(scores, means[:, None]).sum() / max((self.sizes - 1).sum(), 1)
+        self.smallest = SMALLEST * max(spread, float(np.var(means)), np.finfo(float).tiny)
+        common = max(spread, self.smallest) / 2
+        self.precision = np.full(len(means), 1 / common)
+        self.split_precision = 1 / common if self.has_splits else np.inf
+        self.candidate_precision = 1 / max(float(np.var(means)), common / 4)
+
+    def step(self) -> float:
+        """Go on once. The largest relative change of a precision."""
+        split_squares, squares, candidate_squares = self._normal_part()
+        linked = [LinkedVariance(candidate_squares, len(self.sizes) - 1, *CANDIDATE_PRIOR)]
+        if self.has_splits:
+            linked.append(LinkedVariance(split_squares, self.scores.counts.shape[1], *SPLIT_PRIOR))
+        self.noise: NoisePosterior = noise_posterior(squares, df=self.df, linked=linked)
+        before = [*self.precision, self.candidate_precision, self.split_precision]
+        self.used_precision = self.precision
+        self.precision = self.noise.precision
+        self.candidate_precision = linked[0].mean_precision(self.noise.common)
+        if self.has_splits:
+            self.split_precision = linked[1].mean_precision(self.noise.common)
+        now = np.array([*self.precision, self.candidate_precision, self.split_precision])
+        finite = np.isfinite(now)
+        return float(np.abs(now[finite] / np.array(before)[finite] - 1).max())
+
+    def _normal_part(self) -> Tuple[float, np.ndarray, float]:
+        """mu and b given the precisions. Sums of squares: of b, of the noise by candidate, of mu about its mean."""
+        counts, sums, size = self.scores.counts, self.scores.sums, len(self.sizes)
+        # Shape: (num_candidates, num_splits)
+        weights = self.precision[:, None] * counts
+        split_total = weights.sum(axis=0) + self.split_precision
+        shares = weights / split_total
+        centring = np.eye(size) - 1 / size
+        # Shape: (num_candidates, num_candidates)
+        information = self.candidate_precision * centring - shares @ weights.T
+        information.flat[:: size + 1] += self.precision * self.sizes
+        self.covariance = np.linalg.inv(information)
+        weighted = self.precision[:, None] * sums
+        self.location = self.covariance @ (weighted.sum(axis=1) - shares @ weighted.sum(axis=0))
+        # Shape: (num_splits,)
+        split = (weighted.sum(axis=0) - weights.T @ self.location) / split_total
+        crossed = self.covariance @ shares
+        split_variance = 1 / split_total + (shares * crossed).sum(axis=0)
+        # Shape: (num_candidates, num_splits)
+        taken_up = (np.diag(self.covariance)[:, None] + split_variance - 2 * crossed) * counts
+        self.df = np.maximum(self.sizes - self.precision * taken_up.sum(axis=1), 1e-3)
+        squares = _squares(self.scores, self.location[:, None] + split)
+        squares = np.maximum(squares, self.smallest * self.sizes)
+        candidate_squares = np.sum((self.location - self.location.mean()) ** 2) + np.sum(self.covariance * centring)
+        return float(np.sum(split**2 + split_variance)), squares, float(candidate_squares)
+
+
+def _squares(scores: Scores, expected: np.ndarray) -> np.ndarray:
+    """Sums of squared deviations of each candidate's scores from `expected`. Shape: `(num_candidates,)`."""
+    means = scores.sums / np.maximum(scores.counts, 1)
+    return scores.within + np.sum(scores.counts * (means - expected) ** 2, axis=1)
+
+
+def _as_independent(location: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Variances v_i of independent variables whose differences to the leading candidate l have the right variances.
+
+    V_ij = Var(mu_i - mu_j). v_l is the mean of Cov(mu_l - mu_i, mu_l - mu_j) over the three nearest rivals, and
+    v_j = V_lj - v_l. P(best) was within .003 of that of the joint normal with histories as selections make them.
+    Shape: `(num_candidates,)`.
+    """
+    leader = int(np.argmax(location))
+    variance = np.diag(covariance)
+    difference = np.maximum(variance[leader] + variance - 2 * covariance[leader], 0)
+    others = np.delete(np.arange(len(location)), leader)
+    if len(others) == 1:
+        return np.full(2, difference[others[0]] / 2)
+    distance = (location[leader] - location[others]) / np.sqrt(np.maximum(difference[others], np.finfo(float).tiny))
+    nearest = others[np.argsort(distance, kind="stable")[:3]]
+    shared = (
+        variance[leader]
+        - covariance[leader][nearest][:, None]
+        - covariance[leader][nearest]
+        + covariance[np.ix_(nearest, nearest)]
+    )
+    pairs = shared[np.triu_indices(len(nearest), 1)]
+    own = np.clip(pairs.mean(), 0.05 * difference[nearest].min(), 0.95 * difference[others].min())
+    result = difference - own
+    result[leader] = own
+    return result
