@@ -61,7 +61,7 @@ def endings(scores: np.ndarray, *, shared: bool, confidence: float) -> Dict[str,
     found: Dict[str, Ending] = {}
     for num_rounds in range(NUM_STARTS, NUM_ROUNDS + 1):
         history = History(names, tuple(done[: num_rounds * len(names)]))
-        decision = believed(history, StudentT())
+        decision = believed(history, StudentT()).decision
         for name, rule in RULES.items():
             if name not in found and rule.is_sure(history, decision, confidence):
                 found[name] = Ending(num_rounds, names.index(str(decision.best)))

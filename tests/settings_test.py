@@ -67,9 +67,9 @@ def test_values_out_of_range_are_errors(given: Dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"type": "ttts", "belief": {"type": "student_t"}}),
-        ({"confidence": 0.9}, {"type": "ttts", "confidence": 0.9, "belief": {"type": "student_t"}}),
-        ({"budget": 20}, {"type": "sequential_halving", "budget": 20, "belief": {"type": "student_t"}}),
+        ({}, {"type": "ttts", "belief": {"type": "split_paired"}}),
+        ({"confidence": 0.9}, {"type": "ttts", "confidence": 0.9, "belief": {"type": "split_paired"}}),
+        ({"budget": 20}, {"type": "sequential_halving", "budget": 20, "belief": {"type": "split_paired"}}),
         (
             {"strategy": '{"type": "ttts", "beta": 0.3}', "belief": "logit_student_t", "margin": 0.0},
             {"type": "ttts", "beta": 0.3, "margin": 0.0, "belief": {"type": "logit_student_t"}},

@@ -16,7 +16,8 @@ class SplitPaired(Belief):
     A score is the candidate's mean, plus an effect of the split that all candidates share, plus noise that is about
     as large for all candidates but may be another for any of them; see `fiesta_allennlp.probability.two_way` and
     docs/beliefs.md. Because the split's effect falls out of differences, and because the noise is learned from all
-    candidates together, two evaluations of each are enough to begin with, and far fewer are needed than with `student_t`.
+    candidates together, two evaluations of each are enough to begin with, and far fewer are needed than with
+    `student_t`.
 
     Candidates may stand at different replicates. Where splits carry nothing, or no two candidates share one, it is
     an unpaired comparison. The posterior is of mean scores less a shift that all candidates have in common.

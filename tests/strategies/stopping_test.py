@@ -1,12 +1,14 @@
+from typing import cast
+
 import numpy as np
 import pytest
 from allennlp.common import Params
 
 from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
+from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
-from fiesta_allennlp.strategies.stopping import in_turn
+from fiesta_allennlp.strategies.stopping import finalists, in_turn
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.simulation import build
 
@@ -158,3 +160,37 @@ def test_in_turn_by_hand() -> None:
     assert in_turn(now, ["a", "b", "c"], target=3, slots=1) == ["b"]
     assert in_turn(now, ["a"], target=3, slots=9) == []
     assert in_turn(History(("a",)), [], target=3, slots=0) == []
+
+
+def test_a_winner_and_its_nearest_rival_need_enough_evaluations_for_the_belief(adaptive: str) -> None:
+    strategy = build(adaptive, belief="split_paired")
+    early = {"a": [0.70, 0.71], "b": [0.60, 0.61], "c": [0.50, 0.51]}
+    decision = strategy.recommend(history(early))
+    assert decision.confidence is not None
+    assert decision.confidence > 0.95
+    assert decision.stopped_by is None
+    # Only the two that matter are evaluated, each up to five, and no slot is filled beyond.
+    proposed = strategy.propose(history(early), 9, np.random.default_rng(1))
+    assert sorted(proposed) == ["a"] * 3 + ["b"] * 3
+    assert strategy.propose(history(early, pending=proposed), 3, np.random.default_rng(1)) == []
+    enough = {"a": [0.70, 0.71, 0.70, 0.71, 0.70], "b": [0.60, 0.61, 0.60, 0.61, 0.60], "c": early["c"]}
+    assert strategy.recommend(history(enough)).stopped_by == "confidence"
+    assert strategy.recommend(history({**enough, "b": enough["b"][:4]})).stopped_by is None
+    assert strategy.bounds(3) == (12, 150)
+
+
+def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> None:
+    build(adaptive, belief="split_paired", max_evaluations=14).check(["a", "b", "c", "d"])
+    message = r"at least 14 \(4 candidates x 2 starting evaluations, and 5 of a winner\) but got 13"
+    with pytest.raises(ConfigError, match=message):
+        build(adaptive, belief="split_paired", max_evaluations=13).check(["a", "b", "c", "d"])
+
+
+def test_starts_are_what_the_belief_needs_by_default(name: str) -> None:
+    for belief, num_starts in (("student_t", 3), ("split_paired", 2)):
+        assert cast(FixedConfidence, build(name, belief=belief)).num_starts == num_starts
+
+
+def test_finalists_are_the_best_and_the_next() -> None:
+    assert finalists(Decision(None)) == ()
+    assert finalists(Decision("b", prob_best={"a": 0.5, "b": 0.4, "c": 0.1})) == ("b", "a")

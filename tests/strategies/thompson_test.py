@@ -37,7 +37,7 @@ def test_draws_have_the_frequencies_of_the_weights() -> None:
 
 def test_thompson_draws_every_slot_from_what_is_believed_now() -> None:
     strategy = Thompson(belief=StudentT())
-    now = believed(STARTED, StudentT()).prob_best
+    now = believed(STARTED, StudentT()).decision.prob_best
     draws = scripted(0.0, now["a"] - 1e-9, now["a"] + 1e-9, 1 - 1e-12)
     assert strategy.propose(STARTED, 4, draws) == ["a", "a", "b", "c"]
     assert strategy.propose(replace(STARTED, pending=(request("a", 3),)), 1, scripted(0.0)) == ["a"]
@@ -64,7 +64,7 @@ def test_a_batch_smaller_than_the_slots_leaves_slots_empty() -> None:
 def test_a_batch_dealt_out_in_pieces_is_drawn_from_its_beginning() -> None:
     # The first of the batch turned out bad for "b", which nearly ends its chances; the batch does not know.
     later = replace(STARTED, evaluations=(*STARTED.evaluations, evaluation("b", 3, 0.30)))
-    then, now = believed(STARTED, StudentT()).prob_best, believed(later, StudentT()).prob_best
+    then, now = believed(STARTED, StudentT()).decision.prob_best, believed(later, StudentT()).decision.prob_best
     between = (then["a"] + now["a"]) / 2
     assert now["a"] - then["a"] > 0.05
     assert Thompson(belief=StudentT()).propose(later, 1, scripted(between)) == ["a"]
@@ -91,7 +91,7 @@ def test_a_failure_within_a_batch_is_replaced_from_the_same_belief() -> None:
     # Of a batch of three, two have finished and one failed: one is missing, whatever the number of slots.
     done = (*STARTED.evaluations, evaluation("a", 3, 0.61), evaluation("b", 3, 0.30))
     now = replace(STARTED, evaluations=done)
-    then = believed(STARTED, StudentT()).prob_best
+    then = believed(STARTED, StudentT()).decision.prob_best
     assert batch(3).propose(now, 8, scripted(then["a"] + 1e-9)) == ["b"]
 
 

@@ -3,10 +3,11 @@ from typing import cast
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs import StudentT
+from fiesta_allennlp.beliefs import StudentT, StudentTPosterior
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.strategies import TopTwoThompson
-from fiesta_allennlp.strategies.stopping import believed
+from fiesta_allennlp.strategies.stopping import Look, believed
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.scripted import scripted
 from tests.strategies.simulation import build
@@ -16,7 +17,8 @@ NOW = history(THREE_EACH)
 
 
 def choose(*numbers: float, pi: "dict[str, float]" = PI, slots: int = 1, beta: float = 0.5) -> "list[str]":
-    return TopTwoThompson(belief=StudentT(), beta=beta).choose(NOW, pi, slots, scripted(*numbers))
+    strategy = TopTwoThompson(belief=StudentT(), challenger="posterior", beta=beta)
+    return strategy.choose(NOW, Look(Decision("a", prob_best=pi)), slots, scripted(*numbers))
 
 
 def test_trains_the_first_of_the_two_with_probability_beta() -> None:
@@ -52,14 +54,14 @@ def test_every_slot_draws_a_pair_of_its_own() -> None:
 def test_frequencies_are_those_of_algorithm_2() -> None:
     # P(train i) = pi_i / 2 + sum_{j != i} pi_j / 2 x pi_i / (1 - pi_j)
     expected = [(PI[i] + sum(PI[j] * PI[i] / (1 - PI[j]) for j in PI if j != i)) / 2 for i in PI]
-    strategy = TopTwoThompson(belief=StudentT())
-    names = strategy.choose(NOW, PI, 20000, np.random.default_rng(8))
+    strategy = TopTwoThompson(belief=StudentT(), challenger="posterior", beta=0.5)
+    names = strategy.choose(NOW, Look(Decision("a", prob_best=PI)), 20000, np.random.default_rng(8))
     np.testing.assert_allclose([names.count(i) / len(names) for i in PI], expected, atol=0.012)
 
 
 def test_pi_is_what_is_believed_now() -> None:
-    pi = believed(NOW, StudentT()).prob_best
-    strategy = TopTwoThompson(belief=StudentT())
+    pi = believed(NOW, StudentT()).decision.prob_best
+    strategy = TopTwoThompson(belief=StudentT(), beta=0.5)
     assert strategy.propose(NOW, 1, scripted(pi["a"] - 1e-9, 0.0)) == ["a"]
     assert strategy.propose(NOW, 1, scripted(pi["a"] + 1e-9, 0.0)) == ["b"]
 
@@ -69,5 +71,53 @@ def test_beta_comes_from_params_and_is_checked() -> None:
     assert strategy.beta == 0.25
     strategy.check(["a", "b"])
     for beta in (0.0, 1.0, -1.0):
-        with pytest.raises(ConfigError, match=f"beta must be above 0 and below 1, such as 0.5, but got {beta}"):
+        with pytest.raises(
+            ConfigError, match=f"beta must be above 0 and below 1, such as 0.5, or left out, but got {beta}"
+        ):
             build("ttts", beta=beta).check(["a", "b"])
+
+
+def test_challenger_is_one_of_two() -> None:
+    with pytest.raises(ConfigError, match="challenger must be cost or posterior but got 'best'"):
+        build("ttts", challenger="best").check(["a", "b"])
+
+
+POSTERIOR = StudentTPosterior(
+    location=np.array([0.60, 0.58, 0.50]), scale=np.array([0.003, 0.004, 0.0]), df=np.array([9.0, 9.0, 9.0])
+)
+"""z_ab = .02 / .005 = 4, z_ac = .1 / .003 = 33, z_bc = .08 / .004 = 20."""
+
+
+def by_cost(now: History, *numbers: float, slots: int = 1) -> "list[str]":
+    look = Look(Decision("a", prob_best=PI), POSTERIOR)
+    return TopTwoThompson(belief=StudentT()).choose(now, look, slots, scripted(*numbers))
+
+
+def test_the_one_of_leader_and_nearest_that_lags_is_trained() -> None:
+    # The leader is "a" (0.1 < 0.6); its challenger "b", for 4^2 / 2 is less than 33^2 / 2.
+    behind = history({"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 2})
+    assert by_cost(behind, 0.1) == ["b"]
+    assert by_cost(history({"a": [0.6] * 3, "b": [0.58] * 3, "c": [0.5] * 2}), 0.1) == ["a"]
+    # The leader is "c" (0.95 > 0.9): "a" is ahead of it by the most, 33 against 20.
+    assert by_cost(history({"a": [0.6] * 3, "b": [0.58] * 3, "c": [0.5] * 4}), 0.95) == ["a"]
+
+
+def test_pending_evaluations_count_as_made() -> None:
+    scores = {"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 2}
+    assert by_cost(history(scores, pending=["b", "b"]), 0.1) == ["a"]
+    # Slot by slot: "b" catches up, then the leader goes on, then "b" again.
+    assert by_cost(history(scores), 0.1, 0.1, 0.1, slots=3) == ["b", "a", "b"]
+
+
+def test_the_logarithm_of_the_count_decides_between_near_costs() -> None:
+    posterior = StudentTPosterior(np.array([0.6, 0.5, 0.5]), np.array([0.05, 0.05, 0.05]), np.array([9.0] * 3))
+    look = Look(Decision("a", prob_best=PI), posterior)
+    now = history({"a": [0.6] * 9, "b": [0.5] * 8, "c": [0.5] * 4})
+    assert TopTwoThompson(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["c"]
+
+
+def test_known_means_have_a_challenger_too() -> None:
+    certain = StudentTPosterior(np.array([0.6, 0.6, 0.5]), np.zeros(3), np.ones(3))
+    look = Look(Decision("a", prob_best={"a": 0.5, "b": 0.5, "c": 0.0}), certain)
+    now = history({"a": [0.6] * 4, "b": [0.6] * 3, "c": [0.5] * 3})
+    assert TopTwoThompson(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["b"]

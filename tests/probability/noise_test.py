@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+from scipy.special import polygamma
+
+from fiesta_allennlp.probability.noise import LinkedVariance, _inverse_trigamma, noise_posterior
+
+CLASSES = ((0.1, 2.0), (0.9, 256.0))
+
+
+def density(log_scale: float, log_variance: float, squares: float, df: float) -> float:
+    """p(squares, log sigma^2 | s^2), from SciPy's distributions: an independent statement of the model."""
+    variance, common = np.exp(log_variance), np.exp(log_scale)
+    prior = sum(weight * stats.invgamma.pdf(variance, d / 2, scale=d * common / 2) * variance for weight, d in CLASSES)
+    return float(prior * stats.chi2.pdf(squares / variance, df) / variance)
+
+
+def by_integration(squares: float, df: float) -> "tuple[float, float, float]":
+    """E[1 / sigma^2] and the moments of log sigma^2 of one candidate, by double integration."""
+    centre = np.log(squares / df)
+
+    def integral(function: "type[np.ufunc] | object") -> float:
+        def inner(log_variance: float, log_scale: float) -> float:
+            return function(log_variance) * density(log_scale, log_variance, squares, df)  # type: ignore[operator]
+
+        value, _ = integrate.dblquad(inner, centre - 8, centre + 8, centre - 8, centre + 8, epsabs=1e-9, epsrel=1e-5)
+        return float(value)
+
+    total = integral(lambda v: 1.0)
+    mean = integral(lambda v: v) / total
+    variance = integral(lambda v: (v - mean) ** 2) / total
+    return integral(lambda v: np.exp(-v)) / total, mean, variance
+
+
+def test_the_moments_are_those_of_the_double_integral() -> None:
+    squares, df = 3.0, 9.0
+    precision, mean, variance = by_integration(squares, df)
+    found = noise_posterior(np.array([squares]), df=np.array([df]))
+    assert_allclose(found.precision, precision, rtol=0.02)
+    assert_allclose(found.log_mean, mean, atol=0.02)
+    assert_allclose(found.log_variance, variance, rtol=0.05)
+
+
+def test_many_alike_are_pooled() -> None:
+    # Twenty candidates with 4 degrees of freedom each: about as sure as one with 80, trigamma(40) = 0.025.
+    found = noise_posterior(np.full(20, 4.0), df=np.full(20, 4.0))
+    assert_allclose(found.precision, 1, rtol=0.05)
+    assert (found.log_variance < 2 * polygamma(1, 40)).all()
+
+
+def test_an_odd_one_is_seen_and_the_others_stay_pooled() -> None:
+    squares = np.array([4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 400.0])
+    found = noise_posterior(squares, df=np.full(8, 4.0))
+    assert_allclose(found.precision[:7], 1, rtol=0.25)
+    assert found.precision[7] < 0.03
+
+
+def test_the_unit_plays_no_part() -> None:
+    squares, df = np.array([1.0, 2.0, 5.0]), np.array([1.5, 2.0, 4.0])
+    once, again = noise_posterior(squares, df=df), noise_posterior(squares * 1e8, df=df)
+    assert_allclose(again.precision * 1e8, once.precision, rtol=1e-9)
+    assert_allclose(again.log_variance, once.log_variance, rtol=1e-9)
+
+
+def test_the_matched_variable_has_the_moments() -> None:
+    found = noise_posterior(np.array([1.0, 2.0, 5.0]), df=np.array([1.5, 2.0, 4.0]))
+    df, scale = found.scaled_inverse_chi_squared()
+    draws = np.log(df * scale / np.random.default_rng(3).chisquare(df, size=(200000, 3)))
+    assert_allclose(draws.mean(axis=0), found.log_mean, atol=0.02)
+    assert_allclose(draws.var(axis=0), found.log_variance, rtol=0.02)
+
+
+def test_a_linked_variance_tells_of_the_scale() -> None:
+    squares, df = np.array([0.01]), np.array([1.0])
+    alone = noise_posterior(squares, df=df)
+    linked = noise_posterior(squares, df=df, linked=[LinkedVariance(100.0, 10, 4.0, 1.0)])
+    assert linked.log_mean > alone.log_mean + 1
+
+
+def test_the_precision_of_a_linked_variance_by_hand() -> None:
+    # (4 + 6) / (4 x 2 x 0.5 + 16)
+    assert LinkedVariance(16.0, 6, 4.0, 2.0).mean_precision(0.5) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("x", [0.3, 1.0, 7.0, 500.0])
+def test_inverse_trigamma(x: float) -> None:
+    assert_allclose(_inverse_trigamma(polygamma(1, np.array([x]))), x, rtol=1e-6)
