@@ -84,7 +84,7 @@ class FixedConfidence(Strategy):
             )
         least, limit = self.bounds(len(candidates))
         if limit < least:
-            more = "" if self.num_starts >= self.belief.min_to_win else f", and {self.belief.min_to_win} of a winner"
+            more = "" if self.num_starts >= self.to_win else f", and {self.to_win} of a winner"
             raise ConfigError(
                 f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} "
                 f"starting evaluations{more}) but got {self.limit(len(candidates))}."
@@ -116,6 +116,10 @@ class FixedConfidence(Strategy):
             self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
 
+    @property
+    def to_win(self) -> int:
+        return self.belief.min_to_win(self.confidence)
+
     def _stopped_by(self, history: History, decision: Decision) -> Optional[str]:
         if len(history.active) < 2:
             return "failures"
@@ -126,7 +130,7 @@ class FixedConfidence(Strategy):
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Whether enough has finished to stop when the rule is sure."""
         started = all_finished(history, history.active, self.num_starts)
-        return started and all_finished(history, finalists(decision), self.belief.min_to_win)
+        return started and all_finished(history, finalists(decision), self.to_win)
 
     def limit(self, num_candidates: int) -> int:
         """`max_evaluations`, or its default."""
@@ -137,7 +141,7 @@ class FixedConfidence(Strategy):
         return max(0, self.limit(len(history.candidates)) - history.total_started)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        to_win = max(0, self.belief.min_to_win - self.num_starts)
+        to_win = max(0, self.to_win - self.num_starts)
         return num_candidates * self.num_starts + 2 * to_win, self.limit(num_candidates)
 
 

@@ -22,7 +22,7 @@ class PosteriorSampling(FixedConfidence):
         if starts or not all_finished(history, history.active, self.num_starts):
             return starts
         if self.stop.is_sure(history, look.decision, self.confidence):
-            return in_turn(history, finalists(look.decision), target=self.belief.min_to_win, slots=slots)
+            return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
         return self.choose(history, look, slots, rng)
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
