@@ -35,7 +35,7 @@ class Belief(Registrable):
     """Whether the posterior is of mean scores in their own units, so that a margin above 0 means something."""
 
     def min_to_win(self, confidence: float) -> int:
-        """How many finished evaluations a winner and its nearest rival need before this belief may end a selection."""
+        """How many finished evaluations a winner and one rival need before this belief may end a selection."""
         return self.min_evaluations
 
     def posterior(self, history: History) -> Posterior:

@@ -23,7 +23,7 @@ class SplitPaired(Belief):
     Candidates may stand at different replicates. Where splits carry nothing, or no two candidates share one, it is
     an unpaired comparison. The posterior is of mean scores less a shift that all candidates have in common.
 
-    A winner is named only when it and its nearest rival have log2(1 / (1 - confidence)) evaluations, rounded up: 3 for
+    A winner is named only when it and a rival have log2(1 / (1 - confidence)) evaluations, rounded up: 3 for
     .8, 4 for .9, 5 for .95, 7 for .99. With fewer, the noise of an odd candidate is hardly known, and the first look
     at two scores of each would be the one that errs most.
     """

@@ -30,8 +30,8 @@ class Look:
 class FixedConfidence(Strategy):
     """Goes on until one candidate is surely the best, within `margin`.
 
-    The selection stops as soon as every active candidate has `num_starts` finished evaluations, the winner and its
-    nearest rival have `belief.min_to_win`, and the stopping rule is sure, whatever is pending; the default rule, when
+    The selection stops as soon as every active candidate has `num_starts` finished evaluations, the winner and a rival
+    have `belief.min_to_win`, and the stopping rule is sure, whatever is pending; the default rule, when
     max_i P(mean_i >= max_j mean_j - margin) >= confidence. The recommended candidate is this i, at equal probabilities
     the one that is more probably the very best.
 
@@ -129,8 +129,10 @@ class FixedConfidence(Strategy):
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Whether enough has finished to stop when the rule is sure."""
-        started = all_finished(history, history.active, self.num_starts)
-        return started and all_finished(history, finalists(decision), self.to_win)
+        if decision.best is None or not all_finished(history, history.active, self.num_starts):
+            return False
+        rivals = (history.num_finished(name) for name in history.active if name != decision.best)
+        return min(history.num_finished(decision.best), max(rivals)) >= self.to_win
 
     def limit(self, num_candidates: int) -> int:
         """`max_evaluations`, or its default."""

@@ -11,8 +11,8 @@ from fiesta_allennlp.strategies.stopping import FixedConfidence, Look, all_finis
 class PosteriorSampling(FixedConfidence):
     """Begins with the starting evaluations of all candidates, in turn, and then draws names by what is believed.
 
-    Where the stopping rule is sure, but the winner or its nearest rival has fewer evaluations than `belief.min_to_win`,
-    these two are evaluated and nothing else.
+    Where the stopping rule is sure, but the winner has fewer evaluations than `belief.min_to_win`, or all its rivals
+    have, the winner and its nearest rival are evaluated and nothing else.
 
     See `FixedConfidence` for the parameters.
     """

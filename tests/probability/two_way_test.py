@@ -35,8 +35,8 @@ def test_a_balanced_table_gives_the_scale_of_paired_differences() -> None:
 @pytest.mark.parametrize("split_sd", [0.0, 1.0, 10.0])
 @pytest.mark.parametrize(("num_candidates", "num_splits"), [(2, 4), (8, 2), (8, 6)])
 def test_probabilities_are_right_as_often_as_they_say(num_candidates: int, num_splits: int, split_sd: float) -> None:
-    # P(mu_0 - mu_1 > its true value) is uniform: a tenth of 500 tables give less than .05 or more than .95. The standard
-    # error is 1.3 %.
+    # P(mu_0 - mu_1 > its true value) is uniform: a tenth of 500 tables give less than .05 or more than .95, with a
+    # standard error of 1.3 %.
     rng = np.random.default_rng([num_candidates, num_splits])
     outside = 0
     for _ in range(500):
