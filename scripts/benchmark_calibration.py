@@ -73,13 +73,14 @@ FAMILIES: Dict[str, List[Family]] = {
 }
 
 
-def cells(family: Family, *, confidence: float, repetitions: int) -> Tuple[str, ...]:
+def cells(family: Family, *, confidence: float, repetitions: int, processes: Optional[int]) -> Tuple[str, ...]:
     """Run it. One text for each of `HEADINGS`. Every winner is wrong where several are equal and there is no margin."""
     settings = ReplaySettings(
         scores=family.name,
         confidence=confidence,
         margin=family.margin or None,
         repetitions=repetitions,
+        processes=processes,
         entropy=ENTROPY,
     )
     outcome = replay(settings, source=family)
@@ -103,6 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=1000)
     parser.add_argument("--confidence", type=float, default=0.95)
+    parser.add_argument("--processes", type=int, help="by default one for each core")
     parser.add_argument("--only", default="", metavar="PATTERN", help="families whose name has this regular expression")
     args = parser.parse_args()
     for title, families in FAMILIES.items():
@@ -110,7 +112,7 @@ def main() -> None:
         if chosen:
             print(f"\n### {title}\n\n| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}", flush=True)
         for family in chosen:
-            row = cells(family, confidence=args.confidence, repetitions=args.repetitions)
+            row = cells(family, confidence=args.confidence, repetitions=args.repetitions, processes=args.processes)
             print(f"| {' | '.join(row)} |", flush=True)
 
 

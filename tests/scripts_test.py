@@ -45,7 +45,7 @@ def test_the_released_table_is_found(script: ModuleType, shared_data: Path) -> N
 
 def test_a_family_of_problems_is_a_row(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     calibration = load_script("benchmark_calibration")
-    monkeypatch.setattr(sys, "argv", ["benchmark_calibration.py", "--repetitions", "2", "--only", "two, .01 apart"])
+    monkeypatch.setattr(sys, "argv", ["x", "--repetitions", "2", "--processes", "1", "--only", "two, .01"])
     calibration.main()
     row = capsys.readouterr().out.strip().splitlines()[-1]
     assert row.startswith("| two, .01 apart | 0 | ")
