@@ -3,7 +3,7 @@
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Deque, Iterator, List, Optional, Set, Tuple
+from typing import Any, Deque, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import pytest
@@ -44,6 +44,7 @@ class Inline(Executor):
     fail: Any = lambda request, attempt: None
     queue: Deque[Tuple[Evaluator, Request]] = field(default_factory=deque)
     started: List[Request] = field(default_factory=list)
+    abandoned: List[Request] = field(default_factory=list)
     num_done: int = 0
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
@@ -59,6 +60,10 @@ class Inline(Executor):
             evaluator, request = self.queue.pop()
             kind = self.fail(request, self.started.count(request))
             yield Failure(request, kind, "as told") if kind else evaluator.evaluate(request, Path())
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        self.queue = deque((evaluator, request) for evaluator, request in self.queue if request not in requests)
+        self.abandoned.extend(requests)
 
     def close(self) -> None:
         self.queue.clear()
