@@ -30,17 +30,32 @@ ALLOWED = {
     "evaluators": DOING - {"executors"},
     "executors": DOING | {"plugin"},
     "store_file": BASE,
-    "run_store": BASE | {"store_file"},
+    "run_state": BASE,
+    "run_store": BASE | {"store_file", "run_state"},
+    "opening": BASE | {"run_store"},
+    "roster": DOING | {"run_state", "run_store"},
     "settings": BASE,
     "reports": BASE | {"run_store"},
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
-    "preparing": DOING | {"settings", "strategies", "run_store"},
-    "run": DOING | CHOOSING | {"preparing", "settings", "strategies", "selection", "run_store", "reports"},
+    "preparing": DOING | {"settings", "strategies", "run_store", "roster"},
+    "run": DOING
+    | CHOOSING
+    | {"preparing", "settings", "strategies", "selection", "run_store", "roster", "opening", "reports"},
     "commands": BASE | {"run", "settings", "reports"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 
-NO_TORCH = ("probability", "records", "seeding", "splitters", "errors", "run_directory", "store_file", "run_store")
+NO_TORCH = (
+    "probability",
+    "records",
+    "seeding",
+    "splitters",
+    "errors",
+    "run_directory",
+    "store_file",
+    "run_store",
+    "run_state",
+)
 
 
 def imports_of(path: Path) -> Iterator[str]:
