@@ -103,8 +103,11 @@ class Killed:
         hit: List[str] = []
         while True:
             process = self._start()
-            self._kill(process, kills, hit)
-            status = process.wait()
+            try:
+                self._kill(process, kills, hit)
+                status = process.wait()
+            finally:
+                process.kill()
             if status == 0:
                 return hit
             if status != -signal.SIGKILL:
