@@ -181,12 +181,17 @@ class RunStore:
             )
 
     def release(self, requests: Sequence[Request]) -> None:
-        """Forget pending requests that will not be worked on, as when the decision came before they finished."""
+        """Forget pending requests that will not be worked on, as when the decision came before they finished. One that
+        has failed before is a failed one: its failures stay, and need its seeds."""
+        keys = [request.key for request in requests]
+        is_pending = "candidate = ? AND replicate = ? AND status = 'pending'"
         with self._change() as state:
             self._database.executemany(
-                "DELETE FROM evaluations WHERE candidate = ? AND replicate = ? AND status = 'pending'",
-                [request.key for request in requests],
+                f"UPDATE evaluations SET status = 'failed' WHERE {is_pending}"
+                " AND (candidate, replicate) IN (SELECT candidate, replicate FROM failures)",
+                keys,
             )
+            self._database.executemany(f"DELETE FROM evaluations WHERE {is_pending}", keys)
             state.release(requests)
 
     @contextmanager

@@ -93,7 +93,10 @@ class AllenNLPTraining(Evaluator):
             config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if _with_bare_vectors(config) != _with_bare_vectors(self.config_of(request)) or outcome.pop("metric") != self.metric:
+        if (
+            _with_bare_vectors(config) != _with_bare_vectors(self.config_of(request))
+            or outcome.pop("metric") != self.metric
+        ):
             return None
         return Evaluation(request=request, metric=self.metric, **outcome)
 
