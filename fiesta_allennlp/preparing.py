@@ -14,7 +14,8 @@ from fiesta_allennlp.evaluators.config import Config, load_config
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
 from fiesta_allennlp.executors.processes import run_apart
-from fiesta_allennlp.executors.worker import WorkerSettings, describe
+from fiesta_allennlp.executors.worker import WorkerSettings
+from fiesta_allennlp.plain_words import plainly
 from fiesta_allennlp.roster import Roster
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
@@ -46,7 +47,9 @@ def build_strategy(settings: Settings, names: List[str]) -> Strategy:
     try:
         strategy = Strategy.from_params(Params(copy.deepcopy(params)))
     except (ConfigurationError, TypeError) as error:
-        raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
+        raise ConfigError(
+            f"--strategy {params['type']} with --belief {params['belief']['type']}: {plainly(error)}"
+        ) from error
     strategy.check(names)
     return strategy
 
@@ -95,7 +98,7 @@ def prepare(
         if isinstance(result, BaseException):
             log = directory.check_log(name)
             where = "" if isinstance(result, FiestaError) or not directory.store.exists() else f" The log is {log}."
-            raise ConfigError(f"candidate '{name}' ({sources[name]}): {describe(result)}{where}") from result
+            raise ConfigError(f"candidate '{name}' ({sources[name]}): {plainly(result)}{where}") from result
         check_metric(name, result, settings.metric)
     check_same_pool(results)
     return results

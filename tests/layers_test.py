@@ -37,7 +37,8 @@ ALLOWED = {
     "settings": BASE,
     "reports": BASE | {"run_store"},
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
-    "preparing": DOING | {"settings", "strategies", "run_store", "roster"},
+    "plain_words": DOING,
+    "preparing": DOING | {"settings", "strategies", "run_store", "roster", "plain_words"},
     "run": DOING
     | CHOOSING
     | {"preparing", "settings", "strategies", "selection", "run_store", "roster", "opening", "reports"},
