@@ -4,11 +4,14 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Dict, Iterator, Set
+from typing import Dict, Iterator, Set, Union
 
 from fiesta_allennlp.errors import StoreError
 
 SCHEMA_VERSION = 1
+
+DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
+"""What SQLite says of a disk, and not of a file that is damaged."""
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -66,6 +69,8 @@ def open_database(path: Path) -> sqlite3.Connection:
         _check_version(path, database)
         _check_whole(path, database)
     except sqlite3.DatabaseError as error:
+        if str(error) in DISK_ERRORS:
+            raise _unwritable(path, error) from error
         raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
     return database
 
@@ -113,6 +118,13 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
+def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
+    return StoreError(
+        f"{path}: the store cannot be written to: {error}. Nothing recorded so far is lost: make room on the disk, "
+        "then go on with --recover."
+    )
+
+
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
     """All of what is inside is written, or nothing.
@@ -132,8 +144,4 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
                     cursor.execute("ROLLBACK")
                 raise
     except sqlite3.OperationalError as error:
-        path = database.execute("PRAGMA database_list").fetchone()[2]
-        raise StoreError(
-            f"{path}: the store cannot be written to: {error}. Nothing recorded so far is lost: make room, then "
-            "go on with --recover."
-        ) from error
+        raise _unwritable(database.execute("PRAGMA database_list").fetchone()[2], error) from error

@@ -337,7 +337,7 @@ def test_a_file_that_may_not_grow_is_told_and_loses_nothing(store: RunStore, dir
     )
     number, _, message = done.stdout.partition(" ")
     assert "store.sqlite: the store cannot be written to" in message
-    assert "Nothing recorded so far is lost: make room, then go on with --recover." in message
+    assert "Nothing recorded so far is lost: make room on the disk, then go on with --recover." in message
     reopened = RunStore(directory, create=False)
     finished = reopened.history(max_failures=3).evaluations
     reopened.close()
