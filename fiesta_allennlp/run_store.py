@@ -101,7 +101,8 @@ class RunStore:
             self._database.executemany(
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in values.items()]
             )
-            self._state = None
+            if candidates or "removed" in values:
+                self._state = None  # to be read anew
 
     def removed(self) -> FrozenSet[str]:
         """The candidates that the user took out. Their evaluations stay."""
