@@ -48,6 +48,10 @@ from fiesta_allennlp.strategies import Strategy
 REPOSITORY = Path(__file__).resolve().parent.parent
 CANDIDATES = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm", "tdrnn", "ian")]
 KILLS_PER_SELECTION = 10
+MOST_BETWEEN = 6
+"""Trainings between two kills, at most; on average half as many."""
+LONGEST_WAIT = 2.0
+"""Seconds after the last of them, at most: about as long as two trainings."""
 SHORT = json.dumps({"trainer.num_epochs": 1})
 PLANS: Dict[str, List[str]] = {
     "non_adaptive_fb, 2 workers": ["--strategy", "non_adaptive_fb", "--budget", "40", "--workers", "2"],
@@ -97,9 +101,8 @@ class Killed:
     finished: Dict[Any, Any] = field(default_factory=dict)
     written: Dict[Path, int] = field(default_factory=dict)
 
-    def run(self, kills: List[Tuple[str, float]]) -> List[str]:
-        """Run to the end, with these kills: what, and how many seconds after the start of it or of the last kill, once
-        trainings run. Returns the targets that were hit."""
+    def run(self, kills: List[Tuple[str, int]]) -> List[str]:
+        """Run to the end, with these kills: what, and after how many more trainings. Returns what was hit."""
         hit: List[str] = []
         while True:
             process = self._start()
@@ -124,10 +127,10 @@ class Killed:
         with self.output.open("a") as out:
             return subprocess.Popen([*command, *self.options, *recover], cwd=REPOSITORY, stdout=out, stderr=out)
 
-    def _kill(self, process: subprocess.Popen, kills: List[Tuple[str, float]], hit: List[str]) -> None:
+    def _kill(self, process: subprocess.Popen, kills: List[Tuple[str, int]], hit: List[str]) -> None:
         while kills and process.poll() is None:
-            target, seconds = kills[0]
-            if not self._sleep(process, seconds):
+            target, num_trained = kills[0]
+            if not self._wait(process, num_trained):
                 return
             victim = None
             while victim is None and process.poll() is None:
@@ -141,16 +144,22 @@ class Killed:
                 if target == "parent":
                     return
 
-    def _sleep(self, process: subprocess.Popen, seconds: float) -> bool:
-        """Wait until trainings run, save one time in ten, and then so long. False where the selection ended."""
-        end: Optional[float] = time.monotonic() + seconds if random.random() < 0.1 else None
+    def _wait(self, process: subprocess.Popen, num_trained: int) -> bool:
+        """Wait for a random moment after so many more trainings, or, one time in ten, of the start. False where the
+        selection ended."""
+        begin = time.monotonic()
+        end = begin + random.uniform(0, 20) if random.random() < 0.1 else None
+        wanted = self._num_trained() + num_trained
         while process.poll() is None:
-            if end is None and worker_process(psutil.Process(process.pid)) is not None:
-                end = time.monotonic() + seconds
+            if end is None and self._num_trained() >= wanted and worker_process(psutil.Process(process.pid)):
+                end = time.monotonic() + random.uniform(0, LONGEST_WAIT)
             if end is not None and time.monotonic() >= end:
                 return True
             time.sleep(0.02)
         return False
+
+    def _num_trained(self) -> int:
+        return len(list(self.directory.root.glob("evaluations/*/outcome.json")))
 
     def _note_outcomes(self) -> None:
         for path in self.directory.root.glob("evaluations/*/outcome.json"):
@@ -160,7 +169,9 @@ class Killed:
         """Evaluations that stood in the store, or whose outcome stood in its directory, and are not the same now."""
         now = finished_in(self.directory)
         gone = {key for key, values in self.finished.items() if now.get(key) != values}
-        again = {path for path, changed in self.written.items() if path.stat().st_mtime_ns != changed}
+        again = {
+            path for path, changed in self.written.items() if not path.exists() or path.stat().st_mtime_ns != changed
+        }
         return len(gone) + len(again)
 
 
@@ -193,7 +204,7 @@ def num_twice(directory: RunDirectory) -> int:
 def kill_many(number: int, targets: List[str], root: Path, console: Console) -> Counts:
     """Kill so often in all, each target in turn, over as many selections as it takes."""
     counts, planned = Counts(), itertools.islice(itertools.cycle(targets), number)
-    references: Dict[str, Tuple[Dict[Any, Any], float]] = {}
+    references: Dict[str, Dict[Any, Any]] = {}
     waiting = list(planned)
     for index in itertools.count():
         if not waiting:
@@ -201,13 +212,11 @@ def kill_many(number: int, targets: List[str], root: Path, console: Console) -> 
         plan = list(PLANS)[index % len(PLANS)]
         options = [*PLANS[plan], "--metric", "accuracy", "--entropy", "5", "-o", SHORT, "--max-failures", "1000"]
         if plan not in references:
-            start = time.monotonic()
             whole = Killed(RunDirectory(root / f"whole-{len(references)}"), options)
             whole.run([])
-            references[plan] = finished_in(whole.directory), time.monotonic() - start
-        reference, seconds = references[plan]
-        longest = 2 * seconds / KILLS_PER_SELECTION
-        kills = [(target, random.uniform(0, longest)) for target in waiting[:KILLS_PER_SELECTION]]
+            references[plan] = finished_in(whole.directory)
+        reference = references[plan]
+        kills = [(target, random.randint(0, MOST_BETWEEN)) for target in waiting[:KILLS_PER_SELECTION]]
         killed = Killed(RunDirectory(root / f"killed-{index}"), options)
         hit = killed.run(kills)
         waiting = waiting[len(hit) :]
