@@ -1,9 +1,8 @@
 """That the benchmark would notice a loss: it counts nothing in a whole store, and each damage that is done to it."""
 
-import importlib.util
+import importlib
 import os
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from types import ModuleType
@@ -17,19 +16,17 @@ from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request
 from tests.conftest import REPOSITORY
 
-
-@pytest.fixture(scope="module")
-def benchmark() -> ModuleType:
-    path = REPOSITORY / "scripts" / "benchmark_reliability.py"
-    spec = importlib.util.spec_from_file_location("benchmark_reliability", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+SCRIPTS = str(REPOSITORY / "scripts")
 
 
 @pytest.fixture
-def killed(benchmark: ModuleType, tmp_path: Path) -> Any:
+def kills(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(SCRIPTS)
+    return importlib.import_module("random_kills")
+
+
+@pytest.fixture
+def killed(kills: ModuleType, tmp_path: Path) -> Any:
     """A run with three finished evaluations, as it was noted at a kill."""
     directory = RunDirectory(tmp_path / "run")
     store = RunStore(directory, create=True)
@@ -42,15 +39,15 @@ def killed(benchmark: ModuleType, tmp_path: Path) -> Any:
         outcome.parent.mkdir(parents=True)
         outcome.write_text("{}")
     store.close()
-    run = benchmark.Killed(directory, [])
-    run.finished.update(benchmark.finished_in(directory))
+    run = kills.Killed(directory, [])
+    run.finished.update(kills.finished_in(directory))
     run._note_outcomes()
     return run
 
 
-def test_nothing_is_lost_where_nothing_happened(benchmark: ModuleType, killed: Any) -> None:
+def test_nothing_is_lost_where_nothing_happened(kills: ModuleType, killed: Any) -> None:
     assert len(killed.finished) == len(killed.written) == 3
-    assert (killed.num_lost(), benchmark.num_twice(killed.directory)) == (0, 0)
+    assert (killed.num_lost(), kills.num_twice(killed.directory)) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -76,21 +73,18 @@ def test_what_was_trained_again_is_lost(killed: Any) -> None:
     assert killed.num_lost() == 2
 
 
-def test_another_score_or_order_is_unequal(benchmark: ModuleType, killed: Any) -> None:
-    now = benchmark.finished_in(killed.directory)
+def test_another_score_or_order_is_unequal(kills: ModuleType, killed: Any) -> None:
+    now = kills.finished_in(killed.directory)
     other = dict(reversed(now.items()))
     for reference, ordered, unequal in [(now, True, 0), (other, False, 0), (other, True, 1), ({}, False, 1)]:
-        counts = benchmark.Counts()
-        benchmark._count(counts, killed, ["parent", "worker"], reference, ordered=ordered)
+        counts = kills.Counts()
+        kills._count(counts, killed, ["parent", "worker"], reference, ordered=ordered)
         assert (counts.unequal, counts.evaluations, counts.kills["worker"]) == (unequal, 3, 1)
 
 
-def test_a_short_soak_samples_every_step(
-    benchmark: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "benchmark_reliability", benchmark)
-    monkeypatch.setenv("PYTHONPATH", f"{REPOSITORY / 'scripts'}{os.pathsep}{REPOSITORY}")
-    monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
-    samples = benchmark.soak(13, 2, tmp_path)
+def test_a_short_soak_samples_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(SCRIPTS)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([SCRIPTS, str(REPOSITORY)]))  # for the workers
+    samples = importlib.import_module("benchmark_reliability").soak(13, 2, tmp_path)
     assert len(samples) == 12
     assert all(sample.megabytes > 0 and sample.step > 0 and sample.processes >= 1 for sample in samples)
