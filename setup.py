@@ -28,7 +28,7 @@ setup(
         "scipy>=1.10",
     ],
     extras_require={
-        "dev": ["hypothesis>=6.100", "mypy==1.18.2", "pytest>=8.0", "ruff==0.14.5"],
+        "dev": ["hypothesis>=6.100", "mypy==1.18.2", "psutil>=5.9", "pytest>=8.0", "ruff==0.14.5"],
     },
     classifiers=[
         "License :: OSI Approved :: Apache Software License",

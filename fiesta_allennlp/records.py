@@ -51,7 +51,7 @@ class Failure:
 
     `kind` is `error` (the training raised: the same seeds would fail again, so they are not tried again), `timeout`
     (likewise), `killed` (the process died under it) or `machine` (disk or memory was lacking); the last two are tried
-    again with the same seeds.
+    again with the same seeds. `disk` (the disk is full) is never written down: it ends the selection.
     """
 
     request: Request

@@ -3,8 +3,9 @@
 import logging
 import shutil
 from dataclasses import dataclass, replace
-from typing import List, Protocol, Set, Tuple
+from typing import List, Protocol, Sequence, Set
 
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import Decision, Failure, History, Outcome, Request
@@ -66,11 +67,11 @@ class Selection:
     def _loop(self) -> Decision:
         submitted = self._resume_pending()
         while True:
-            history = self._history()
+            history = self._drop_withdrawn(submitted)
             decision = self.strategy.recommend(history)
             self.listener.on_state(history, decision)
             if decision.stopped_by is not None:
-                self._abandon(history.pending)
+                self._forget(history.pending)
                 return decision
             requests = self._choose(history, self.executor.slots - len(submitted))
             for request in requests:
@@ -79,7 +80,7 @@ class Selection:
                 self.listener.on_state(self._history(), decision)
             if not submitted:
                 raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
-            outcome = next(self.executor.completed())
+            outcome = self._salvaged(next(self.executor.completed()))
             submitted.discard(outcome.request)
             if self._record(outcome):
                 self._submit(outcome.request, submitted)
@@ -94,10 +95,28 @@ class Selection:
                 logger.info("%s had finished before the interruption: its score is taken over", request.name)
                 self._record(evaluation)
             elif request.candidate in history.withdrawn:
-                self.store.release([request])
+                self._forget([request])
             else:
                 self._submit(request, submitted)
         return submitted
+
+    def _drop_withdrawn(self, submitted: Set[Request]) -> History:
+        """Stop trainings of candidates that have been withdrawn, so that their slots are free. Returns the history."""
+        history = self._history()
+        unwanted = [request for request in history.pending if request.candidate in history.withdrawn]
+        if not unwanted:
+            return history
+        logger.info("stop %s", ", ".join(request.name for request in unwanted))
+        self._forget(unwanted)
+        submitted.difference_update(unwanted)
+        return self._history()
+
+    def _salvaged(self, outcome: Outcome) -> Outcome:
+        """The outcome, or the score of a training that had finished when its process was ended."""
+        if isinstance(outcome, Failure) and outcome.kind != "error":
+            directory = self.directory.evaluation(outcome.request.name)
+            return self.evaluator.salvage(outcome.request, directory) or outcome
+        return outcome
 
     def _choose(self, history: History, slots: int) -> List[Request]:
         if slots < 1:
@@ -121,8 +140,17 @@ class Selection:
 
         A training whose process died, or for which the machine lacked something, is tried again; one that raised would
         raise again with the same seeds.
+
+        # Raises
+
+        `StoreError` : where the disk is full. The request stays pending.
         """
         try_again = False
+        if isinstance(outcome, Failure) and outcome.kind == "disk":
+            raise StoreError(
+                f"{self.directory.root}: the disk is full: {outcome.request.name} ended with {outcome.error}. Nothing "
+                "that finished is lost: make room, then go on with --recover."
+            )
         if isinstance(outcome, Failure):
             name = outcome.request.candidate
             failures = self._history().failures
@@ -134,9 +162,9 @@ class Selection:
         self.listener.on_outcome(outcome)
         return try_again
 
-    def _abandon(self, pending: Tuple[Request, ...]) -> None:
-        """Stop and forget what is still running when the decision is there."""
-        self.executor.close()
+    def _forget(self, pending: Sequence[Request]) -> None:
+        """Stop what nobody waits for any more, and forget it."""
+        self.executor.abandon(pending)
         self.store.release(pending)
         for request in pending:
             shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)

@@ -113,6 +113,10 @@ def settings_from_file(path: Path) -> Dict[str, Any]:
         values = Params.from_file(str(path)).as_dict(quiet=True)
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"--config {path}: cannot be read as Jsonnet: {str(error).strip()}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(
+            f"--config {path}: must be a Jsonnet object with options as keys but is a {type(values).__name__}."
+        )
     given = {name.replace("-", "_"): value for name, value in values.items()}
     if isinstance(given.get("cuda_devices"), list):
         given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))

@@ -31,23 +31,38 @@ ALLOWED = {
     "evaluators": DOING - {"executors"},
     "executors": DOING | {"plugin"},
     "store_file": BASE,
-    "run_store": BASE | {"store_file"},
+    "run_state": BASE,
+    "run_store": BASE | {"store_file", "run_state"},
+    "opening": BASE | {"run_store"},
+    "roster": DOING | {"run_state", "run_store"},
     "choice": BASE,
     "settings": BASE | {"choice"},
-    "strategy_building": CHOOSING | {"choice", "strategies"},
+    "plain_words": DOING,
+    "strategy_building": CHOOSING | {"choice", "strategies", "plain_words"},
     "replay_settings": BASE | {"choice"},
     "replaying": DOING | CHOOSING | {"replay_settings", "strategy_building", "strategies"},
     "reports": BASE | {"run_store", "replaying"},
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
-    "preparing": DOING | {"settings", "run_store"},
+    "preparing": DOING | {"settings", "run_store", "roster", "plain_words"},
     "run": DOING
     | CHOOSING
-    | {"preparing", "settings", "strategies", "strategy_building", "selection", "run_store", "reports"},
+    | {"preparing", "settings", "strategies", "strategy_building", "selection", "run_store", "roster", "opening"}
+    | {"reports"},
     "commands": BASE | {"run", "settings", "replaying", "replay_settings", "reports"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 
-NO_TORCH = ("probability", "records", "seeding", "splitters", "errors", "run_directory", "store_file", "run_store")
+NO_TORCH = (
+    "probability",
+    "records",
+    "seeding",
+    "splitters",
+    "errors",
+    "run_directory",
+    "store_file",
+    "run_store",
+    "run_state",
+)
 
 
 def imports_of(path: Path) -> Iterator[str]:

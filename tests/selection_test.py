@@ -3,12 +3,13 @@
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Deque, Iterator, List, Optional, Set, Tuple
+from typing import Any, Deque, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import pytest
 from allennlp.common import Params
 
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
@@ -44,6 +45,7 @@ class Inline(Executor):
     fail: Any = lambda request, attempt: None
     queue: Deque[Tuple[Evaluator, Request]] = field(default_factory=deque)
     started: List[Request] = field(default_factory=list)
+    abandoned: List[Request] = field(default_factory=list)
     num_done: int = 0
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
@@ -59,6 +61,10 @@ class Inline(Executor):
             evaluator, request = self.queue.pop()
             kind = self.fail(request, self.started.count(request))
             yield Failure(request, kind, "as told") if kind else evaluator.evaluate(request, Path())
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        self.queue = deque((evaluator, request) for evaluator, request in self.queue if request not in requests)
+        self.abandoned.extend(requests)
 
     def close(self) -> None:
         self.queue.clear()
@@ -233,6 +239,66 @@ def test_pending_requests_of_a_withdrawn_candidate_are_not_trained_on_resuming(r
     run.go(resume=True, slots=4)
     assert all(request.candidate != name for request in run.executor.started)
     assert run.history.pending == ()
+
+
+def test_running_trainings_of_a_withdrawn_candidate_are_stopped_and_free_their_slots(run: Run) -> None:
+    """Four workers begin with a, b, c and a again; the second a fails first."""
+    run.max_failures = 1
+    decision = run.go(slots=4, fail=lambda request, attempt: "error" if request.candidate == "a" else None)
+    first, again = (make_request(1, "a", replicate, shared_splits=True) for replicate in (0, 1))
+    assert run.executor.started[3] == again
+    assert run.executor.abandoned[0] == first
+    assert [failure.request for failure in run.history.failures] == [again]
+    assert (decision.stopped_by, run.history.pending) == ("confidence", ())
+
+
+def test_a_candidate_withdrawn_twice_over_is_so_once(run: Run) -> None:
+    run.go(slots=4, fail=lambda request, attempt: "error" if request.candidate == "a" else None)
+    assert [failure.request.candidate for failure in run.history.failures] == ["a"] * 3
+
+
+def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run, other: Run) -> None:
+    other.go()
+    saved = (make_request(1, "c", 2, shared_splits=True),)
+    run.go(evaluator=Normal(saved=saved), fail=lambda request, attempt: "killed" if request in saved else None)
+    assert run.scores() == other.scores()
+    assert run.executor.started.count(saved[0]) == 1
+    assert run.history.failures == ()
+
+
+def test_a_full_disk_ends_the_selection_and_is_nobodys_failure(run: Run, other: Run) -> None:
+    other.go()
+    with pytest.raises(StoreError, match="the disk is full: c-2 ended with as told.*go on with --recover"):
+        run.go(fail=lambda request, attempt: "disk" if request.name == "c-2" else None)
+    assert [request.name for request in run.history.pending] == ["c-2"]
+    assert run.history.failures == ()
+    run.go(resume=True)
+    assert run.scores() == other.scores()
+
+
+def test_a_candidate_that_joins_later_is_trained_and_the_old_evaluations_stay(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.go()
+    before = run.scores()
+    monkeypatch.setitem(MEANS, "d", 0.66)
+    decision = run.go(resume=True)
+    assert decision.best == "d"
+    assert before < run.scores()
+    assert {replicate for name, replicate, _ in run.scores() if name == "d"} >= {0, 1, 2}
+
+
+def test_a_removed_candidate_plays_no_part_and_keeps_its_evaluations(run: Run) -> None:
+    assert run.go().best == "b"
+    of_b = {row for row in run.scores() if row[0] == "b"}
+    store = RunStore(run.directory, create=False)
+    store.set_meta(removed=["b"])
+    store.close()
+    decision = run.go(resume=True)
+    assert decision.best == "a"
+    assert set(decision.prob_best) == {"a", "c"}
+    assert {row for row in run.scores() if row[0] == "b"} == of_b
+    assert all(request.candidate != "b" for request in run.executor.started)
 
 
 def test_without_two_candidates_left_there_is_no_comparison(run: Run) -> None:

@@ -1,8 +1,14 @@
 import json
+import tempfile
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Dict
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as limits
+from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.settings import Settings, changed_settings, merge, named_candidates, settings_from_file
@@ -120,6 +126,37 @@ def test_a_settings_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> No
         settings_from_file(tmp_path / "s.jsonnet")
     (tmp_path / "s.jsonnet").write_text("{ cuda_devices: [0, 1] }")
     assert settings_from_file(tmp_path / "s.jsonnet") == {"cuda_devices": "0,1"}
+
+
+ANYTHING = some.recursive(
+    some.one_of(some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=8)),
+    lambda inner: some.one_of(
+        some.lists(inner, max_size=3), some.dictionaries(some.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@limits(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    some.dictionaries(
+        some.sampled_from([*(f.name for f in fields(Settings)), "max-evaluations", "nonsense"]), ANYTHING, max_size=5
+    )
+)
+def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: Dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "s.jsonnet"
+        path.write_text(json.dumps(values, allow_nan=False, default=str) if _is_json(values) else "{ a: ")
+        with suppress(ConfigError):  # any other error would be a traceback
+            merge(settings_from_file(path)).strategy_params()
+
+
+def _is_json(values: Any) -> bool:
+    try:
+        json.dumps(values, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def test_what_decides_the_scores_must_not_change() -> None:

@@ -43,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-r", "--recover", action="store_true", help="go on with the selection in the directory")
     parser.add_argument("-f", "--force", action="store_true", help="delete the selection in the directory first")
     parser.add_argument(
+        "--allow-removed",
+        action="store_true",
+        help="with --recover: withdraw the candidates that are not given any more, and keep their evaluations",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="check everything, say what would be done, train nothing"
     )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -96,7 +101,7 @@ def select_from_args(args: argparse.Namespace) -> None:
     run_and_exit(
         lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
         debug=args.debug,
-        interrupted="Interrupted; nothing that finished is lost. If trainings had begun, go on with --recover.",
+        interrupted=lambda: _how_to_go_on(args),
     )
 
 
@@ -106,16 +111,39 @@ def _select(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.run import select
 
     directory = _directory(args)
-    summary = select(given_settings(args), directory, console=console, recover=args.recover, force=args.force)
+    summary = select(
+        given_settings(args),
+        directory,
+        console=console,
+        recover=args.recover,
+        force=args.force,
+        allow_removed=args.allow_removed,
+    )
     console.print(summary_table(summary))
     for candidate in summary["candidates"]:
         for reason in candidate["failure_reasons"]:
             console.print(f"failed: {reason}", markup=False, soft_wrap=True)
+        if candidate["withdrawn"]:
+            reason = f"{candidate['name']}: {candidate['withdrawn_because']}"
+            console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)
     console.print(in_words(summary), markup=False, soft_wrap=True)
     if summary["stopped_by"] == "interrupted":
-        console.print(f"Go on with: {args.program} -s {shlex.quote(str(directory))} --recover", soft_wrap=True)
+        console.print(_resume_command(args), markup=False, soft_wrap=True)
         return EXIT_INTERRUPTED
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
+
+
+def _how_to_go_on(args: argparse.Namespace) -> str:
+    """What to say of an interruption before the first training, or after the last one."""
+    from fiesta_allennlp.run_directory import RunDirectory
+
+    if args.dry_run or args.serialization_dir is None or not RunDirectory(args.serialization_dir).store.exists():
+        return "Interrupted before the first training. Start it again."
+    return f"Interrupted; nothing that finished is lost. {_resume_command(args)}"
+
+
+def _resume_command(args: argparse.Namespace) -> str:
+    return f"Go on with: {args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:

@@ -20,7 +20,7 @@ from allennlp.models.archival import CONFIG_NAME, archive_model
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.evaluators.base import Evaluator
-from fiesta_allennlp.evaluators.config import Config, evaluation_config
+from fiesta_allennlp.evaluators.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.records import Evaluation, Request
 
 logger = logging.getLogger(__name__)
@@ -86,13 +86,17 @@ class AllenNLPTraining(Evaluator):
         return evaluation
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """The outcome that a worker wrote just before the parent died, if it is of this request and this config."""
+        """The outcome that a worker wrote just before the parent died, if it is of this request and this config,
+        wherever the run directory with its word vectors stood then."""
         try:
             outcome = json.loads((directory / OUTCOME_NAME).read_text(encoding="utf-8"))
             config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if config != self.config_of(request) or outcome.pop("metric") != self.metric:
+        if (
+            _with_bare_vectors(config) != _with_bare_vectors(self.config_of(request))
+            or outcome.pop("metric") != self.metric
+        ):
             return None
         return Evaluation(request=request, metric=self.metric, **outcome)
 
@@ -132,6 +136,14 @@ def _delete_large_files(directory: Path) -> None:
     for path in directory.glob("*.th"):
         path.unlink()
     shutil.rmtree(directory / "vocabulary", ignore_errors=True)
+
+
+def _with_bare_vectors(config: Config) -> Config:
+    """The config with the names of its word-vector files, without their directories. A name tells the content."""
+    result = json.loads(json.dumps(config))
+    for holder, key in vector_references(result):
+        holder[key] = Path(holder[key]).name
+    return result
 
 
 def _write_outcome(evaluation: Evaluation, directory: Path) -> None:

@@ -1,4 +1,4 @@
-from typing import Iterator
+from typing import Iterator, Sequence
 
 from allennlp.common import Registrable
 
@@ -20,6 +20,13 @@ class Executor(Registrable):
         """Outcomes in order of finishing; blocks for the next one; ends when nothing is running or queued.
 
         Never raises for an evaluation that failed: that is a `Failure`.
+        """
+        raise NotImplementedError
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        """Stop these evaluations, running or queued, and free their slots. No outcome comes of them.
+
+        Must not be called while another thread waits in `completed`.
         """
         raise NotImplementedError
 

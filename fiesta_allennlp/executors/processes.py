@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, TimeoutError, wait
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from pebble import ProcessExpired, concurrent
 
@@ -95,6 +95,16 @@ class ProcessExecutor(Executor):
                 self._start_queued()
                 yield outcome
 
+    def abandon(self, requests: Sequence[Request]) -> None:
+        unwanted = set(requests)
+        self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
+        stopped = {future: running for future, running in self._running.items() if running.request in unwanted}
+        for future, running in stopped.items():
+            del self._running[future]
+            self._devices.append(running.device)
+        stop_all(list(stopped), names=[_worker_name(running.request) for running in stopped.values()])
+        self._start_queued()
+
     def close(self) -> None:
         self._queue.clear()
         futures = list(self._running)
@@ -107,7 +117,8 @@ class ProcessExecutor(Executor):
             device = self._devices.popleft()
             directory = self._directory.evaluation(request.name)
             shutil.rmtree(directory, ignore_errors=True)
-            work = _in_process(run_evaluation, self._context, timeout=self._time_limit)
+            name = _worker_name(request)
+            work = _in_process(run_evaluation, self._context, name=name, timeout=self._time_limit)
             future = work(
                 evaluator, request, directory, self._directory.evaluation_log(request.name), self._settings(device)
             )
@@ -168,9 +179,15 @@ def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerCon
     return context
 
 
-def _in_process(work: Callable[..., Any], context: Any, *, timeout: Optional[float] = None) -> Callable[..., Any]:
+def _worker_name(request: Request) -> str:
+    return f"{WORKER_NAME} {request.name}"
+
+
+def _in_process(
+    work: Callable[..., Any], context: Any, *, name: str = WORKER_NAME, timeout: Optional[float] = None
+) -> Callable[..., Any]:
     """`work` as a call that returns a future. Not a daemon, so that AllenNLP's data loaders may have processes too."""
-    decorate = concurrent.process(name=WORKER_NAME, daemon=False, timeout=timeout, context=context)
+    decorate = concurrent.process(name=name, daemon=False, timeout=timeout, context=context)
     return decorate(work)
 
 
@@ -207,14 +224,18 @@ def run_apart(
     return {name: results[name] for name in tasks}
 
 
-def stop_all(futures: List[Any]) -> None:
-    """End all workers, with their children, and wait until they and these futures are done.
+def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> None:
+    """End all workers, or those with these names, with their children, and wait until they and these futures are done.
 
     Also workers without a future: an interrupt may come between starting a process and noting its future.
 
     The futures are not cancelled: pebble would complain where a result comes in at the same moment.
     """
-    workers = [child for child in multiprocessing.active_children() if child.name == WORKER_NAME]
+    workers = [
+        child
+        for child in multiprocessing.active_children()
+        if (child.name.startswith(WORKER_NAME) if names is None else child.name in names)
+    ]
     for worker in workers:
         worker.terminate()
     for worker in workers:

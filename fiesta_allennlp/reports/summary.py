@@ -4,7 +4,7 @@ import csv
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -26,8 +26,11 @@ CSV_COLUMNS = (
 )
 
 
-def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
+def summarise(
+    history: History, decision: Decision, settings: Mapping[str, Any], *, removed: AbstractSet[str] = frozenset()
+) -> Dict[str, Any]:
     """The content of `selection.json`. `settings` is copied in: metric, strategy, belief, splits, entropy.
+    `removed` are the candidates that the user took out.
 
     A number that does not exist, such as the sd of one score, is `None`.
     """
@@ -39,11 +42,13 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
         **settings,
-        "candidates": [summarise_candidate(history, decision, name) for name in history.candidates],
+        "candidates": [
+            summarise_candidate(history, decision, name, removed=name in removed) for name in history.candidates
+        ],
     }
 
 
-def summarise_candidate(history: History, decision: Decision, name: str) -> Dict[str, Any]:
+def summarise_candidate(history: History, decision: Decision, name: str, *, removed: bool = False) -> Dict[str, Any]:
     """One entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations."""
     scores = history.scores(name)
     failures = [failure for failure in history.failures if failure.request.candidate == name]
@@ -56,8 +61,15 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Dict
         "failures": len(failures),
         "failure_reasons": [f"{f.request.name} {f.kind}: {f.error}" for f in failures],
         "withdrawn": name in history.withdrawn,
+        "withdrawn_because": _why_withdrawn(len(failures), removed) if name in history.withdrawn else None,
         "seconds": sum(e.seconds for e in history.evaluations if e.request.candidate == name),
     }
+
+
+def _why_withdrawn(num_failures: int, removed: bool) -> str:
+    if removed:
+        return "it was not given any more (--allow-removed); its evaluations are kept and play no part"
+    return f"{count_text(num_failures, 'failure')}, as many as --max-failures allows"
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:

@@ -38,8 +38,8 @@ class Behaviour(Evaluator):
             sys.exit(0)
         if self.what == "interrupt":
             raise KeyboardInterrupt
-        if self.what == "full":
-            raise OSError(28, "No space left on device")
+        if self.what == "lacking":
+            raise OSError(24, "Too many open files")
         if self.what == "exit":
             os._exit(3)
         if self.what == "hang":
@@ -108,7 +108,7 @@ def test_an_exception_is_a_failure_with_its_reason_and_its_log(
 
 
 @pytest.mark.parametrize(
-    ("what", "kind"), [("sys.exit", "error"), ("interrupt", "error"), ("full", "machine"), ("raise", "error")]
+    ("what", "kind"), [("sys.exit", "error"), ("interrupt", "error"), ("lacking", "machine"), ("raise", "error")]
 )
 def test_whatever_is_raised_is_a_failure(make: Callable[..., ProcessExecutor], what: str, kind: str) -> None:
     failure = only(make(), what)
@@ -158,6 +158,26 @@ def test_close_ends_what_runs(make: Callable[..., ProcessExecutor], directory: R
     until(lambda: not is_running(int(pid.read_text())))
     assert list(executor.completed()) == []
     executor.close()
+
+
+def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_device(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory
+) -> None:
+    executor = make(workers=2, cuda_devices=["4", "7"])
+    executor.submit(Behaviour("hang with child"), request(0))
+    executor.submit(Behaviour("hang"), request(1))
+    for replicate in (2, 3, 4):
+        executor.submit(Behaviour("device"), request(replicate))
+    child = directory.evaluation("a-0") / "child"
+    until(lambda: child.exists() and child.read_text() != "")
+    executor.abandon([request(0), request(3)])
+    for name in ("pid", "child"):
+        until(lambda name=name: not is_running(int((directory.evaluation("a-0") / name).read_text())))
+    outcomes = [next(executor.completed()) for _ in range(2)]
+    assert [(o.request.replicate, o.score) for o in outcomes if isinstance(o, Evaluation)] == [(2, 4), (4, 4)]
+    assert is_running(int((directory.evaluation("a-1") / "pid").read_text()))
+    executor.abandon([request(1), request(9)])
+    assert list(executor.completed()) == []
 
 
 def test_workers_do_not_outlive_a_parent_that_is_killed(directory: RunDirectory) -> None:
