@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
 BASE = {"records", "errors", "version", "defaults", "run_directory"}
 CHOOSING = BASE | {"seeding", "probability"}
 LANGUAGE = BASE | {"splitters", "dataset_readers", "models", "predictors"}
-DOING = BASE | {"splitters", "dataset_readers", "evaluators", "executors"}
+ISOLATION = {"fork_server", "on_node"}
+DOING = BASE | ISOLATION | {"splitters", "dataset_readers", "evaluators", "executors"}
 
 ALLOWED = {
     "records": set(),
@@ -27,13 +28,16 @@ ALLOWED = {
     "dataset_readers": LANGUAGE,
     "models": LANGUAGE,
     "predictors": LANGUAGE,
-    "evaluators": DOING - {"executors"},
+    "fork_server": BASE,
+    "on_node": BASE | {"fork_server", "executors"},
+    "evaluators": DOING - ISOLATION - {"executors"},
     "executors": DOING | {"plugin"},
     "store_file": BASE,
     "run_store": BASE | {"store_file"},
+    "working_time": BASE | {"run_store"},
     "settings": BASE,
     "reports": BASE | {"run_store"},
-    "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
+    "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store", "working_time"},
     "preparing": DOING | {"settings", "strategies", "run_store"},
     "run": DOING | CHOOSING | {"preparing", "settings", "strategies", "selection", "run_store", "reports"},
     "commands": BASE | {"run", "settings", "reports"},
@@ -41,6 +45,7 @@ ALLOWED = {
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 
 NO_TORCH = ("probability", "records", "seeding", "splitters", "errors", "run_directory", "store_file", "run_store")
+NO_TORCH += ("working_time", "fork_server", "on_node")
 
 
 def imports_of(path: Path) -> Iterator[str]:

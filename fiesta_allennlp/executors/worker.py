@@ -13,6 +13,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
+from fiesta_allennlp.errors import describe
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.records import Failure, Outcome, Request
 
@@ -66,13 +67,6 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-
-
-def describe(error: BaseException) -> str:
-    """One line for tables: the type, unless the message speaks for itself, and the message."""
-    message = " ".join(str(error).split())
-    name = type(error).__name__
-    return message if name in ("ConfigurationError", "FiestaError") and message else f"{name}: {message}".rstrip(": ")
 
 
 def _set_up_torch(settings: WorkerSettings) -> None:
