@@ -1,23 +1,26 @@
 """From the settings to checked candidates and a checked strategy: all that is done before the first training."""
 
 import copy
+import inspect
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
+import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.evaluators.config import Config, first_difference, load_config
 from fiesta_allennlp.evaluators.pool import Pool, data_fingerprint
 from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
-from fiesta_allennlp.executors.processes import run_apart
-from fiesta_allennlp.executors.worker import WorkerSettings, describe
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.processes import num_workers, run_apart
+from fiesta_allennlp.executors.worker import WorkerSettings
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
-from fiesta_allennlp.settings import Settings, named_candidates, option
+from fiesta_allennlp.settings import OF_EXECUTOR, Settings, named_candidates, option
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.stopping import FixedBudget
 
@@ -70,6 +73,51 @@ def _check_kind(params: Dict[str, Any]) -> None:
         )
 
 
+def build_executor(settings: Settings, directory: RunDirectory) -> Executor:
+    """The executor, ready to work.
+
+    # Raises
+
+    `ConfigError` : where its name or an entry is unknown, or a value cannot work on this machine.
+    """
+    params = settings.executor_params()
+    name = params["type"]
+    available = sorted(Executor.list_available())
+    if name not in available:
+        raise ConfigError(f"--executor must be one of {', '.join(available)} but got '{name}'.")
+    known = inspect.signature(Executor.by_name(name)).parameters
+    wrong = [key for key in params if key in OF_EXECUTOR and key not in known]
+    if wrong:
+        raise ConfigError(f"{option(wrong[0])} does not go with --executor {name}. Leave it out.")
+    check_devices(params.get("cuda_devices") or [])
+    common = {
+        "workers": settings.workers,
+        "time_limit": settings.time_limit,
+        "num_threads": settings.threads_per_worker,
+        "packages": settings.include_package,
+    }
+    try:
+        return Executor.from_params(Params(params), directory=directory, **common)
+    except (ConfigurationError, TypeError) as error:
+        raise ConfigError(f"--executor {name}: {error}") from error
+
+
+def check_devices(devices: List[str]) -> None:
+    """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
+
+    # Raises
+
+    `ConfigError` : with the number of devices there are.
+    """
+    num_devices = torch.cuda.device_count() if devices else 0
+    for device in devices:
+        if not device.isdigit() or int(device) >= num_devices:
+            raise ConfigError(
+                f"--cuda-devices: there is no device '{device}'; this machine has {num_devices}, numbered from 0. "
+                "Leave the option out to train on what AllenNLP finds."
+            )
+
+
 def prepare(
     configs: Mapping[str, Config], settings: Settings, directory: RunDirectory, console: Console
 ) -> Dict[str, Preparation]:
@@ -86,7 +134,7 @@ def prepare(
         {name: (config, settings.group_by, directory.vectors) for name, config in configs.items()},
         logs={name: directory.check_log(name) for name in configs},
         settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
-        at_once=settings.workers,
+        at_once=_at_once(settings),
         on_done=lambda name: console.print(f"  {name}", markup=False),
     )
     sources = named_candidates(settings.candidates)
@@ -98,6 +146,12 @@ def prepare(
         check_metric(name, result, settings.metric)
     check_same_pool(results)
     return results
+
+
+def _at_once(settings: Settings) -> int:
+    """No more than this machine has cores for, wherever the trainings will run."""
+    room = num_workers("auto", settings.threads_per_worker)
+    return room if settings.workers == "auto" else min(room, settings.workers)
 
 
 def _prepare_task(config: Config, group_by: Optional[str], vectors: Path) -> Preparation:

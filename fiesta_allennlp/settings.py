@@ -13,18 +13,37 @@ from fiesta_allennlp.errors import ConfigError
 CHOICES = {
     "splits": ("shared", "independent"),
     "keep": ("none", "best", "all"),
-    "executor": ("processes",),
 }
 
 KINDS: Dict[str, Tuple[type, ...]] = {
-    **dict.fromkeys(("budget", "max_evaluations", "workers", "threads_per_worker", "max_failures", "entropy"), (int,)),
-    **dict.fromkeys(("confidence", "margin", "time_limit"), (int, float)),
-    **dict.fromkeys(("metric", "group_by", "cuda_devices", "overrides"), (str,)),
+    **dict.fromkeys(("budget", "max_evaluations", "threads_per_worker", "max_failures", "entropy"), (int,)),
+    **dict.fromkeys(("confidence", "margin", "time_limit", "max_hours"), (int, float)),
+    **dict.fromkeys(("cpus_per_evaluation", "gpus_per_evaluation", "memory_per_evaluation"), (int, float)),
+    **dict.fromkeys(("metric", "group_by", "cuda_devices", "overrides", "ray_address"), (str,)),
     **dict.fromkeys(("candidates", "include_package"), (tuple,)),
+    "ship_data": (bool,),
 }
 """What a setting may be. Flags are converted by the command line; a file can hold anything."""
 
-KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list"}
+KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list", bool: "true or false"}
+
+OF_EXECUTOR = (
+    "cuda_devices",
+    "ray_address",
+    "cpus_per_evaluation",
+    "gpus_per_evaluation",
+    "memory_per_evaluation",
+    "ship_data",
+)
+"""Options of one executor or the other. Each is also a key of `--executor` as JSON."""
+
+OF_EVERY_EXECUTOR = {
+    "workers": "--workers",
+    "time_limit": "--time-limit",
+    "num_threads": "--threads-per-worker",
+    "packages": "--include-package",
+}
+"""Arguments of every executor and where they come from."""
 
 FIXED_AT_START = ("metric", "splits", "group_by", "overrides", "entropy")
 """What decides which scores are made. A selection that is resumed keeps these; all else may change."""
@@ -36,6 +55,7 @@ class Settings:
 
     `candidates` are config files, each as `PATH` or `NAME=PATH`. `strategy` and `belief` are registered names or
     JSON objects with a `type`; `strategy` None stands for `ttts`, or `sequential_halving` where a budget is given.
+    `executor` likewise. `workers` is a number or `auto`.
     """
 
     candidates: Tuple[str, ...] = ()
@@ -48,10 +68,16 @@ class Settings:
     metric: str = "macro_f1"
     splits: str = "shared"
     group_by: Optional[str] = None
-    workers: int = 1
-    executor: str = "processes"
+    workers: Any = 1
+    executor: Any = "processes"
     threads_per_worker: int = 1
     cuda_devices: Optional[str] = None
+    ray_address: Optional[str] = None
+    cpus_per_evaluation: Optional[float] = None
+    gpus_per_evaluation: Optional[float] = None
+    memory_per_evaluation: Optional[float] = None
+    ship_data: Optional[bool] = None
+    max_hours: Optional[float] = None
     time_limit: Optional[float] = None
     max_failures: int = 3
     keep: str = "none"
@@ -62,12 +88,16 @@ class Settings:
     def __post_init__(self) -> None:
         for name, kinds in KINDS.items():
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+            if value is not None and (not isinstance(value, kinds) or isinstance(value, bool) is not (bool in kinds)):
                 raise ConfigError(f"{option(name)} must be {KIND_WORDS[kinds[-1]]} but got {json.dumps(value)}.")
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
                 raise ConfigError(f"{option(name)} must be one of {', '.join(choices)} but got '{value}'.")
+        if self.workers != "auto" and (not isinstance(self.workers, int) or isinstance(self.workers, bool)):
+            raise ConfigError(f"--workers must be a whole number or auto but got {json.dumps(self.workers)}.")
+        if self.max_hours is not None and not self.max_hours > 0:
+            raise ConfigError(f"--max-hours must be above 0 but got {self.max_hours:g}.")
         if self.max_failures < 1:
             raise ConfigError(f"--max-failures must be at least 1 but got {self.max_failures}.")
         if self.entropy is not None and self.entropy < 0:
@@ -76,11 +106,6 @@ class Settings:
     def as_json(self) -> Dict[str, Any]:
         """Plain data, for the store."""
         return {**asdict(self), "candidates": list(self.candidates), "include_package": list(self.include_package)}
-
-    @property
-    def device_list(self) -> List[str]:
-        """The devices of `cuda_devices`, none where it was not given."""
-        return [] if self.cuda_devices is None else [device.strip() for device in self.cuda_devices.split(",")]
 
     def strategy_params(self) -> Dict[str, Any]:
         """The strategy as a config, with the options that belong to it filled in.
@@ -92,21 +117,37 @@ class Settings:
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
         params = _registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
-        given = {
-            "confidence": self.confidence,
-            "budget": self.budget,
-            "margin": self.margin,
-            "max_evaluations": self.max_evaluations,
-        }
-        for name, value in given.items():
+        self._fill(params, ("confidence", "budget", "margin", "max_evaluations"), "--strategy")
+        params.setdefault("belief", _registered(self.belief, "--belief"))
+        return params
+
+    def executor_params(self) -> Dict[str, Any]:
+        """The executor as a config, with the options that belong to it filled in; those that all have are left out.
+
+        # Raises
+
+        `ConfigError` : where options contradict the executor's own entries.
+        """
+        params = _registered(self.executor, "--executor")
+        for key, flag in OF_EVERY_EXECUTOR.items():
+            if key in params:
+                raise ConfigError(f"{flag} is an option of its own: take '{key}' out of --executor.")
+        self._fill(params, OF_EXECUTOR, "--executor")
+        devices = params.get("cuda_devices")
+        if devices is not None:
+            given = devices.split(",") if isinstance(devices, str) else devices
+            params["cuda_devices"] = [str(device).strip() for device in given]
+        return params
+
+    def _fill(self, params: Dict[str, Any], names: Tuple[str, ...], where: str) -> None:
+        for name in names:
+            value = getattr(self, name)
             if value is not None:
                 if name in params and params[name] != value:
                     raise ConfigError(
-                        f"{option(name)} {value} contradicts '{name}': {params[name]} in --strategy. Give one of them."
+                        f"{option(name)} {value} contradicts '{name}': {params[name]} in {where}. Give one of them."
                     )
                 params[name] = value
-        params.setdefault("belief", _registered(self.belief, "--belief"))
-        return params
 
 
 def option(name: str) -> str:
@@ -123,7 +164,7 @@ def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
     """What several layers of given values come to, later ones winning.
 
     A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
-    the other way round.
+    the other way round. A layer that gives another executor takes the options of the one below away.
 
     # Raises
 
@@ -138,6 +179,9 @@ def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
         ]
         for below in [*replaced, "strategy"] if replaced else []:
             merged.pop(below, None)
+        if "executor" in merged and layer.get("executor", merged["executor"]) != merged["executor"]:
+            for name in OF_EXECUTOR:
+                merged.pop(name, None)
         for name, value in layer.items():
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)

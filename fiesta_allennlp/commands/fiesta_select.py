@@ -13,7 +13,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Union
 
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_choosing(parser.add_argument_group("how to choose"))
     _add_scoring(parser.add_argument_group("what to train and score"))
     _add_working(parser.add_argument_group("how to work"))
+    _add_cluster(parser.add_argument_group("with --executor ray"))
 
 
 def _add_choosing(settings: Any) -> None:
@@ -107,13 +108,54 @@ def _add_scoring(work: Any) -> None:
 
 
 def _add_working(machine: Any) -> None:
-    _add(machine, "--workers", "how many trainings at once (default 1)", type=int)
-    _add(machine, "--executor", "processes (default)", metavar="NAME")
+    _add(
+        machine,
+        "--workers",
+        "how many trainings at once (default 1), or auto for as many as there is room for",
+        metavar="N|auto",
+        type=_number_or_auto,
+    )
+    _add(
+        machine,
+        "--executor",
+        "processes (default) on this machine, or ray for a cluster; or a JSON object with a `type`",
+        metavar="NAME|JSON",
+    )
     _add(machine, "--threads-per-worker", "torch threads of each training (default 1)", type=int)
-    _add(machine, "--cuda-devices", "devices to hand out to the workers in turn, such as 0,1")
+    _add(machine, "--cuda-devices", "devices to hand out to the workers, such as 0,1")
     _add(machine, "--time-limit", "seconds after which a training is killed and counts as failed", type=float)
+    _add(
+        machine,
+        "--max-hours",
+        "stop undecided after so many hours in all, earlier sessions included",
+        type=float,
+    )
     _add(machine, "--max-failures", "withdraw a candidate after so many failed trainings (default 3)", type=int)
     _add(machine, "--keep", "trained models to keep: none (default), the best one, or all", metavar="none|best|all")
+
+
+def _add_cluster(ray: Any) -> None:
+    _add(
+        ray,
+        "--ray-address",
+        "auto (default) for the cluster of this machine, local to start one on this machine alone, or HOST:PORT",
+    )
+    _add(ray, "--cpus-per-evaluation", "CPUs to set aside for each (default as --threads-per-worker)", type=float)
+    _add(ray, "--gpus-per-evaluation", "GPUs likewise (default 0); 0.25 puts four on one card", type=float)
+    _add(ray, "--memory-per-evaluation", "GiB of memory likewise (default none)", type=float)
+    _add(
+        ray,
+        "--ship-data",
+        "send the data files along, for machines that lack them",
+        action=argparse.BooleanOptionalAction,
+    )
+
+
+def _number_or_auto(text: str) -> Union[int, str]:
+    return "auto" if text == "auto" else int(text)
+
+
+_number_or_auto.__name__ = "N or auto"  # argparse names it in its messages
 
 
 def _add(group: Any, flag: str, text: str, *, short: str = "", **kwargs: Any) -> None:
@@ -180,7 +222,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.reports.summary import in_words
+    from fiesta_allennlp.reports.summary import in_words, savings_in_words
     from fiesta_allennlp.reports.tables import summary_table
     from fiesta_allennlp.run import select
 
@@ -191,8 +233,14 @@ def _select(args: argparse.Namespace, console: Console) -> int:
         for reason in candidate["failure_reasons"]:
             console.print(f"failed: {reason}", markup=False, soft_wrap=True)
     console.print(in_words(summary), markup=False, soft_wrap=True)
+    savings = savings_in_words(summary)
+    if savings:
+        console.print(savings, markup=False, soft_wrap=True)
+    go_on = f"{args.program} -s {shlex.quote(str(directory))} --recover"
+    if summary["stopped_by"] == "max_hours":
+        console.print(f"Go on with a larger total: {go_on} --max-hours HOURS", soft_wrap=True)
     if summary["stopped_by"] == "interrupted":
-        console.print(f"Go on with: {args.program} -s {shlex.quote(str(directory))} --recover", soft_wrap=True)
+        console.print(f"Go on with: {go_on}", soft_wrap=True)
         return EXIT_INTERRUPTED
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
