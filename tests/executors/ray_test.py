@@ -141,6 +141,19 @@ def test_without_gpus_asked_for_none_is_seen(make: Callable[..., RayExecutor]) -
     assert "could not convert string to float: ''" in failure.error
 
 
+def test_a_part_of_a_card_is_set_aside_and_the_card_is_seen(make: Callable[..., RayExecutor], cluster: Cluster) -> None:
+    """Ray takes our word that the node has a GPU."""
+    node = cluster.add_node(num_cpus=1, num_gpus=1, **SMALL)
+    try:
+        executor = make(workers="auto", cpus_per_evaluation=0.25, gpus_per_evaluation=0.5)
+        assert executor.slots == 2
+        outcome = only(executor, Behaviour("device"))
+        assert isinstance(outcome, Evaluation)
+        assert outcome.score == 0  # what CUDA_VISIBLE_DEVICES was
+    finally:
+        cluster.remove_node(node)
+
+
 @dataclass(frozen=True)
 class Reading(Evaluator):
     """The score is the sum of the numbers of characters in its files; the places it read them at are left behind."""
