@@ -17,10 +17,10 @@ import os
 import statistics
 import tempfile
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
@@ -71,13 +71,12 @@ def times_of_outcomes(
 ) -> List[float]:
     """Run a selection that evaluates all candidates equally often. Returns the moment of each outcome, in seconds."""
     params: Dict[str, Any] = {"type": name}
-    if name == "ray":
-        params.update(ray_address="local", cpus_per_evaluation=(os.cpu_count() or 1) / num_workers)
     strategy = {"type": "non_adaptive_fb", "budget": num_evaluations, "belief": {"type": "student_t"}}
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
         stopwatch = Stopwatch()
         with (
+            ray_cluster(num_workers) if name == "ray" else nullcontext(),
             closing(RunStore(directory, create=True)) as store,
             closing(Executor.from_params(Params(params), directory=directory, workers=num_workers)) as executor,
         ):
@@ -92,6 +91,18 @@ def times_of_outcomes(
                 entropy=1,
             ).run()
     return stopwatch.times
+
+
+@contextmanager
+def ray_cluster(num_cpus: int) -> Iterator[None]:
+    """A cluster on this machine that takes itself to have so many CPUs: Ray ends workers beyond these when idle."""
+    import ray
+
+    ray.init(address="local", num_cpus=num_cpus, include_dashboard=False, log_to_driver=False)
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 def seconds_each(times: List[float], num_warm_up: int) -> float:
