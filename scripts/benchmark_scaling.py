@@ -167,4 +167,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import benchmark_scaling  # under its own name, so that other processes find its evaluator without Ray's pickling
+
+    benchmark_scaling.main()
