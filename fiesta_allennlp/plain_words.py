@@ -4,7 +4,7 @@ import ast
 import difflib
 import re
 
-from fiesta_allennlp.executors.worker import describe
+from fiesta_allennlp.errors import describe
 
 UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
 UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")

@@ -10,7 +10,7 @@ from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.evaluators.config import Config, load_config
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
-from fiesta_allennlp.executors.processes import run_apart
+from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.executors.worker import WorkerSettings
 from fiesta_allennlp.plain_words import plainly
 from fiesta_allennlp.roster import Roster
@@ -46,7 +46,7 @@ def prepare(
         {name: (config, settings.group_by, directory.vectors) for name, config in configs.items()},
         logs={name: directory.check_log(name) for name in configs},
         settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
-        at_once=settings.workers,
+        at_once=_at_once(settings),
         on_done=lambda name: console.print(f"  {name}", markup=False),
     )
     sources = named_candidates(settings.candidates)
@@ -58,6 +58,12 @@ def prepare(
         check_metric(name, result, settings.metric)
     check_same_pool(results)
     return results
+
+
+def _at_once(settings: Settings) -> int:
+    """No more than this machine has cores for, wherever the trainings will run."""
+    room = num_workers("auto", settings.threads_per_worker)
+    return room if settings.workers == "auto" else min(room, settings.workers)
 
 
 def _prepare_task(config: Config, group_by: Optional[str], vectors: Path) -> Preparation:

@@ -161,7 +161,8 @@ class Decision:
     `best` is `None` where nothing can be said yet. `prob_best` has an entry for every active candidate, or is
     empty where some of them have too few evaluations for the belief. `prob_within_margin` is P(mean >= best mean
     - margin) likewise; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, else
-    `confidence`, `budget`, `max_evaluations`, `failures` (fewer than two candidates are left) or `interrupted`.
+    `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
+    `interrupted`.
     """
 
     best: Optional[str]

@@ -2,18 +2,20 @@
 
 import os
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, Mapping
 
-import torch
 from rich.console import Console
 
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
+from fiesta_allennlp.evaluators.config import with_absolute_paths
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation
-from fiesta_allennlp.executors.processes import ProcessExecutor
+from fiesta_allennlp.executor_building import build_executor
+from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.opening import clear, logging_to, opened
 from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored, write_down
 from fiesta_allennlp.records import Decision
@@ -51,9 +53,11 @@ def plan(settings: Settings, console: Console) -> Plan:
     """
     configs = load_candidates(settings)
     strategy = build_strategy(settings, list(configs))
-    check_devices(settings.device_list)
     with tempfile.TemporaryDirectory() as scratch:
-        preparations = prepare(configs, settings, RunDirectory(Path(scratch)), console)
+        directory = RunDirectory(Path(scratch))
+        with closing(build_executor(settings, directory)) as executor:
+            _say_where(executor, console)
+        preparations = prepare(configs, settings, directory, console)
     least, most = strategy.bounds(len(configs))
     return Plan(preparations, settings.strategy_params(), least, most)
 
@@ -111,32 +115,37 @@ def _run(
     if roster.late:
         history = store.history(max_failures=settings.max_failures)
         strategy.check_room(roster.joined(history, max_failures=settings.max_failures))
-    executor = _executor(settings, directory)
-    preparations = prepare_stored(roster, settings, store, directory, console)
-    entropy = _entropy(settings, store)
-    write_down(roster, preparations, settings, store, entropy=entropy)
-    evaluator = AllenNLPTraining(
-        configs=roster.configs,
-        metric=settings.metric,
-        group_by=next(iter(preparations.values())).pool.group_by,
-        vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
-        keep_archives=settings.keep != "none",
-        free_device=settings.cuda_devices is not None,
-    )
-    with Progress(console, settings.metric) as progress:
-        selection = Selection(
-            strategy=strategy,
-            evaluator=evaluator,
-            executor=executor,
-            store=store,
-            directory=directory,
-            listener=progress,
-            entropy=entropy,
-            shared_splits=settings.splits == "shared",
-            max_failures=settings.max_failures,
+    with closing(build_executor(settings, directory)) as executor:
+        preparations = prepare_stored(roster, settings, store, directory, console)
+        entropy = _entropy(settings, store)
+        write_down(roster, preparations, settings, store, entropy=entropy)
+        _say_where(executor, console)
+        evaluator = AllenNLPTraining(
+            configs={name: with_absolute_paths(config) for name, config in roster.configs.items()},
+            metric=settings.metric,
+            group_by=next(iter(preparations.values())).pool.group_by,
+            vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
+            keep_archives=settings.keep != "none",
+            free_device=executor.gives_devices,
         )
-        decision = selection.run()
+        with Progress(console, settings.metric) as progress:
+            decision = Selection(
+                strategy=strategy,
+                evaluator=evaluator,
+                executor=executor,
+                store=store,
+                directory=directory,
+                listener=progress,
+                entropy=int(store.get_meta("entropy")),
+                shared_splits=settings.splits == "shared",
+                max_failures=settings.max_failures,
+                max_hours=settings.max_hours,
+            ).run()
     return _conclude(decision, settings, store, directory)
+
+
+def _say_where(executor: Executor, console: Console) -> None:
+    console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
 
 
 def _conclude(decision: Decision, settings: Settings, store: RunStore, directory: RunDirectory) -> Dict[str, Any]:
@@ -184,34 +193,6 @@ def _entropy(settings: Settings, store: RunStore) -> int:
     if entropy is not None:
         return int(entropy)
     return fresh_entropy() if settings.entropy is None else settings.entropy
-
-
-def _executor(settings: Settings, directory: RunDirectory) -> ProcessExecutor:
-    check_devices(settings.device_list)
-    return ProcessExecutor(
-        directory,
-        workers=settings.workers,
-        time_limit=settings.time_limit,
-        num_threads=settings.threads_per_worker,
-        cuda_devices=settings.device_list or None,
-        packages=settings.include_package,
-    )
-
-
-def check_devices(devices: List[str]) -> None:
-    """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
-
-    # Raises
-
-    `ConfigError` : with the number of devices there are.
-    """
-    num_devices = torch.cuda.device_count() if devices else 0
-    for device in devices:
-        if not device.isdigit() or int(device) >= num_devices:
-            raise ConfigError(
-                f"--cuda-devices: there is no device '{device}'; this machine has {num_devices}, numbered from 0. "
-                "Leave the option out to train on what AllenNLP finds."
-            )
 
 
 def _keep_best(best: Any, store: RunStore, directory: RunDirectory) -> None:

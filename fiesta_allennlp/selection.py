@@ -3,7 +3,7 @@
 import logging
 import shutil
 from dataclasses import dataclass, replace
-from typing import List, Protocol, Sequence, Set
+from typing import List, Optional, Protocol, Sequence, Set
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
@@ -13,6 +13,7 @@ from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request, strategy_rng
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.working_time import WorkingTime
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class Selection:
     entropy : the root of all seeds.
     shared_splits : replicate k of every candidate is trained on split k.
     max_failures : a candidate with that many failures is withdrawn.
+    max_hours : the most that all sessions may take together, these loops only; None for no limit.
     """
 
     strategy: Strategy
@@ -47,24 +49,28 @@ class Selection:
     entropy: int
     shared_splits: bool = True
     max_failures: int = 3
+    max_hours: Optional[float] = None
 
     def run(self) -> Decision:
         """Go on until the strategy is done. Returns the decision, with `stopped_by` set.
 
-        Ctrl-C (`KeyboardInterrupt`) ends it with `stopped_by` `interrupted`: what was running stays pending in the
-        store, and is started again with the same seeds when the selection is resumed.
+        Ctrl-C (`KeyboardInterrupt`) ends it with `stopped_by` `interrupted`, and `max_hours` with that: what was
+        running stays pending in the store, and is started again with the same seeds when the selection is resumed.
         """
+        working_time = WorkingTime(self.store, self.max_hours)
         try:
-            return self._loop()
+            decision = self._loop(working_time)
         except KeyboardInterrupt:
-            return replace(self.strategy.recommend(self._history()), stopped_by="interrupted")
+            decision = replace(self.strategy.recommend(self._history()), stopped_by="interrupted")
         finally:
             self.executor.close()
+        working_time.note(at_once=True)
+        return decision
 
     def _history(self) -> History:
         return self.store.history(max_failures=self.max_failures)
 
-    def _loop(self) -> Decision:
+    def _loop(self, working_time: WorkingTime) -> Decision:
         submitted = self._resume_pending()
         while True:
             history = self._drop_withdrawn(submitted)
@@ -73,6 +79,8 @@ class Selection:
             if decision.stopped_by is not None:
                 self._forget(history.pending)
                 return decision
+            if working_time.is_over:
+                return replace(decision, stopped_by="max_hours")
             requests = self._choose(history, self.executor.slots - len(submitted))
             for request in requests:
                 self._submit(request, submitted)
@@ -80,7 +88,11 @@ class Selection:
                 self.listener.on_state(self._history(), decision)
             if not submitted:
                 raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
-            outcome = self._salvaged(next(self.executor.completed()))
+            outcome = next(self.executor.completed(timeout=working_time.seconds_to_wait), None)
+            working_time.note()
+            if outcome is None:
+                continue
+            outcome = self._salvaged(outcome)
             submitted.discard(outcome.request)
             if self._record(outcome):
                 self._submit(outcome.request, submitted)

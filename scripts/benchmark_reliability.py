@@ -66,10 +66,11 @@ class Watched(ProcessExecutor):
         self.samples: List[Sample] = []
         self._since: Optional[float] = None
 
-    def completed(self) -> Iterator[Outcome]:
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         if self._since is not None:
             self._sample(time.perf_counter() - self._since)
-        for outcome in super().completed():
+            self._since = None
+        for outcome in super().completed(timeout=timeout):
             self._since = time.perf_counter()
             yield outcome
 

@@ -1,9 +1,9 @@
 """The loop with a real store and real strategies. Only the trainings are replaced, by scores computed at once."""
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Deque, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ class Inline(Executor):
         self.queue.append((evaluator, request))
         self.started.append(request)
 
-    def completed(self) -> Iterator[Outcome]:
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         while self.queue:
             if self.num_done == self.interrupt_after:
                 raise KeyboardInterrupt
@@ -86,11 +86,15 @@ class Run:
     params: dict
     entropy: int = 1
     max_failures: int = 3
+    max_hours: Optional[float] = None
 
     def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
+        return self.go_with(Inline(**executor), resume=resume, evaluator=evaluator)
+
+    def go_with(self, executor: Any, *, resume: bool = False, evaluator: Optional[Evaluator] = None) -> Decision:
         store = RunStore(self.directory, create=not resume)
         store.put_candidates([{"name": name, "source": name, "config": {}, "facts": {}} for name in MEANS])
-        self.executor = Inline(**executor)
+        self.executor = executor
         try:
             return Selection(
                 strategy=Strategy.from_params(Params({"belief": {"type": "student_t"}, **self.params})),
@@ -101,6 +105,7 @@ class Run:
                 listener=Quiet(),
                 entropy=self.entropy,
                 max_failures=self.max_failures,
+                max_hours=self.max_hours,
             ).run()
         finally:
             self.history, self.rows = store.history(max_failures=self.max_failures), store.rows()
@@ -336,3 +341,124 @@ def test_a_decided_selection_that_is_resumed_trains_nothing(run: Run) -> None:
     decision = run.go()
     assert run.go(resume=True) == decision
     assert run.executor.started == []
+
+
+@dataclass
+class Simulated(Executor):
+    """Works in a time of its own: each candidate takes its seconds, and each outcome moves the time to its end.
+
+    `now` is that time, in seconds, and `idle` how long workers had nothing to do, all together.
+    """
+
+    seconds: Mapping[str, float]
+    slots: int = 4
+    now: float = 0.0
+    idle: float = 0.0
+    running: List[Tuple[float, Request, Evaluator]] = field(default_factory=list)
+    timeouts: List[Optional[float]] = field(default_factory=list)
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        assert len(self.running) < self.slots
+        self.running.append((self.now + self.seconds[request.candidate], request, evaluator))
+
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        while self.running:
+            end, request, evaluator = min(self.running, key=lambda work: (work[0], work[1].key))
+            wait = end - self.now
+            self.timeouts.append(timeout)
+            self.idle += (self.slots - len(self.running)) * (wait if timeout is None else min(wait, timeout))
+            if timeout is not None and timeout < wait:
+                self.now += timeout
+                return
+            self.now = end
+            self.running.remove((end, request, evaluator))
+            yield replace(evaluator.evaluate(request, Path()), seconds=self.seconds[request.candidate])
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        self.running = [work for work in self.running if work[1] not in requests]
+
+    def close(self) -> None:
+        self.running.clear()
+
+
+@pytest.mark.parametrize("params", [{"type": "ttts", "confidence": 0.9999}, {"type": "thompson", "confidence": 0.9999}])
+def test_candidates_of_unequal_lengths_keep_all_workers_busy(run: Run, params: dict) -> None:
+    """Only while the last starting evaluations, or the last of all, are waited for may a worker have nothing to do:
+    nothing is proposed."""
+    run.params = {**params, "max_evaluations": 200}
+    executor = Simulated({"a": 1.0, "b": 10.0, "c": 3.0})
+    run.go_with(executor)
+    assert len(run.history.evaluations) >= 20
+    assert executor.idle <= (executor.slots - 1) * 10.0
+    assert executor.idle < 0.1 * executor.slots * executor.now
+
+
+@pytest.mark.parametrize("name", ["ttts", "thompson", "non_adaptive_fb", "sequential_halving"])
+def test_a_worker_waits_only_where_the_strategy_had_nothing_for_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What the strategy is asked for is the number of free workers, before every wait; what it gives is begun."""
+    budget = name in ("non_adaptive_fb", "sequential_halving")
+    run.params = {"type": name, **({"budget": 30} if budget else {"confidence": 0.99, "max_evaluations": 40})}
+    executor = Simulated({"a": 1.0, "b": 10.0, "c": 3.0})
+    strategy = Strategy.by_name(name)
+    original, free = strategy.propose, []
+
+    def propose(self: Strategy, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        names = original(self, history, slots, rng)
+        assert slots == executor.slots - len(executor.running) == executor.slots - len(history.pending)
+        free.append(slots - len(names))
+        return names
+
+    monkeypatch.setattr(strategy, "propose", propose)
+    run.go_with(executor)
+    assert len(free) == len(executor.timeouts)
+    assert free.count(0) > len(free) / 2
+
+
+class Hours:
+    """A clock that shows the simulated time of an executor, counted from where the machine's clock stood."""
+
+    def __init__(self, executor: Simulated, begin: float) -> None:
+        self.executor, self.begin = executor, begin
+
+    def monotonic(self) -> float:
+        return self.begin + self.executor.now
+
+
+def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    hour = {"a": 3600.0, "b": 3600.0, "c": 3600.0}
+    run.params = other.params = {"type": "non_adaptive_fb", "budget": 30}
+    run.max_hours, begin, done = 2.5, 500.0, []
+    for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):
+        executor = Simulated(hour, slots=2)
+        monkeypatch.setattr("fiesta_allennlp.working_time.time", Hours(executor, begin))
+        run.max_hours, begin = hours, -700.0 - begin  # the machine's clock is another one in each session
+        decision = run.go_with(executor, resume=resume)
+        done.append((decision.stopped_by, len(run.history.evaluations), len(run.history.pending), executor.now / 3600))
+    # What ran when the time was over is begun anew: half an hour of two workers is lost, then a tenth.
+    assert done[0] == ("max_hours", 4, 2, 2.5)
+    assert done[1] == ("max_hours", 4, 2, 0.0)
+    assert done[2] == ("max_hours", 8, 2, pytest.approx(2.1))
+    assert done[3][:3] == ("budget", 30, 0)
+    other.go()
+    assert run.scores() == other.scores()
+
+
+def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = Simulated({"a": 610.0, "b": 610.0, "c": 610.0}, slots=1)
+    monkeypatch.setattr("fiesta_allennlp.working_time.time", Hours(executor, 0.0))
+
+    def killed(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
+        if executor.now >= 610:
+            raise SystemError("stands for a kill")
+        yield from Simulated.completed(executor, *args, **kwargs)
+
+    monkeypatch.setattr(executor, "completed", killed)
+    with pytest.raises(SystemError):
+        run.go_with(executor)
+    store = RunStore(run.directory, create=False)
+    assert store.get_meta("working_seconds") == 600.0
+    store.close()

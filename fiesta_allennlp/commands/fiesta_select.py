@@ -7,7 +7,7 @@ The `fiesta-select` subcommand finds the best of several AllenNLP configs with a
 import argparse
 import shlex
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Union
 
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_choosing(parser.add_argument_group("how to choose"))
     _add_scoring(parser.add_argument_group("what to train and score"))
     _add_working(parser.add_argument_group("how to work"))
+    _add_cluster(parser.add_argument_group("with --executor ray"))
 
 
 def _add_scoring(work: Any) -> None:
@@ -73,15 +74,56 @@ def _add_scoring(work: Any) -> None:
 
 
 def _add_working(machine: Any) -> None:
-    add_option(machine, "--workers", "how many trainings at once (default 1)", type=int)
-    add_option(machine, "--executor", "processes (default)", metavar="NAME")
+    add_option(
+        machine,
+        "--workers",
+        "how many trainings at once (default 1), or auto for as many as there is room for",
+        metavar="N|auto",
+        type=_number_or_auto,
+    )
+    add_option(
+        machine,
+        "--executor",
+        "processes (default) on this machine, or ray for a cluster; or a JSON object with a `type`",
+        metavar="NAME|JSON",
+    )
     add_option(machine, "--threads-per-worker", "torch threads of each training (default 1)", type=int)
-    add_option(machine, "--cuda-devices", "devices to hand out to the workers in turn, such as 0,1")
+    add_option(machine, "--cuda-devices", "devices to hand out to the workers, such as 0,1")
     add_option(machine, "--time-limit", "seconds after which a training is killed and counts as failed", type=float)
+    add_option(
+        machine,
+        "--max-hours",
+        "stop undecided after so many hours in all, earlier sessions included",
+        type=float,
+    )
     add_option(machine, "--max-failures", "withdraw a candidate after so many failed trainings (default 3)", type=int)
     add_option(
         machine, "--keep", "trained models to keep: none (default), the best one, or all", metavar="none|best|all"
     )
+
+
+def _add_cluster(ray: Any) -> None:
+    add_option(
+        ray,
+        "--ray-address",
+        "auto (default) for the cluster of this machine, local to start one on this machine alone, or HOST:PORT",
+    )
+    add_option(ray, "--cpus-per-evaluation", "CPUs to set aside for each (default as --threads-per-worker)", type=float)
+    add_option(ray, "--gpus-per-evaluation", "GPUs likewise (default 0); 0.25 puts four on one card", type=float)
+    add_option(ray, "--memory-per-evaluation", "GiB of memory likewise (default none)", type=float)
+    add_option(
+        ray,
+        "--ship-data",
+        "send the data files along, for machines that lack them",
+        action=argparse.BooleanOptionalAction,
+    )
+
+
+def _number_or_auto(text: str) -> Union[int, str]:
+    return "auto" if text == "auto" else int(text)
+
+
+_number_or_auto.__name__ = "N or auto"  # argparse names it in its messages
 
 
 def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
@@ -106,7 +148,7 @@ def select_from_args(args: argparse.Namespace) -> None:
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.reports.summary import in_words
+    from fiesta_allennlp.reports.summary import in_words, savings_in_words
     from fiesta_allennlp.reports.tables import summary_table
     from fiesta_allennlp.run import select
 
@@ -127,8 +169,14 @@ def _select(args: argparse.Namespace, console: Console) -> int:
             reason = f"{candidate['name']}: {candidate['withdrawn_because']}"
             console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)
     console.print(in_words(summary), markup=False, soft_wrap=True)
+    savings = savings_in_words(summary)
+    if savings:
+        console.print(savings, markup=False, soft_wrap=True)
+    if summary["stopped_by"] == "max_hours":
+        larger = f"Go on with a larger total: {_recover(args)} --max-hours HOURS"
+        console.print(larger, markup=False, soft_wrap=True)
     if summary["stopped_by"] == "interrupted":
-        console.print(_resume_command(args), markup=False, soft_wrap=True)
+        console.print(f"Go on with: {_recover(args)}", markup=False, soft_wrap=True)
         return EXIT_INTERRUPTED
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
@@ -139,11 +187,12 @@ def _how_to_go_on(args: argparse.Namespace) -> str:
 
     if args.dry_run or args.serialization_dir is None or not RunDirectory(args.serialization_dir).store.exists():
         return "Interrupted before the first training. Start it again."
-    return f"Interrupted; nothing that finished is lost. {_resume_command(args)}"
+    return f"Interrupted; nothing that finished is lost. Go on with: {_recover(args)}"
 
 
-def _resume_command(args: argparse.Namespace) -> str:
-    return f"Go on with: {args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"
+def _recover(args: argparse.Namespace) -> str:
+    """The command that goes on with the selection."""
+    return f"{args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:

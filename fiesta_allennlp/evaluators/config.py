@@ -84,6 +84,26 @@ def official_paths(config: Config) -> Dict[str, Any]:
     return paths
 
 
+def with_absolute_paths(config: Config) -> Config:
+    """The config with the files of its official parts named so that they are found from any current directory."""
+    result = json.loads(json.dumps(config))
+    reader = result["dataset_reader"]
+    if isinstance(reader, dict) and is_resplit(reader):
+        reader["paths"] = official_paths(config)
+    else:
+        result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
+    return result
+
+
+def moved(value: Any, places: Mapping[str, str]) -> Any:
+    """A config in which every text that is a key of `places` is replaced by its value. A copy."""
+    if isinstance(value, dict):
+        return {key: moved(child, places) for key, child in value.items()}
+    if isinstance(value, list):
+        return [moved(child, places) for child in value]
+    return places.get(value, value) if isinstance(value, str) else value
+
+
 def _absolute(path: Any) -> Any:
     if isinstance(path, str) and Path(path).exists():
         return str(Path(path).resolve())

@@ -15,7 +15,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.errors import describe
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.records import Failure, Outcome, Request
 
@@ -89,14 +89,6 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-
-
-def describe(error: BaseException) -> str:
-    """One line for tables: the type, unless the message speaks for itself, and the message."""
-    message = " ".join(str(error).split())
-    name = type(error).__name__
-    speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
-    return message if speaks and message else f"{name}: {message}".rstrip(": ")
 
 
 def _set_up_torch(settings: WorkerSettings) -> None:

@@ -9,6 +9,7 @@ from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.reports.seconds import duration_text, seconds_of_equal_allocation
 
 CSV_COLUMNS = (
     "candidate",
@@ -34,6 +35,7 @@ def summarise(
 
     A number that does not exist, such as the sd of one score, is `None`.
     """
+    candidates = [summarise_candidate(history, decision, name, removed=name in removed) for name in history.candidates]
     return {
         "best": decision.best,
         "confidence": decision.confidence,
@@ -42,14 +44,16 @@ def summarise(
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
         **settings,
-        "candidates": [
-            summarise_candidate(history, decision, name, removed=name in removed) for name in history.candidates
-        ],
+        "seconds": sum(candidate["seconds"] for candidate in candidates),
+        "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
+        "candidates": candidates,
     }
 
 
 def summarise_candidate(history: History, decision: Decision, name: str, *, removed: bool = False) -> Dict[str, Any]:
-    """One entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations."""
+    """One entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations, and
+    `mean_seconds` the mean."""
+    seconds = [e.seconds for e in history.evaluations if e.request.candidate == name]
     scores = history.scores(name)
     failures = [failure for failure in history.failures if failure.request.candidate == name]
     return {
@@ -62,7 +66,8 @@ def summarise_candidate(history: History, decision: Decision, name: str, *, remo
         "failure_reasons": [f"{f.request.name} {f.kind}: {f.error}" for f in failures],
         "withdrawn": name in history.withdrawn,
         "withdrawn_because": _why_withdrawn(len(failures), removed) if name in history.withdrawn else None,
-        "seconds": sum(e.seconds for e in history.evaluations if e.request.candidate == name),
+        "seconds": sum(seconds),
+        "mean_seconds": sum(seconds) / len(seconds) if seconds else None,
     }
 
 
@@ -105,10 +110,23 @@ def in_words(summary: Mapping[str, Any]) -> str:
         return f"No comparison: after {trained} {left}, because the others failed too often. See their reasons."
     if stopped_by == "max_evaluations":
         return f"Undecided after {trained}, the most that was allowed. {_leaning(summary)}".strip()
+    if stopped_by == "max_hours":
+        return f"Undecided after {trained}, in the time that was allowed. {_leaning(summary)}".strip()
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
     return f"{best} is{margin}{sure}, by {summary['metric']}, after {trained}."
+
+
+def savings_in_words(summary: Mapping[str, Any]) -> str:
+    """The time saved against equal allocation, in a sentence; empty where there is nothing to compare or to boast."""
+    equal, spent = summary["seconds_of_equal_allocation"], summary["seconds"]
+    if equal is None or not equal > spent:
+        return ""
+    return (
+        f"Training took {duration_text(spent)}, all workers together. Training every candidate as often as "
+        f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
+    )
 
 
 def _leaning(summary: Mapping[str, Any]) -> str:

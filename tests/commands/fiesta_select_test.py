@@ -156,6 +156,24 @@ def test_recovering_with_more_to_do_goes_on(candidates: List[str], tmp_path: Pat
     assert len(scores_of(run)) == 8
 
 
+def test_max_hours_ends_it_undecided_and_a_larger_total_goes_on(
+    candidates: List[str], tmp_path: Path, call: Any
+) -> None:
+    run = tmp_path / "run"
+    options = ["--metric", "accuracy", "--budget", 4, "--workers", "auto"]
+    status, output = call(*candidates, "-s", run, *options, "--max-hours", 1e-9)
+    assert status == 0, output
+    assert re.search(r"Training [1-9]\d* at once on this machine, each with 1 CPU", output)
+    assert "Undecided after 0 evaluations of 2 candidates, in the time that was allowed." in output
+    assert f"Go on with a larger total: allennlp fiesta-select -s {run} --recover --max-hours HOURS" in output
+    assert json.loads((run / "selection.json").read_text())["stopped_by"] == "max_hours"
+    status, output = call("-s", run, "--recover")
+    assert "in the time that was allowed" in output
+    status, output = call("-s", run, "--recover", "--max-hours", 1)
+    assert status == 0, output
+    assert len(scores_of(run)) == 4
+
+
 def command(*arguments: Any) -> List[str]:
     return [sys.executable, "-m", "allennlp", "fiesta-select", *map(str, arguments)]
 
