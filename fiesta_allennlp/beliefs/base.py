@@ -31,11 +31,12 @@ class Belief(Registrable):
     min_evaluations: int = 3
     """How many finished evaluations of every active candidate `posterior` needs."""
 
-    min_to_win: int = 3
-    """How many finished evaluations a winner and its nearest rival need before this belief may end a selection."""
-
     has_margin: bool = True
     """Whether the posterior is of mean scores in their own units, so that a margin above 0 means something."""
+
+    def min_to_win(self, confidence: float) -> int:
+        """How many finished evaluations a winner and one rival need before this belief may end a selection."""
+        return self.min_evaluations
 
     def posterior(self, history: History) -> Posterior:
         """The posterior after the finished evaluations. Pending, failed and withdrawn ones play no part.

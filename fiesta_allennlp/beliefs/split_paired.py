@@ -1,3 +1,4 @@
+import math
 from typing import List, Tuple
 
 import numpy as np
@@ -22,12 +23,15 @@ class SplitPaired(Belief):
     Candidates may stand at different replicates. Where splits carry nothing, or no two candidates share one, it is
     an unpaired comparison. The posterior is of mean scores less a shift that all candidates have in common.
 
-    A winner is named only when it and its nearest rival have 5 evaluations: with fewer, the noise of an odd candidate
-    is hardly known.
+    A winner is named only when it and a rival have log2(1 / (1 - confidence)) evaluations, rounded up: 3 for
+    .8, 4 for .9, 5 for .95, 7 for .99. With fewer, the noise of an odd candidate is hardly known, and the first look
+    at two scores of each would be the one that errs most.
     """
 
     min_evaluations = 2
-    min_to_win = 5
+
+    def min_to_win(self, confidence: float) -> int:
+        return max(self.min_evaluations, math.ceil(round(-math.log2(1 - confidence), 9)))
 
     def posterior(self, history: History) -> StudentTPosterior:
         return StudentTPosterior(*self._moments(history))

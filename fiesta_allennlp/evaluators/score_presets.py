@@ -59,6 +59,10 @@ class ScorePreset(ScoreSource):
         if sampling.with_replacement:
             raise ConfigError(f"--with-replacement: the scores of the preset {self.name} never run out. Leave it out.")
 
+    def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
+        """What is left of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
+        return rng.normal(0, self.noise_sds.get(name, NOISE_SD), length)
+
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnScores:
@@ -68,7 +72,7 @@ class ScorePreset(ScoreSource):
         for name, mean in self.means.items():
             rng = score_rngs[name]
             effects = shared if sampling.shared_splits else rng.normal(0, self.split_sd, length)
-            scores[name] = mean + effects + rng.normal(0, self.noise_sds.get(name, NOISE_SD), length)
+            scores[name] = mean + effects + self.noise(name, rng, length)
         if sampling.shared_splits:
             splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))
         else:

@@ -1,7 +1,7 @@
 """The posterior of several noise variances that are mostly alike, from sums of squares, by quadrature on a grid."""
 
 from dataclasses import dataclass
-from typing import Sequence, Tuple
+from typing import Tuple
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
@@ -14,26 +14,6 @@ PROPORTION = np.array([0.1, 0.9])[:, None, None]
 
 NUM_SCALES = 40
 """Grid points over the logarithm of the common variance."""
-
-
-@dataclass(frozen=True)
-class LinkedVariance:
-    """Another variance whose prior is tied to the common noise scale s^2: scaled inverse chi-squared with
-    `prior_df` and `prior_ratio` s^2, seen through a sum of squares with `df` degrees of freedom."""
-
-    squares: float
-    df: float
-    prior_df: float
-    prior_ratio: float
-
-    def log_likelihood(self, log_scale: np.ndarray) -> np.ndarray:
-        """Of every log s^2, up to a constant. Same shape as `log_scale`."""
-        prior = self.prior_df * self.prior_ratio * np.exp(log_scale)
-        return self.prior_df / 2 * log_scale - (self.prior_df + self.df) / 2 * np.log(prior + self.squares)
-
-    def mean_precision(self, common: float) -> float:
-        """E[1 / variance | s^2 = common]."""
-        return (self.prior_df + self.df) / (self.prior_df * self.prior_ratio * common + self.squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +39,7 @@ class NoisePosterior:
         return 2 * half_df, np.exp(self.log_mean + digamma(half_df)) / half_df
 
 
-def noise_posterior(squares: np.ndarray, *, df: np.ndarray, linked: Sequence[LinkedVariance] = ()) -> NoisePosterior:
+def noise_posterior(squares: np.ndarray, *, df: np.ndarray) -> NoisePosterior:
     """The posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
@@ -73,23 +53,14 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, linked: Sequence[Lin
     # Parameters
 
     squares, df : shape `(num_candidates,)`, above 0. `df` need not be whole.
-    linked : other variances that tell of s^2.
     """
     log_scale = _grid(squares, df)
-    # Shapes below: (num_classes, NUM_SCALES, num_candidates)
+    log_class = _log_class(log_scale, squares, df)
+    log_either = np.logaddexp(*log_class)
+    grid = _normalised(log_either.sum(axis=-1))
+    # Shapes: (num_classes, num_scales, num_candidates)
     posterior_df = SIMILARITY + df
     total = SIMILARITY * np.exp(log_scale)[:, None] + squares
-    log_class = (
-        np.log(PROPORTION)
-        + gammaln(posterior_df / 2)
-        - gammaln(SIMILARITY / 2)
-        + SIMILARITY / 2 * (np.log(SIMILARITY) + log_scale[:, None])
-        - posterior_df / 2 * np.log(total)
-    )
-    log_either = np.logaddexp(*log_class)
-    log_grid = log_either.sum(axis=-1) + sum(variance.log_likelihood(log_scale) for variance in linked)
-    grid = np.exp(log_grid - log_grid.max())
-    grid /= grid.sum()
     weight = grid[:, None] * np.exp(log_class - log_either)
     log_mean = np.log(total / 2) - digamma(posterior_df / 2)
     mean = (weight * log_mean).sum(axis=(0, 1))
@@ -102,12 +73,34 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, linked: Sequence[Lin
     )
 
 
+def _log_class(log_scale: np.ndarray, squares: np.ndarray, df: np.ndarray) -> np.ndarray:
+    """log p(squares_i, class | s^2) up to a constant. Shape: `(num_classes, num_scales, num_candidates)`."""
+    posterior_df = SIMILARITY + df
+    return (
+        np.log(PROPORTION)
+        + gammaln(posterior_df / 2)
+        - gammaln(SIMILARITY / 2)
+        + SIMILARITY / 2 * (np.log(SIMILARITY) + log_scale[:, None])
+        - posterior_df / 2 * np.log(SIMILARITY * np.exp(log_scale)[:, None] + squares)
+    )
+
+
 def _grid(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
-    """Values of log s^2 around the pooled variance, wide enough for few degrees of freedom. Shape: `(NUM_SCALES,)`."""
-    total_df = max(df.sum(), 0.5)
-    width = np.sqrt(2 / total_df)
-    centre = np.log(squares.sum() / total_df)
-    return centre + np.linspace(-4 * width - 3, 6 * width + 14 / total_df + 3, NUM_SCALES)
+    """Values of log s^2: first wherever any candidate's own variance is, then finely where the posterior is.
+
+    Shape: `(NUM_SCALES,)`.
+    """
+    own = np.log(squares / df)
+    wide = np.linspace(own.min() - 3, own.max() + 3 + 14 / max(df.sum(), 0.5), NUM_SCALES)
+    weight = _normalised(np.logaddexp(*_log_class(wide, squares, df)).sum(axis=-1))
+    mean = weight @ wide
+    sd = max(np.sqrt(weight @ (wide - mean) ** 2), (wide[1] - wide[0]) / 2)
+    return np.linspace(mean - 6 * sd, mean + 8 * sd, NUM_SCALES)
+
+
+def _normalised(log_weight: np.ndarray) -> np.ndarray:
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum()
 
 
 def _inverse_trigamma(value: np.ndarray) -> np.ndarray:

@@ -5,17 +5,20 @@ from typing import Tuple
 
 import numpy as np
 
-from fiesta_allennlp.probability.noise import LinkedVariance, NoisePosterior, noise_posterior
+from fiesta_allennlp.probability.noise import NoisePosterior, noise_posterior
 
 SPLIT_PRIOR = (4.0, 1.0)
 """Degrees of freedom and ratio: the variance between splits is about that of the noise, as in released scores."""
 
-CANDIDATE_PRIOR = (1.0, 4.0)
-"""Candidates' mean scores are Cauchy with a scale of two noise standard deviations: near ones are as likely as far."""
+CANDIDATE_PRIOR = (1.0, 16.0)
+"""Candidates' mean scores are Cauchy with a scale of four noise standard deviations: almost nothing is assumed."""
 
 MAX_STEPS = 50
 TOLERANCE = 1e-3
 """The fixed point is found when no precision changes by more than this part of itself."""
+
+SMALLEST_DF = 1e-2
+"""A candidate whose scores all go into its split effects has no degrees of freedom left; it is given so many."""
 
 SMALLEST = 1e-12
 """Noise variance below this share of the largest squared deviation is taken as this."""
@@ -83,46 +86,67 @@ class _Fit:
 
     def step(self) -> float:
         """Go on once. The largest relative change of a precision."""
-        split_squares, squares, candidate_squares = self._normal_part()
-        linked = [LinkedVariance(candidate_squares, len(self.sizes) - 1, *CANDIDATE_PRIOR)]
-        if self.has_splits:
-            linked.append(LinkedVariance(split_squares, self.scores.counts.shape[1], *SPLIT_PRIOR))
-        self.noise: NoisePosterior = noise_posterior(squares, df=self.df, linked=linked)
+        squares, df = self._contrasts()
+        split_squares, candidate_squares = self._normal_part()
+        self.noise: NoisePosterior = noise_posterior(squares, df=df)
         before = [*self.precision, self.candidate_precision, self.split_precision]
         self.used_precision = self.precision
         self.precision = self.noise.precision
-        self.candidate_precision = linked[0].mean_precision(self.noise.common)
+        self.candidate_precision = self._precision(candidate_squares, len(self.sizes) - 1, CANDIDATE_PRIOR)
         if self.has_splits:
-            self.split_precision = linked[1].mean_precision(self.noise.common)
+            self.split_precision = self._precision(split_squares, self.scores.counts.shape[1], SPLIT_PRIOR)
         now = np.array([*self.precision, self.candidate_precision, self.split_precision])
         finite = np.isfinite(now)
         return float(np.abs(now[finite] / np.array(before)[finite] - 1).max())
 
-    def _normal_part(self) -> Tuple[float, np.ndarray, float]:
-        """mu and b given the precisions. Sums of squares: of b, of the noise by candidate, of mu about its mean."""
-        counts, sums, size = self.scores.counts, self.scores.sums, len(self.sizes)
+    def _precision(self, squares: float, df: int, prior: Tuple[float, float]) -> float:
+        """E[1 / variance] of mu or b from their squares; the prior is tied to the common noise variance."""
+        prior_df, ratio = prior
+        return (prior_df + df) / (prior_df * ratio * self.noise.common + squares)
+
+    def _contrasts(self) -> Tuple[np.ndarray, np.ndarray]:
+        """Squares of the noise and their degrees of freedom, by candidate, with free mu and b (fixed effects)."""
+        joint = _Joint(self.scores, self.precision, 0.0 if self.has_splits else np.inf, 0.0)
+        squares = _squares(self.scores, joint.location[:, None] + joint.split)
+        df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=1)
+        return np.maximum(squares, self.smallest * self.sizes), np.maximum(df, SMALLEST_DF)
+
+    def _normal_part(self) -> Tuple[float, float]:
+        """mu and b given all precisions. Expected sums of squares of b, and of mu about its mean."""
+        joint = _Joint(self.scores, self.precision, self.split_precision, self.candidate_precision)
+        self.location, self.covariance = joint.location, joint.covariance
+        centred = self.location - self.location.mean()
+        candidate_squares = np.sum(centred**2) + np.trace(self.covariance) - self.covariance.mean() * len(centred)
+        return float(np.sum(joint.split**2 + joint.split_variance)), float(candidate_squares)
+
+
+class _Joint:
+    """mu and b, jointly normal given the precisions of noise, b and mu. A precision of 0 leaves them free.
+
+    `location` and `covariance` are of mu, `split` and `split_variance` of b, `fitted_variance` of mu_i + b_k, shape
+    `(num_candidates, num_splits)`.
+    """
+
+    def __init__(self, scores: Scores, noise: np.ndarray, split: float, candidate: float) -> None:
         # Shape: (num_candidates, num_splits)
-        weights = self.precision[:, None] * counts
-        split_total = weights.sum(axis=0) + self.split_precision
+        weights = noise[:, None] * scores.counts
+        split_total = weights.sum(axis=0) + split
         shares = weights / split_total
-        centring = np.eye(size) - 1 / size
+        own = weights.sum(axis=1)
+        size = len(own)
+        # The common shift of all mu, of which the differences know nothing, is held near 0 where b takes it up.
+        shift = own.mean() * 1e-3 if split < np.inf else 0.0
         # Shape: (num_candidates, num_candidates)
-        information = self.candidate_precision * centring - shares @ weights.T
-        information.flat[:: size + 1] += self.precision * self.sizes
+        information = candidate * (np.eye(size) - 1 / size) + shift / size - shares @ weights.T
+        information.flat[:: size + 1] += own
         self.covariance = np.linalg.inv(information)
-        weighted = self.precision[:, None] * sums
+        weighted = noise[:, None] * scores.sums
         self.location = self.covariance @ (weighted.sum(axis=1) - shares @ weighted.sum(axis=0))
         # Shape: (num_splits,)
-        split = (weighted.sum(axis=0) - weights.T @ self.location) / split_total
+        self.split = (weighted.sum(axis=0) - weights.T @ self.location) / split_total
         crossed = self.covariance @ shares
-        split_variance = 1 / split_total + (shares * crossed).sum(axis=0)
-        # Shape: (num_candidates, num_splits)
-        taken_up = (np.diag(self.covariance)[:, None] + split_variance - 2 * crossed) * counts
-        self.df = np.maximum(self.sizes - self.precision * taken_up.sum(axis=1), 1e-3)
-        squares = _squares(self.scores, self.location[:, None] + split)
-        squares = np.maximum(squares, self.smallest * self.sizes)
-        candidate_squares = np.sum((self.location - self.location.mean()) ** 2) + np.sum(self.covariance * centring)
-        return float(np.sum(split**2 + split_variance)), squares, float(candidate_squares)
+        self.split_variance = 1 / split_total + (shares * crossed).sum(axis=0)
+        self.fitted_variance = np.diag(self.covariance)[:, None] + self.split_variance - 2 * crossed
 
 
 def _squares(scores: Scores, expected: np.ndarray) -> np.ndarray:

@@ -27,7 +27,6 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
     number = len(repetitions)
     evaluations = np.array([repetition.num_evaluations for repetition in repetitions])
     num_correct = sum(repetition.correct for repetition in repetitions)
-    interval = binomtest(num_correct, number).proportion_ci(0.95, method="wilson")
     undecided = [repetition.stopped_by == "max_evaluations" for repetition in repetitions]
     wrong = [not r.correct and not open_ for r, open_ in zip(repetitions, undecided, strict=True)]
     strategy = settings.strategy_params()
@@ -36,7 +35,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "interrupted": replay.interrupted,
         "best": max(replay.true_means, key=lambda name: replay.true_means[name]),
         "correct": num_correct / number,
-        "correct_interval": [interval.low, interval.high],
+        "correct_interval": wilson_interval(num_correct, number),
         "wrong": sum(wrong) / number,
         "undecided": sum(undecided) / number,
         "evaluations": {
@@ -58,6 +57,12 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "belief": strategy["belief"],
         "candidates": _candidates(replay),
     }
+
+
+def wilson_interval(count: int, number: int) -> List[float]:
+    """Wilson's 95 % interval of a share, its lower and its upper end."""
+    interval = binomtest(count, number).proportion_ci(0.95, method="wilson")
+    return [interval.low, interval.high]
 
 
 def _candidates(replay: Replay) -> List[Dict[str, Any]]:

@@ -62,6 +62,7 @@ def summarise_candidate(history: History, decision: Decision, name: str, *, remo
         "mean": float(np.mean(scores)) if len(scores) else None,
         "sd": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
         "prob_best": decision.prob_best.get(name),
+        "prob_within_margin": decision.prob_within_margin.get(name),
         "failures": len(failures),
         "failure_reasons": [f"{f.request.name} {f.kind}: {f.error}" for f in failures],
         "withdrawn": name in history.withdrawn,
@@ -115,6 +116,9 @@ def in_words(summary: Mapping[str, Any]) -> str:
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
+    if summary["margin"] and confidence is not None:
+        prob_best = next(c["prob_best"] for c in summary["candidates"] if c["name"] == best)
+        sure += f" (the very best with {probability_text(prob_best)})"
     return f"{best} is{margin}{sure}, by {summary['metric']}, after {trained}."
 
 

@@ -35,7 +35,7 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
         return room if room >= to_start else 0
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        rounds = max(self.num_starts, self.belief.min_to_win)
+        rounds = max(self.num_starts, self.to_win)
         return rounds * num_candidates, self.limit(num_candidates) // num_candidates * num_candidates
 
     def _num_complete(self, history: History) -> int:

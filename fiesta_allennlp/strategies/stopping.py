@@ -31,8 +31,8 @@ class Look:
 class FixedConfidence(Strategy):
     """Goes on until one candidate is surely the best, within `margin`.
 
-    The selection stops as soon as every active candidate has `num_starts` finished evaluations, the winner and its
-    nearest rival have `belief.min_to_win`, and the stopping rule is sure, whatever is pending; the default rule, when
+    The selection stops as soon as every active candidate has `num_starts` finished evaluations, the winner and a rival
+    have `belief.min_to_win`, and the stopping rule is sure, whatever is pending; the default rule, when
     max_i P(mean_i >= max_j mean_j - margin) >= confidence. The recommended candidate is this i, at equal probabilities
     the one that is more probably the very best.
 
@@ -85,7 +85,7 @@ class FixedConfidence(Strategy):
             )
         least, limit = self.bounds(len(candidates))
         if limit < least:
-            more = "" if self.num_starts >= self.belief.min_to_win else f", and {self.belief.min_to_win} of a winner"
+            more = "" if self.num_starts >= self.to_win else f", and {self.to_win} of a winner"
             raise ConfigError(
                 f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} "
                 f"starting evaluations{more}) but got {self.limit(len(candidates))}."
@@ -126,6 +126,10 @@ class FixedConfidence(Strategy):
             self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
 
+    @property
+    def to_win(self) -> int:
+        return self.belief.min_to_win(self.confidence)
+
     def _stopped_by(self, history: History, decision: Decision) -> Optional[str]:
         if len(history.active) < 2:
             return "failures"
@@ -135,8 +139,10 @@ class FixedConfidence(Strategy):
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Whether enough has finished to stop when the rule is sure."""
-        started = all_finished(history, history.active, self.num_starts)
-        return started and all_finished(history, finalists(decision), self.belief.min_to_win)
+        if decision.best is None or not all_finished(history, history.active, self.num_starts):
+            return False
+        rivals = (history.num_finished(name) for name in history.active if name != decision.best)
+        return min(history.num_finished(decision.best), max(rivals)) >= self.to_win
 
     def limit(self, num_candidates: int) -> int:
         """`max_evaluations`, or its default."""
@@ -147,7 +153,7 @@ class FixedConfidence(Strategy):
         return max(0, self.limit(len(history.candidates)) - history.total_started)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        to_win = max(0, self.belief.min_to_win - self.num_starts)
+        to_win = max(0, self.to_win - self.num_starts)
         return num_candidates * self.num_starts + 2 * to_win, self.limit(num_candidates)
 
 

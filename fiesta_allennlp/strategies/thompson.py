@@ -11,8 +11,8 @@ from fiesta_allennlp.strategies.stopping import FixedConfidence, Look, all_finis
 class PosteriorSampling(FixedConfidence):
     """Begins with the starting evaluations of all candidates, in turn, and then draws names by what is believed.
 
-    Where the stopping rule is sure, but the winner or its nearest rival has fewer evaluations than `belief.min_to_win`,
-    these two are evaluated and nothing else.
+    Where the stopping rule is sure, but the winner has fewer evaluations than `belief.min_to_win`, or all its rivals
+    have, the winner and its nearest rival are evaluated and nothing else.
 
     See `FixedConfidence` for the parameters.
     """
@@ -22,7 +22,7 @@ class PosteriorSampling(FixedConfidence):
         if starts or not all_finished(history, history.active, self.num_starts):
             return starts
         if self.stop.is_sure(history, look.decision, self.confidence):
-            return in_turn(history, finalists(look.decision), target=self.belief.min_to_win, slots=slots)
+            return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
         return self.choose(history, look, slots, rng)
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:

@@ -124,7 +124,9 @@ def test_durations_in_words(seconds: float, text: str) -> None:
 def test_words_without_probabilities_and_with_a_margin(history: History) -> None:
     assert in_words(summary(history, stopped_by="budget")).startswith("a is the best, by f1, after 4 evaluations")
     made = summary(history, stopped_by="confidence", margin=0.01, prob_within_margin={"a": 0.97}, prob_best={"a": 0.6})
-    assert in_words(made).startswith("a is within 0.01 of the best with probability 0.970")
+    words = "a is within 0.01 of the best with probability 0.970 (the very best with 0.600), by f1"
+    assert in_words(made).startswith(words)
+    assert made["candidates"][0]["prob_within_margin"] == 0.97
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,8 @@ def test_any_history_gives_an_answer(data: some.DataObject) -> None:
     limits = {"max_evaluations": 20, "confidence": 0.9, "margin": 0.01}
     for name in Strategy.list_available():
         rule = data.draw(some.sampled_from(StoppingRule.list_available()))
-        strategy = build(name, budget=data.draw(some.integers(8, 40)), stop=rule, **limits)
+        belief = data.draw(some.sampled_from(["student_t", "split_paired"]))
+        strategy = build(name, belief=belief, budget=data.draw(some.integers(8, 40)), stop=rule, **limits)
         decision = strategy.recommend(now)
         proposed = strategy.propose(now, slots, np.random.default_rng(0))
         assert len(proposed) <= slots

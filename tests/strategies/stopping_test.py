@@ -162,7 +162,7 @@ def test_in_turn_by_hand() -> None:
     assert in_turn(History(("a",)), [], target=3, slots=0) == []
 
 
-def test_a_winner_and_its_nearest_rival_need_enough_evaluations_for_the_belief(adaptive: str) -> None:
+def test_a_winner_and_a_rival_need_enough_evaluations_for_the_belief(adaptive: str) -> None:
     strategy = build(adaptive, belief="split_paired")
     early = {"a": [0.70, 0.71], "b": [0.60, 0.61], "c": [0.50, 0.51]}
     decision = strategy.recommend(history(early))
