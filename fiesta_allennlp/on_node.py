@@ -13,14 +13,14 @@ import tempfile
 import uuid
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from filelock import FileLock, Timeout
 
 from fiesta_allennlp.fork_server import Begun, in_process, outcome_of, start_fork_server, stop_all
-from fiesta_allennlp.records import Outcome, Request
+from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
 
 
@@ -83,6 +83,8 @@ def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Retu
             outcome = outcome_of(future, begun, time_limit=work.time_limit)
         finally:
             stop_all([future])
+        if isinstance(outcome, Failure) and outcome.kind == "disk":
+            outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()} below {scratch.parent}")
         return Returned(outcome, _contents(run.evaluation(request.name)))
 
 

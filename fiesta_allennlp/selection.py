@@ -160,8 +160,8 @@ class Selection:
         try_again = False
         if isinstance(outcome, Failure) and outcome.kind == "disk":
             raise StoreError(
-                f"{self.directory.root}: the disk is full: {outcome.request.name} ended with {outcome.error}. Nothing "
-                "that finished is lost: make room, then go on with --recover."
+                f"the disk is full: {outcome.request.name} ended with {outcome.error}. Nothing that finished in "
+                f"{self.directory.root} is lost: make room, then go on with --recover."
             )
         if isinstance(outcome, Failure):
             name = outcome.request.candidate

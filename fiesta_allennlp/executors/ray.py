@@ -12,6 +12,7 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.failure_log import keep_log
 from fiesta_allennlp.executors.processes import check_numbers
 from fiesta_allennlp.executors.ray_connection import GIB, checked_resources, connect, import_ray
+from fiesta_allennlp.executors.worker import NO_ROOM
 from fiesta_allennlp.on_node import NodeWork, evaluate_on_node
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
@@ -202,9 +203,11 @@ class RayExecutor(Executor):
         except errors.OutOfMemoryError as error:
             return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")
         except errors.RayTaskError as error:
-            return Failure(request, "machine" if isinstance(error.cause, OSError) else "error", describe(error.cause))
-        except (errors.RayError, OSError) as error:
+            return Failure(request, _kind(error.cause), describe(error.cause))
+        except errors.RayError as error:
             return Failure(request, "machine", describe(error))
+        except OSError as error:
+            return Failure(request, _kind(error), describe(error))
         if isinstance(returned.outcome, Failure):
             return replace(returned.outcome, log_path=keep_log(self._directory, request))
         return returned.outcome
@@ -251,3 +254,10 @@ class RayExecutor(Executor):
     def _wants(self) -> str:
         wanted = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
         return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
+
+
+def _kind(error: BaseException) -> str:
+    """The kind of failure, where files could not be sent, read or written, here or on the node."""
+    if not isinstance(error, OSError):
+        return "error"
+    return "disk" if error.errno in NO_ROOM else "machine"

@@ -1,10 +1,13 @@
 """Against a real Ray cluster of a head without room for work and two nodes, one of which is killed."""
 
 import csv
+import errno
 import json
 import os
+import resource
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +15,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Tuple
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -88,6 +92,15 @@ class Waiting(Evaluator):
         while not (place / "go").exists():
             time.sleep(0.05)
         return Evaluation(request, float(request.replicate), "m")
+
+
+@dataclass(frozen=True)
+class Full(Evaluator):
+    """Raises where no file can be written any more, as on a full disk."""
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        raise RuntimeError("what a library makes of it")
 
 
 def started(place: Path) -> List[int]:
@@ -206,6 +219,18 @@ def test_what_a_node_lacks_is_a_failure_that_is_tried_again(
     assert isinstance(failure, Failure)
     assert (failure.kind, "does not have /nowhere/train.txt" in failure.error) == ("machine", True)
     assert failure.log_path is None
+
+
+def test_a_full_disk_is_told_whichever_it_is(make: Callable[..., RayExecutor], monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    executor = make()
+    failure = only(executor, Full())
+    assert isinstance(failure, Failure)
+    assert (failure.kind, f"on node {socket.gethostname()} below " in failure.error) == ("disk", True)
+    monkeypatch.setattr(executor, "_write", Mock(side_effect=full))
+    failure = only(executor, Behaviour("score"))
+    assert isinstance(failure, Failure)
+    assert (failure.kind, "No space left on device" in failure.error) == ("disk", True)
 
 
 @pytest.mark.parametrize("graceful", [False, True], ids=["killed", "stopped"])
