@@ -35,7 +35,18 @@ LONGEST_WAIT = 2.0
 SHORT = json.dumps({"trainer.num_epochs": 1})
 PLANS: Dict[str, List[str]] = {
     "non_adaptive_fb, 2 workers": ["--strategy", "non_adaptive_fb", "--budget", "40", "--workers", "2"],
-    "ttts, 1 worker": ["--strategy", "ttts", "--confidence", "0.999999", "--max-evaluations", "40", "--workers", "1"],
+    "ttts, 1 worker": [
+        "--strategy",
+        "ttts",
+        "--belief",
+        "student_t",
+        "--confidence",
+        "0.999999",
+        "--max-evaluations",
+        "40",
+        "--workers",
+        "1",
+    ],
 }
 """Selections whose evaluations do not depend on which training finishes first."""
 
