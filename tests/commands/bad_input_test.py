@@ -64,8 +64,8 @@ def real_processes() -> None:
         (["--margin", "-0.1"], r"margin must"),
         (["--margin", "nan"], r"margin must"),
         (
-            ["--max-evaluations", "5"],
-            r"must be at least 6 \(2 candidates x 3 starting evaluations\).*5",
+            ["--max-evaluations", "9"],
+            r"must be at least 10 \(2 candidates x 2 starting evaluations, and 5 of a winner\) but got 9",
         ),
         (["--belief", "logit_student_t", "--margin", "0.1"], r"margin must be 0 with the belief"),
         (["--strategy", "tttts"], r"--strategy tttts.*tttts.*ttts"),
@@ -109,12 +109,12 @@ def real_processes() -> None:
         (["--strategy", '{"beta": 0.5}'], r"--strategy: expected a name or a JSON object with a 'type'"),
         (["--strategy", "tts"], r"--strategy tts .*[Dd]id you mean 'ttts'"),
         (["--belief", "student_tt"], r"--belief student_tt.*[Dd]id you mean 'student_t'"),
-        (["--strategy", '{"type": "ttts", "num_starts": 2}'], r"num_starts must be at least 3.*but got 2"),
+        (["--strategy", '{"type": "ttts", "num_starts": 1}'], r"num_starts must be at least 2.*but got 1"),
         (["--strategy", '{"type": "bts", "batch_size": 0}'], r"batch_size must be at least 1.*but got 0"),
         (["--strategy", '{"type": "ttts", "confidence": 0.9}', "--confidence", "0.8"], r"0.8 contradicts 'confidence'"),
         (["--strategy", "non_adaptive_fb", "--budget", "9", "--margin", "0.1"], r"--margin does not go with"),
         (["--confidence", "nan"], r"confidence must be above 0 and below 1"),
-        (["--max-evaluations", "-1"], r"max_evaluations must be at least 6.*but got -1"),
+        (["--max-evaluations", "-1"], r"max_evaluations must be at least 10.*but got -1"),
         (["--workers", "-2"], r"--workers must be above 0 but got -2"),
         (["--cuda-devices", "gpu"], r"there is no device 'gpu'.*numbered from 0"),
         (["--overrides", '{"trainer.num_epochs": "many"}'], r"'able'.*(num_epochs|many|int)"),
@@ -184,7 +184,7 @@ def test_what_must_not_change_on_resuming(candidates: List[str], call: Any, run:
 
 def test_a_refused_resumption_changes_nothing(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
     strategy = '{"type": "bts", "num_starts": 4}'
-    options = [*candidates, "-s", run, "--metric", "accuracy", "--entropy", 4]
+    options = [*candidates, "-s", run, "--metric", "accuracy", "--entropy", 4, "--belief", "student_t"]
     assert call(*options, "--strategy", strategy, "--max-evaluations", 8, "--confidence", 0.999999999)[0] == 0
     for refused in (["--budget", "1"], [*candidates, "nowhere.jsonnet"], ["--workers", "0"]):
         assert call(*refused, "-s", run, "--recover")[0] == 2
@@ -273,7 +273,7 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
     ("content", "message"),
     [
         ("{ workrs: 2 }", r"settings.jsonnet: 'workrs' is not a setting. Did you mean 'workers'"),
-        ("{ workers: 'two' }", r'settings.jsonnet: --workers must be a whole number but got "two"'),
+        ("{ workers: 'two' }", r'settings.jsonnet: --workers must be a whole number or auto but got "two"'),
         ("{ workers: ", r"settings.jsonnet: cannot be read as Jsonnet"),
         ("{ splits: 'paired' }", r"settings.jsonnet: --splits must be one of shared, independent but got 'paired'"),
         ("[1, 2]", r"settings.jsonnet: must be a Jsonnet object .* but is a list"),

@@ -63,7 +63,7 @@ def test_a_selection_decides_and_leaves_its_files(candidates: List[str], tmp_pat
     assert summary["confidence"] >= 0.95
     assert summary["num_evaluations"] == sum(c["num_evaluations"] for c in summary["candidates"])
     assert summary["strategy"]["type"] == "ttts"
-    assert summary["belief"] == {"type": "student_t"}
+    assert summary["belief"] == {"type": "split_paired"}
     assert (summary["metric"], summary["splits"], summary["margin"]) == ("accuracy", "shared", 0.0)
     with (run / "evaluations.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -99,7 +99,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], revi
     assert status == 0, output
     assert "Pool: 72 instances (official parts: train 40, validation 12, test 20)" in output
     assert "Every split: train 40, validation 12, test 20; no groups" in output
-    assert "at least 6 and at most 100 trainings" in output
+    assert "at least 10 and at most 100 trainings" in output
     assert sorted(reviews.iterdir()) == before
 
 
