@@ -6,6 +6,8 @@ HERE = Path(__file__).parent
 VERSION = {}
 exec((HERE / "fiesta_allennlp" / "version.py").read_text(encoding="utf-8"), VERSION)
 
+RAY = "ray>=2.45"  # the first with wheels for Python 3.10 to 3.13
+
 setup(
     name="fiesta-allennlp",
     version=VERSION["__version__"],
@@ -20,6 +22,7 @@ setup(
     # have no solution. On Python 3.10 they resolve as they stand.
     install_requires=[
         "allennlp==2.10.1",
+        "joblib>=1.2",
         "matplotlib>=3.7",
         "numpy<2; python_version < '3.11'",
         "numpy>=2; python_version >= '3.11'",
@@ -28,7 +31,8 @@ setup(
         "scipy>=1.10",
     ],
     extras_require={
-        "dev": ["hypothesis>=6.100", "mypy==1.18.2", "pytest>=8.0", "ruff==0.14.5"],
+        "dev": ["hypothesis>=6.100", "mypy==1.18.2", "psutil>=5.9", "pytest>=8.0", RAY, "ruff==0.14.5"],
+        "ray": [RAY],
     },
     classifiers=[
         "License :: OSI Approved :: Apache Software License",

@@ -10,7 +10,7 @@ SPLITS = ("shared", "independent")
 
 Kinds = Tuple[type, ...]
 
-KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list"}
+KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list", bool: "true or false"}
 
 
 @dataclass(frozen=True)
@@ -42,30 +42,40 @@ class ChoiceSettings:
         """
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
-        params = _registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
+        params = registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
         if "stop" in params:
-            params["stop"] = _registered(params["stop"], "--strategy")
+            params["stop"] = registered(params["stop"], "--strategy")
         given = {
             "confidence": self.confidence,
             "budget": self.budget,
             "margin": self.margin,
             "max_evaluations": self.max_evaluations,
-            "stop": None if self.stop is None else _registered(self.stop, "--stop"),
+            "stop": None if self.stop is None else registered(self.stop, "--stop"),
         }
-        for name, value in given.items():
-            if value is not None:
-                if name in params and params[name] != value:
-                    raise ConfigError(
-                        f"{option(name)} {value} contradicts '{name}': {params[name]} in --strategy. Give one of them."
-                    )
-                params[name] = value
-        params.setdefault("belief", _registered(self.belief, "--belief"))
+        fill(params, given, "--strategy")
+        params.setdefault("belief", registered(self.belief, "--belief"))
         return params
 
 
 def option(name: str) -> str:
     """A setting's name as it is typed."""
     return "--" + name.replace("_", "-")
+
+
+def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
+    """Put the options that were given into the config of what they belong to, which was given as the option `where`.
+
+    # Raises
+
+    `ConfigError` : where an entry of the config says otherwise.
+    """
+    for name, value in given.items():
+        if value is not None:
+            if name in params and params[name] != value:
+                raise ConfigError(
+                    f"{option(name)} {value} contradicts '{name}': {params[name]} in {where}. Give one of them."
+                )
+            params[name] = value
 
 
 def check_kinds(settings: Any, kinds: Mapping[str, Kinds]) -> None:
@@ -77,7 +87,7 @@ def check_kinds(settings: Any, kinds: Mapping[str, Kinds]) -> None:
     """
     for name, allowed in kinds.items():
         value = getattr(settings, name)
-        if value is not None and (not isinstance(value, allowed) or isinstance(value, bool)):
+        if value is not None and (not isinstance(value, allowed) or isinstance(value, bool) is not (bool in allowed)):
             raise ConfigError(f"{option(name)} must be {KIND_WORDS[allowed[-1]]} but got {json.dumps(value)}.")
 
 
@@ -108,7 +118,7 @@ def check_least(settings: Any, least: Mapping[str, int]) -> None:
             raise ConfigError(f"{option(name)} {rule} but got {value}.")
 
 
-def _registered(value: Any, option_name: str) -> Dict[str, Any]:
+def registered(value: Any, option_name: str) -> Dict[str, Any]:
     """A registered name, a JSON text or an object, as a config with a `type`."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:

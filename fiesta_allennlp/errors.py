@@ -19,3 +19,11 @@ class StoreError(FiestaError):
 
 class ScoreError(FiestaError, ValueError):
     """A score cannot be used by the belief that was asked for, for example a logit of a score above 1."""
+
+
+def describe(error: BaseException) -> str:
+    """One line for tables: the type, unless the message speaks for itself, and the message."""
+    message = " ".join(str(error).split())
+    name = type(error).__name__
+    speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
+    return message if speaks and message else f"{name}: {message}".rstrip(": ")

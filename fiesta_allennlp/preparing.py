@@ -7,11 +7,13 @@ from typing import Any, Dict, Mapping, Optional
 from rich.console import Console
 
 from fiesta_allennlp.errors import ConfigError, FiestaError
-from fiesta_allennlp.evaluators.config import Config, first_difference, load_config
-from fiesta_allennlp.evaluators.pool import Pool, data_fingerprint
+from fiesta_allennlp.evaluators.config import Config, load_config
+from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
-from fiesta_allennlp.executors.processes import run_apart
-from fiesta_allennlp.executors.worker import WorkerSettings, describe
+from fiesta_allennlp.executors.processes import num_workers, run_apart
+from fiesta_allennlp.executors.worker import WorkerSettings
+from fiesta_allennlp.plain_words import plainly
+from fiesta_allennlp.roster import Roster
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.settings import Settings, named_candidates
@@ -44,7 +46,7 @@ def prepare(
         {name: (config, settings.group_by, directory.vectors) for name, config in configs.items()},
         logs={name: directory.check_log(name) for name in configs},
         settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
-        at_once=settings.workers,
+        at_once=_at_once(settings),
         on_done=lambda name: console.print(f"  {name}", markup=False),
     )
     sources = named_candidates(settings.candidates)
@@ -52,10 +54,16 @@ def prepare(
         if isinstance(result, BaseException):
             log = directory.check_log(name)
             where = "" if isinstance(result, FiestaError) or not directory.store.exists() else f" The log is {log}."
-            raise ConfigError(f"candidate '{name}' ({sources[name]}): {describe(result)}{where}") from result
+            raise ConfigError(f"candidate '{name}' ({sources[name]}): {plainly(result)}{where}") from result
         check_metric(name, result, settings.metric)
     check_same_pool(results)
     return results
+
+
+def _at_once(settings: Settings) -> int:
+    """No more than this machine has cores for, wherever the trainings will run."""
+    room = num_workers("auto", settings.threads_per_worker)
+    return room if settings.workers == "auto" else min(room, settings.workers)
 
 
 def _prepare_task(config: Config, group_by: Optional[str], vectors: Path) -> Preparation:
@@ -63,61 +71,40 @@ def _prepare_task(config: Config, group_by: Optional[str], vectors: Path) -> Pre
 
 
 def prepare_stored(
-    configs: Mapping[str, Config], settings: Settings, store: RunStore, directory: RunDirectory, console: Console
+    roster: Roster, settings: Settings, store: RunStore, directory: RunDirectory, console: Console
 ) -> Dict[str, Preparation]:
-    """What `prepare` tells, from the store for candidates that stand there, made and written down for new ones.
+    """What `prepare` tells, from the store for candidates that stand there, made for new ones; removed ones included.
 
     # Raises
 
-    `ConfigError` : where a candidate of the store is gone or its config has changed, with the first key that differs.
+    `ConfigError` : as `prepare`.
     """
-    stored = {candidate["name"]: candidate for candidate in store.candidates()}
-    if stored:
-        _check_unchanged(configs, stored, directory)
-    known = {name: _preparation(stored[name]["facts"]) for name in stored}
-    known = {name: preparation for name, preparation in known.items() if _vectors_are_there(preparation)}
-    fresh = {name: config for name, config in configs.items() if name not in known}
+    known = {name: _preparation(candidate["facts"]) for name, candidate in roster.stored.items()}
+    fresh = {
+        name: config
+        for name, config in roster.given.items()
+        if name not in known or not _vectors_are_there(known[name])
+    }
     if fresh:
         known.update(prepare(fresh, settings, directory, console))
-        check_same_pool({name: known[name] for name in configs})
+        check_same_pool({name: known[name] for name in roster.given})
+    return known
+
+
+def write_down(
+    roster: Roster, preparations: Mapping[str, Preparation], settings: Settings, store: RunStore, *, entropy: int
+) -> None:
+    """Write everything that a selection is about into the store, all or none: from then on it can be recovered."""
     sources = named_candidates(settings.candidates)
     store.put_candidates(
         [
-            {"name": name, "source": str(sources[name]), "config": configs[name], "facts": _facts(known[name])}
-            for name in fresh
-        ]
+            {"name": name, "source": str(sources[name]), "config": config, "facts": _facts(preparations[name])}
+            for name, config in roster.given.items()
+        ],
+        removed=sorted(roster.removed),
+        settings=settings.as_json(),
+        entropy=str(entropy),
     )
-    return {name: known[name] for name in configs}
-
-
-def _check_unchanged(configs: Mapping[str, Config], stored: Mapping[str, Any], directory: RunDirectory) -> None:
-    """Refuse to go on with other candidates, other configs or other data than at the start.
-
-    # Raises
-
-    `ConfigError` : naming the candidate and the first thing that differs.
-    """
-    for name in configs:
-        if name not in stored:
-            raise ConfigError(
-                f"candidate '{name}' does not belong to the selection in {directory.root}. Leave it out, or start anew "
-                "in another directory."
-            )
-    for name, candidate in stored.items():
-        who = f"candidate '{name}' ({candidate['source']})"
-        if name not in configs:
-            raise ConfigError(
-                f"{who} belongs to the selection in {directory.root} but is not given. Give the same candidates again, "
-                "or none to take all of them from the store."
-            )
-        difference = first_difference(candidate["config"], configs[name])
-        if difference is None and data_fingerprint(configs[name]) != candidate["facts"]["pool"]["data"]:
-            difference = "the contents of its data files have changed"
-        if difference is not None:
-            raise ConfigError(
-                f"{who} is not what it was when the selection in {directory.root} began: {difference}. Undo the "
-                "change, or start anew with another directory or --force."
-            )
 
 
 def _vectors_are_there(preparation: Preparation) -> bool:

@@ -51,7 +51,7 @@ class Failure:
 
     `kind` is `error` (the training raised: the same seeds would fail again, so they are not tried again), `timeout`
     (likewise), `killed` (the process died under it) or `machine` (disk or memory was lacking); the last two are tried
-    again with the same seeds.
+    again with the same seeds. `disk` (the disk is full) is never written down: it ends the selection.
     """
 
     request: Request
@@ -161,7 +161,8 @@ class Decision:
     `best` is `None` where nothing can be said yet. `prob_best` has an entry for every active candidate, or is
     empty where some of them have too few evaluations for the belief. `prob_within_margin` is P(mean >= best mean
     - margin) likewise; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, else
-    `confidence`, `budget`, `max_evaluations`, `failures` (fewer than two candidates are left) or `interrupted`.
+    `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
+    `interrupted`.
     """
 
     best: Optional[str]

@@ -1,34 +1,33 @@
 """A selection from its settings to its result: store, checks, loop, summary. What the command line calls."""
 
-import logging
 import os
-import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping
+from typing import Any, Dict, Mapping
 
-import torch
 from rich.console import Console
 
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
+from fiesta_allennlp.evaluators.config import with_absolute_paths
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation
-from fiesta_allennlp.executors.processes import ProcessExecutor
-from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored
+from fiesta_allennlp.executor_building import build_executor
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.opening import clear, logging_to, opened
+from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored, write_down
 from fiesta_allennlp.records import Decision
 from fiesta_allennlp.reports.progress import Progress
 from fiesta_allennlp.reports.summary import summarise, write_csv, write_json
+from fiesta_allennlp.roster import Roster, read_roster
 from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore, lock
+from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import fresh_entropy
 from fiesta_allennlp.selection import Selection
 from fiesta_allennlp.settings import Settings, changed_settings, merge
 from fiesta_allennlp.strategy_building import build_strategy
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,15 +53,23 @@ def plan(settings: Settings, console: Console) -> Plan:
     """
     configs = load_candidates(settings)
     strategy = build_strategy(settings, list(configs))
-    check_devices(settings.device_list)
     with tempfile.TemporaryDirectory() as scratch:
-        preparations = prepare(configs, settings, RunDirectory(Path(scratch)), console)
+        directory = RunDirectory(Path(scratch))
+        with closing(build_executor(settings, directory)) as executor:
+            _say_where(executor, console)
+        preparations = prepare(configs, settings, directory, console)
     least, most = strategy.bounds(len(configs))
     return Plan(preparations, settings.strategy_params(), least, most)
 
 
 def select(
-    given: Mapping[str, Any], directory: Path, *, console: Console, recover: bool = False, force: bool = False
+    given: Mapping[str, Any],
+    directory: Path,
+    *,
+    console: Console,
+    recover: bool = False,
+    force: bool = False,
+    allow_removed: bool = False,
 ) -> Dict[str, Any]:
     """Run a selection to its decision, or go on with one. Returns the content of `selection.json`.
 
@@ -72,6 +79,7 @@ def select(
     directory : where everything is kept.
     recover : go on with the selection in `directory`.
     force : delete the selection in `directory` first.
+    allow_removed : when recovering, withdraw candidates of the store that are not given; else that is an error.
 
     # Raises
 
@@ -81,44 +89,63 @@ def select(
     run_directory = RunDirectory(directory)
     if recover and force:
         raise ConfigError("--recover goes on with a selection and --force deletes it. Give one of them.")
+    if allow_removed and not recover:
+        raise ConfigError("--allow-removed withdraws candidates of a selection that is resumed. Add --recover.")
     if not recover:
         settings = merge(given)
         build_strategy(settings, list(load_candidates(settings)))
         if force and run_directory.store.exists():
             plan(settings, console)  # nothing is deleted for a selection that cannot begin
-        _clear(run_directory, force=force)
-    with _opened(run_directory, create=not recover) as store, _logging_to(run_directory.log):
-        return _run(_settings(given, store), store, run_directory, console)
+        clear(run_directory, force=force)
+    with opened(run_directory, create=not recover) as store, logging_to(run_directory.log):
+        if recover and not store.begun and not given.get("candidates"):
+            raise StoreError(
+                f"{directory}: the selection was stopped before its first training, so there is nothing to recover. "
+                "Give its candidates and options again, without --recover."
+            )
+        settings = _settings(given, store)
+        roster = read_roster(load_candidates(settings), store, run_directory, allow_removed=allow_removed)
+        return _run(settings, roster, store, run_directory, console)
 
 
-def _run(settings: Settings, store: RunStore, directory: RunDirectory, console: Console) -> Dict[str, Any]:
-    configs = load_candidates(settings)
-    strategy = build_strategy(settings, list(configs))
-    executor = _executor(settings, directory)
-    preparations = prepare_stored(configs, settings, store, directory, console)
-    store.set_meta(settings=settings.as_json())
-    evaluator = AllenNLPTraining(
-        configs=configs,
-        metric=settings.metric,
-        group_by=next(iter(preparations.values())).pool.group_by,
-        vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
-        keep_archives=settings.keep != "none",
-        free_device=settings.cuda_devices is not None,
-    )
-    with Progress(console, settings.metric) as progress:
-        selection = Selection(
-            strategy=strategy,
-            evaluator=evaluator,
-            executor=executor,
-            store=store,
-            directory=directory,
-            listener=progress,
-            entropy=int(store.get_meta("entropy")),
-            shared_splits=settings.splits == "shared",
-            max_failures=settings.max_failures,
+def _run(
+    settings: Settings, roster: Roster, store: RunStore, directory: RunDirectory, console: Console
+) -> Dict[str, Any]:
+    strategy = build_strategy(settings, roster.names)
+    if roster.late:
+        history = store.history(max_failures=settings.max_failures)
+        strategy.check_room(roster.joined(history, max_failures=settings.max_failures))
+    with closing(build_executor(settings, directory)) as executor:
+        preparations = prepare_stored(roster, settings, store, directory, console)
+        entropy = _entropy(settings, store)
+        write_down(roster, preparations, settings, store, entropy=entropy)
+        _say_where(executor, console)
+        evaluator = AllenNLPTraining(
+            configs={name: with_absolute_paths(config) for name, config in roster.configs.items()},
+            metric=settings.metric,
+            group_by=next(iter(preparations.values())).pool.group_by,
+            vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
+            keep_archives=settings.keep != "none",
+            free_device=executor.gives_devices,
         )
-        decision = selection.run()
+        with Progress(console, settings.metric) as progress:
+            decision = Selection(
+                strategy=strategy,
+                evaluator=evaluator,
+                executor=executor,
+                store=store,
+                directory=directory,
+                listener=progress,
+                entropy=int(store.get_meta("entropy")),
+                shared_splits=settings.splits == "shared",
+                max_failures=settings.max_failures,
+                max_hours=settings.max_hours,
+            ).run()
     return _conclude(decision, settings, store, directory)
+
+
+def _say_where(executor: Executor, console: Console) -> None:
+    console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
 
 
 def _conclude(decision: Decision, settings: Settings, store: RunStore, directory: RunDirectory) -> Dict[str, Any]:
@@ -131,11 +158,17 @@ def _conclude(decision: Decision, settings: Settings, store: RunStore, directory
         "splits": settings.splits,
         "entropy": store.get_meta("entropy"),
     }
-    summary = summarise(history, decision, about)
-    if settings.keep == "best" and decision.stopped_by != "interrupted":
-        _keep_best(summary["best"], store, directory)
-    write_csv(store.rows(), directory.evaluations_csv)
-    write_json(summary, directory.selection_json)
+    summary = summarise(history, decision, about, removed=store.removed())
+    try:
+        if settings.keep == "best" and decision.stopped_by != "interrupted":
+            _keep_best(summary["best"], store, directory)
+        write_csv(store.rows(), directory.evaluations_csv)
+        write_json(summary, directory.selection_json)
+    except OSError as error:
+        raise StoreError(
+            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: make "
+            "room, then write them with --recover."
+        ) from error
     return summary
 
 
@@ -151,85 +184,15 @@ def _settings(given: Mapping[str, Any], store: RunStore) -> Settings:
             f"a selection that is resumed must make the same scores as before, but {' and '.join(changed)}. "
             "Leave that out, or start anew in another directory."
         )
-    if entropy is None:
-        store.set_meta(entropy=str(fresh_entropy() if settings.entropy is None else settings.entropy))
     return settings
 
 
-def _executor(settings: Settings, directory: RunDirectory) -> ProcessExecutor:
-    check_devices(settings.device_list)
-    return ProcessExecutor(
-        directory,
-        workers=settings.workers,
-        time_limit=settings.time_limit,
-        num_threads=settings.threads_per_worker,
-        cuda_devices=settings.device_list or None,
-        packages=settings.include_package,
-    )
-
-
-def check_devices(devices: List[str]) -> None:
-    """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
-
-    # Raises
-
-    `ConfigError` : with the number of devices there are.
-    """
-    num_devices = torch.cuda.device_count() if devices else 0
-    for device in devices:
-        if not device.isdigit() or int(device) >= num_devices:
-            raise ConfigError(
-                f"--cuda-devices: there is no device '{device}'; this machine has {num_devices}, numbered from 0. "
-                "Leave the option out to train on what AllenNLP finds."
-            )
-
-
-def _clear(directory: RunDirectory, *, force: bool) -> None:
-    """Make room for a new selection. Deletes what a selection made and nothing else."""
-    if directory.store.exists() and not force:
-        raise StoreError(
-            f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, "
-            "delete it with --force, or give another directory with -s."
-        )
-    if directory.store.exists():
-        held = lock(directory)
-        try:
-            for path in directory.contents():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        finally:
-            held.release()
-
-
-@contextmanager
-def _opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
-    """The store of the directory, closed at the end; a new one that got no candidate is deleted again."""
-    store = RunStore(directory, create=create)
-    try:
-        yield store
-    finally:
-        keep = bool(store.candidates())
-        store.close()
-        if not keep:
-            directory.store.unlink()
-
-
-@contextmanager
-def _logging_to(path: Path) -> Iterator[None]:
-    """Send what this package logs to a file, and not to the terminal, where the progress is."""
-    package = logging.getLogger("fiesta_allennlp")
-    handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    level, propagate = package.level, package.propagate
-    package.setLevel(logging.INFO)
-    package.propagate = False
-    package.addHandler(handler)
-    try:
-        yield
-    finally:
-        package.removeHandler(handler)
-        package.setLevel(level)
-        package.propagate = propagate
-        handler.close()
+def _entropy(settings: Settings, store: RunStore) -> int:
+    """The store's, or, in a new one, what was asked for, or fresh."""
+    entropy = store.get_meta("entropy")
+    if entropy is not None:
+        return int(entropy)
+    return fresh_entropy() if settings.entropy is None else settings.entropy
 
 
 def _keep_best(best: Any, store: RunStore, directory: RunDirectory) -> None:

@@ -1,14 +1,14 @@
 import json
-import sqlite3
-from collections import Counter
+from contextlib import contextmanager
 from dataclasses import asdict, fields
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence
 
 from filelock import FileLock, Timeout
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_state import RunState, read_state
 from fiesta_allennlp.store_file import create_database, open_database, transaction
 
 REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
@@ -39,6 +39,9 @@ class RunStore:
     """All that a run knows, in one SQLite file: every request is written down before its work starts, and every
     outcome in one transaction when it is there. One process writes; others may read.
 
+    The file is read when it is opened. From then on the history is kept in memory beside it, and read anew from the
+    file where a change was interrupted.
+
     # Parameters
 
     directory : the run directory. It is locked until `close`, by a lock that ends with the process, however it ends.
@@ -57,6 +60,7 @@ class RunStore:
                 f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. Check -s, "
                 "or leave out --recover to start a new selection."
             )
+        self._state: Optional[RunState] = None
         self._lock = lock(directory)
         try:
             self._database = create_database(self._path) if create else open_database(self._path)
@@ -70,19 +74,22 @@ class RunStore:
 
     # What the selection is about.
 
+    @property
+    def begun(self) -> bool:
+        """Whether the checks were passed: before, there is nothing to go on with."""
+        return self.get_meta("settings") is not None
+
     def get_meta(self, key: str) -> Any:
         """The value written with `set_meta`, or None."""
         row = self._database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else json.loads(row[0])
 
     def set_meta(self, **values: Any) -> None:
-        with transaction(self._database):
-            rows = [(key, json.dumps(value)) for key, value in values.items()]
-            self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+        self.put_candidates([], **values)
 
-    def put_candidates(self, candidates: Sequence[Mapping[str, Any]]) -> None:
-        """Write down candidates (`name`, `source`, `config` and `facts`, what building it told), all or none; of a
-        known one the facts anew."""
+    def put_candidates(self, candidates: Sequence[Mapping[str, Any]], **values: Any) -> None:
+        """Write down candidates (`name`, `source`, `config` and `facts`, what building it told) and values for
+        `get_meta`, all or none; of a known candidate the facts anew. The value `removed` is read by `removed`."""
         rows = [(c["name"], c["source"], json.dumps(c["config"]), json.dumps(c["facts"])) for c in candidates]
         with transaction(self._database):
             self._database.executemany(
@@ -91,6 +98,15 @@ class RunStore:
                 " ON CONFLICT (name) DO UPDATE SET facts = excluded.facts",
                 rows,
             )
+            self._database.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in values.items()]
+            )
+            if candidates or "removed" in values:
+                self._state = None  # to be read anew
+
+    def removed(self) -> FrozenSet[str]:
+        """The candidates that the user took out. Their evaluations stay."""
+        return frozenset(self.get_meta("removed") or ())
 
     def candidates(self) -> List[Dict[str, Any]]:
         """`name`, `source`, `config` and `facts` of every candidate, in the order given."""
@@ -109,7 +125,7 @@ class RunStore:
 
     def reserve(self, requests: Sequence[Request]) -> None:
         """Write requests down as pending, before any of their work starts."""
-        with transaction(self._database):
+        with self._change() as state:
             for request in requests:
                 values = list(asdict(request).values())
                 self._database.execute(
@@ -118,14 +134,16 @@ class RunStore:
                     " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
                     values,
                 )
+            state.reserve(requests)
 
     def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
         """Write down what came of a pending request. With `try_again`, a failure leaves it pending."""
-        with transaction(self._database):
+        with self._change() as state:
             if isinstance(outcome, Failure):
                 self._record_failure(outcome, try_again=try_again)
             else:
                 self._record_evaluation(outcome)
+            state.record(outcome, try_again=try_again and isinstance(outcome, Failure))
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         updated = self._database.execute(
@@ -164,12 +182,31 @@ class RunStore:
             )
 
     def release(self, requests: Sequence[Request]) -> None:
-        """Forget pending requests that will not be worked on, as when the decision came before they finished."""
-        with transaction(self._database):
+        """Forget pending requests that will not be worked on, as when the decision came before they finished. One that
+        has failed before is a failed one: its failures stay, and need its seeds."""
+        keys = [request.key for request in requests]
+        is_pending = "candidate = ? AND replicate = ? AND status = 'pending'"
+        with self._change() as state:
             self._database.executemany(
-                "DELETE FROM evaluations WHERE candidate = ? AND replicate = ? AND status = 'pending'",
-                [request.key for request in requests],
+                f"UPDATE evaluations SET status = 'failed' WHERE {is_pending}"
+                " AND (candidate, replicate) IN (SELECT candidate, replicate FROM failures)",
+                keys,
             )
+            self._database.executemany(f"DELETE FROM evaluations WHERE {is_pending}", keys)
+            state.release(requests)
+
+    @contextmanager
+    def _change(self) -> Iterator[RunState]:
+        """A transaction on the file and the same change in memory, which is forgotten where either is cut short."""
+        state, self._state = self._known(), None
+        with transaction(self._database):
+            yield state
+        self._state = state
+
+    def _known(self) -> RunState:
+        if self._state is None:
+            self._state = read_state(self._database, removed=self.removed())
+        return self._state
 
     # What is known.
 
@@ -185,24 +222,12 @@ class RunStore:
         return int(row[0])
 
     def history(self, *, max_failures: int) -> History:
-        """Everything so far, from the file, without the metrics beside the score: for these see `rows`.
+        """Everything so far, without the metrics beside the score: for these see `rows`.
 
-        A candidate with `max_failures` failures is withdrawn. This is not written down, so a selection that is resumed
-        with a larger number gives it another chance.
+        A candidate that was removed, or has `max_failures` failures, is withdrawn. The latter is not written down, so
+        a selection that is resumed with a larger number gives it another chance.
         """
-        rows = self._database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
-        requests = {(row["candidate"], row["replicate"]): _request(row) for row in rows}
-        finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
-        failures = self._database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
-        candidates = self._database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
-        num_failures = Counter(row["candidate"] for row in failures)
-        return History(
-            candidates=tuple(row["name"] for row in candidates),
-            evaluations=tuple(_evaluation(row, requests) for row in finished),
-            pending=tuple(_request(row) for row in rows if row["status"] == "pending"),
-            failures=tuple(_failure(row, requests) for row in failures),
-            withdrawn=frozenset(name for name, number in num_failures.items() if number >= max_failures),
-        )
+        return self._known().history(max_failures=max_failures)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Every outcome in order of finishing, each with all of its columns, and `status` `finished` or `failed`."""
@@ -218,28 +243,3 @@ NEXT_ORDER = (
     "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
     " IFNULL((SELECT MAX(finished_order) FROM failures), -1)))"
 )
-
-
-def _request(row: sqlite3.Row) -> Request:
-    return Request(**{f.name: row[f.name] for f in fields(Request)})
-
-
-def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation:
-    return Evaluation(
-        request=requests[row["candidate"], row["replicate"]],
-        score=row["score"],
-        metric=row["metric"],
-        seconds=row["seconds"],
-        started_at=row["started_at"],
-    )
-
-
-def _failure(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Failure:
-    return Failure(
-        request=requests[row["candidate"], row["replicate"]],
-        kind=row["kind"],
-        error=row["error"],
-        seconds=row["seconds"],
-        started_at=row["started_at"],
-        log_path=row["log_path"],
-    )

@@ -8,22 +8,51 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from allennlp.common import Params
 
-from fiesta_allennlp.choice import SPLITS, ChoiceSettings, Kinds, check_choices, check_kinds, check_least, option
+from fiesta_allennlp.choice import (
+    SPLITS,
+    ChoiceSettings,
+    Kinds,
+    check_choices,
+    check_kinds,
+    check_least,
+    fill,
+    option,
+    registered,
+)
 from fiesta_allennlp.errors import ConfigError
 
 CHOICES = {
     "splits": SPLITS,
     "keep": ("none", "best", "all"),
-    "executor": ("processes",),
 }
 
 KINDS: Dict[str, Kinds] = {
-    **dict.fromkeys(("workers", "threads_per_worker", "max_failures", "entropy"), (int,)),
-    **dict.fromkeys(("metric", "group_by", "cuda_devices", "overrides"), (str,)),
-    "time_limit": (int, float),
+    **dict.fromkeys(("threads_per_worker", "max_failures", "entropy"), (int,)),
+    **dict.fromkeys(("time_limit", "max_hours"), (int, float)),
+    **dict.fromkeys(("cpus_per_evaluation", "gpus_per_evaluation", "memory_per_evaluation"), (int, float)),
+    **dict.fromkeys(("metric", "group_by", "cuda_devices", "overrides", "ray_address"), (str,)),
     **dict.fromkeys(("candidates", "include_package"), (tuple,)),
+    "ship_data": (bool,),
 }
 """What a setting may be. Flags are converted by the command line; a file can hold anything."""
+
+OF_EXECUTOR = (
+    "cuda_devices",
+    "ray_address",
+    "cpus_per_evaluation",
+    "gpus_per_evaluation",
+    "memory_per_evaluation",
+    "ship_data",
+)
+"""Options of one executor or the other. Each is also a key of `--executor` as JSON."""
+
+OF_EVERY_EXECUTOR = {
+    "workers": "--workers",
+    "time_limit": "--time-limit",
+    "num_threads": "--threads-per-worker",
+    "packages": "--include-package",
+}
+"""Arguments of every executor and where they come from."""
 
 FIXED_AT_START = ("metric", "splits", "group_by", "overrides", "entropy")
 """What decides which scores are made. A selection that is resumed keeps these; all else may change."""
@@ -33,17 +62,24 @@ FIXED_AT_START = ("metric", "splits", "group_by", "overrides", "entropy")
 class Settings(ChoiceSettings):
     """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
 
-    `candidates` are config files, each as `PATH` or `NAME=PATH`.
+    `candidates` are config files, each as `PATH` or `NAME=PATH`. `executor` is a registered name or a JSON object
+    with a `type`. `workers` is a number or `auto`.
     """
 
     candidates: Tuple[str, ...] = ()
     metric: str = "macro_f1"
     splits: str = "shared"
     group_by: Optional[str] = None
-    workers: int = 1
-    executor: str = "processes"
+    workers: Any = 1
+    executor: Any = "processes"
     threads_per_worker: int = 1
     cuda_devices: Optional[str] = None
+    ray_address: Optional[str] = None
+    cpus_per_evaluation: Optional[float] = None
+    gpus_per_evaluation: Optional[float] = None
+    memory_per_evaluation: Optional[float] = None
+    ship_data: Optional[bool] = None
+    max_hours: Optional[float] = None
     time_limit: Optional[float] = None
     max_failures: int = 3
     keep: str = "none"
@@ -56,15 +92,32 @@ class Settings(ChoiceSettings):
         check_kinds(self, KINDS)
         check_choices(self, CHOICES)
         check_least(self, {"max_failures": 1, "entropy": 0})
+        if self.workers != "auto" and (not isinstance(self.workers, int) or isinstance(self.workers, bool)):
+            raise ConfigError(f"--workers must be a whole number or auto but got {json.dumps(self.workers)}.")
+        if self.max_hours is not None and not self.max_hours > 0:
+            raise ConfigError(f"--max-hours must be above 0 but got {self.max_hours:g}.")
 
     def as_json(self) -> Dict[str, Any]:
         """Plain data, for the store."""
         return {**asdict(self), "candidates": list(self.candidates), "include_package": list(self.include_package)}
 
-    @property
-    def device_list(self) -> List[str]:
-        """The devices of `cuda_devices`, none where it was not given."""
-        return [] if self.cuda_devices is None else [device.strip() for device in self.cuda_devices.split(",")]
+    def executor_params(self) -> Dict[str, Any]:
+        """The executor as a config, with the options that belong to it filled in; those that all have are left out.
+
+        # Raises
+
+        `ConfigError` : where options contradict the executor's own entries.
+        """
+        params = registered(self.executor, "--executor")
+        for key, flag in OF_EVERY_EXECUTOR.items():
+            if key in params:
+                raise ConfigError(f"{flag} is an option of its own: take '{key}' out of --executor.")
+        fill(params, {name: getattr(self, name) for name in OF_EXECUTOR}, "--executor")
+        devices = params.get("cuda_devices")
+        if devices is not None:
+            given = devices.split(",") if isinstance(devices, str) else devices
+            params["cuda_devices"] = [str(device).strip() for device in given]
+        return params
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
@@ -76,7 +129,7 @@ def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
     """What several layers of given values come to, later ones winning.
 
     A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
-    the other way round.
+    the other way round. A layer that gives another executor takes the options of the one below away.
 
     # Raises
 
@@ -91,6 +144,9 @@ def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
         ]
         for below in [*replaced, "strategy"] if replaced else []:
             merged.pop(below, None)
+        if "executor" in merged and layer.get("executor", merged["executor"]) != merged["executor"]:
+            for name in OF_EXECUTOR:
+                merged.pop(name, None)
         for name, value in layer.items():
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)
@@ -113,6 +169,10 @@ def settings_from_file(path: Path) -> Dict[str, Any]:
         values = Params.from_file(str(path)).as_dict(quiet=True)
     except (RuntimeError, ValueError) as error:
         raise ConfigError(f"--config {path}: cannot be read as Jsonnet: {str(error).strip()}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(
+            f"--config {path}: must be a Jsonnet object with options as keys but is a {type(values).__name__}."
+        )
     given = {name.replace("-", "_"): value for name, value in values.items()}
     if isinstance(given.get("cuda_devices"), list):
         given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))

@@ -4,11 +4,14 @@ import os
 import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Dict, Iterator, Set, Union
 
 from fiesta_allennlp.errors import StoreError
 
 SCHEMA_VERSION = 1
+
+DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
+"""What SQLite says of a disk, and not of a file that is damaged."""
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -37,18 +40,21 @@ def create_database(path: Path) -> sqlite3.Connection:
 
     # Raises
 
-    `StoreError` : where there is a file already.
+    `StoreError` : where there is a file already, or none can be written.
     """
     if path.exists():
         raise StoreError(f"{path}: there is a selection already. Use --recover to go on with it.")
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
-    with closing(sqlite3.connect(part, isolation_level=None)) as database, transaction(database):
-        for statement in SCHEMA.split(";"):
-            database.execute(statement)
-        database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
-    os.replace(part, path)  # so a database that is there has its tables
-    return _connect(path)
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None)) as database, transaction(database):
+            for statement in SCHEMA.split(";"):
+                database.execute(statement)
+            database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
+        os.replace(part, path)  # so a database that is there has its tables
+        return _connect(path)
+    except (sqlite3.OperationalError, OSError) as error:
+        raise StoreError(f"{path}: cannot be made: {error}. Make room, or give another directory with -s.") from error
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -60,18 +66,48 @@ def open_database(path: Path) -> sqlite3.Connection:
     """
     try:
         database = _connect(path)
-        damage = database.execute("PRAGMA integrity_check").fetchone()[0]
-        row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+        _check_version(path, database)
+        _check_whole(path, database)
     except sqlite3.DatabaseError as error:
+        if str(error) in DISK_ERRORS:
+            raise _unwritable(path, error) from error
         raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
-    if damage != "ok":
-        raise StoreError(f"{path}: the store is damaged: {damage}. Restore it from a copy.")
-    if row is None or row[0] != str(SCHEMA_VERSION):
-        raise StoreError(
-            f"{path}: the store has version {row and row[0]} but this fiesta_allennlp reads version "
-            f"{SCHEMA_VERSION}. Use the fiesta_allennlp that made it."
-        )
     return database
+
+
+def _check_version(path: Path, database: sqlite3.Connection) -> None:
+    row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    version = row and row[0]
+    if version == str(SCHEMA_VERSION):
+        return
+    newer = version is not None and version.isdigit() and int(version) > SCHEMA_VERSION
+    remedy = "Install the newer fiesta_allennlp that made it." if newer else "Use the fiesta_allennlp that made it."
+    raise StoreError(
+        f"{path}: the store has version {version} but this fiesta_allennlp reads version {SCHEMA_VERSION}. {remedy}"
+    )
+
+
+def _check_whole(path: Path, database: sqlite3.Connection) -> None:
+    damage = database.execute("PRAGMA integrity_check").fetchone()[0]
+    if damage != "ok":
+        raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript(SCHEMA)
+        there = _columns(database)
+        for table, columns in _columns(empty).items():
+            lacking = columns - there.get(table, set())
+            if lacking:
+                what = f"columns {', '.join(sorted(lacking))} of {table} are" if table in there else f"table {table} is"
+                raise StoreError(f"{path}: the store is damaged: the {what} missing. Restore it from a copy.")
+    orphan = database.execute("PRAGMA foreign_key_check").fetchone()
+    if orphan is not None:
+        raise StoreError(f"{path}: the store is damaged: it has {orphan[0]} of no candidate. Restore it from a copy.")
+
+
+def _columns(database: sqlite3.Connection) -> Dict[str, Set[str]]:
+    """The names of the columns of every table."""
+    tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return {table: {row[1] for row in database.execute(f"PRAGMA table_info({table})")} for table in tables}
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -80,6 +116,13 @@ def _connect(path: Path) -> sqlite3.Connection:
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     return database
+
+
+def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
+    return StoreError(
+        f"{path}: the store cannot be written to: {error}. Nothing recorded so far is lost: make room on the disk, "
+        "then go on with --recover."
+    )
 
 
 @contextmanager
@@ -101,6 +144,4 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
                     cursor.execute("ROLLBACK")
                 raise
     except sqlite3.OperationalError as error:
-        raise StoreError(
-            f"the store cannot be written to: {error}. Nothing recorded so far is lost: make room, then --recover."
-        ) from error
+        raise _unwritable(database.execute("PRAGMA database_list").fetchone()[2], error) from error

@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from fiesta_allennlp.choice import ChoiceSettings, option
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.plain_words import plainly
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.stopping import FixedBudget
 
@@ -24,7 +25,9 @@ def build_strategy(choice: ChoiceSettings, names: List[str]) -> Strategy:
     try:
         strategy = Strategy.from_params(Params(copy.deepcopy(params)))
     except (ConfigurationError, TypeError) as error:
-        raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
+        raise ConfigError(
+            f"--strategy {params['type']} with --belief {params['belief']['type']}: {plainly(error)}"
+        ) from error
     strategy.check(names)
     return strategy
 

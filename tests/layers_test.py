@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
 BASE = {"records", "errors", "version", "defaults", "run_directory"}
 CHOOSING = BASE | {"seeding", "probability"}
 LANGUAGE = BASE | {"splitters", "dataset_readers", "models", "predictors"}
-DOING = BASE | {"splitters", "dataset_readers", "evaluators", "executors"}
+ISOLATION = {"fork_server", "on_node"}
+DOING = BASE | ISOLATION | {"splitters", "dataset_readers", "evaluators", "executors"}
 
 ALLOWED = {
     "records": set(),
@@ -28,26 +29,48 @@ ALLOWED = {
     "dataset_readers": LANGUAGE,
     "models": LANGUAGE,
     "predictors": LANGUAGE,
-    "evaluators": DOING - {"executors"},
+    "fork_server": BASE,
+    "on_node": BASE | {"fork_server", "executors"},
+    "evaluators": DOING - ISOLATION - {"executors"},
     "executors": DOING | {"plugin"},
     "store_file": BASE,
-    "run_store": BASE | {"store_file"},
+    "run_state": BASE,
+    "run_store": BASE | {"store_file", "run_state"},
+    "working_time": BASE | {"run_store"},
+    "opening": BASE | {"run_store"},
+    "roster": DOING | {"run_state", "run_store"},
     "choice": BASE,
     "settings": BASE | {"choice"},
-    "strategy_building": CHOOSING | {"choice", "strategies"},
+    "plain_words": BASE,
+    "strategy_building": CHOOSING | {"choice", "strategies", "plain_words"},
+    "executor_building": BASE | {"choice", "settings", "executors", "plain_words"},
     "replay_settings": BASE | {"choice"},
     "replaying": DOING | CHOOSING | {"replay_settings", "strategy_building", "strategies"},
     "reports": BASE | {"run_store", "replaying"},
-    "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store"},
-    "preparing": DOING | {"settings", "run_store"},
+    "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store", "working_time"},
+    "preparing": DOING | {"settings", "run_store", "roster", "plain_words"},
     "run": DOING
     | CHOOSING
-    | {"preparing", "settings", "strategies", "strategy_building", "selection", "run_store", "reports"},
+    | {"preparing", "settings", "strategies", "strategy_building", "executor_building", "selection", "run_store"}
+    | {"roster", "opening", "reports"},
     "commands": BASE | {"run", "settings", "replaying", "replay_settings", "reports"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 
-NO_TORCH = ("probability", "records", "seeding", "splitters", "errors", "run_directory", "store_file", "run_store")
+NO_TORCH = (
+    "probability",
+    "records",
+    "seeding",
+    "splitters",
+    "errors",
+    "run_directory",
+    "store_file",
+    "run_store",
+    "run_state",
+    "working_time",
+    "fork_server",
+    "on_node",
+)
 
 
 def imports_of(path: Path) -> Iterator[str]:

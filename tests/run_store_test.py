@@ -1,14 +1,22 @@
 import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Evaluation, Failure
 from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_state import RunState
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request
+from tests.conftest import REPOSITORY
 
 
 def request(candidate: str, replicate: int):
@@ -88,6 +96,19 @@ def test_released_requests_are_forgotten_and_finished_ones_are_not(store: RunSto
     assert history.pending == ()
     assert [e.request.name for e in history.evaluations] == ["a-0"]
     assert store.next_replicate("a") == 1
+
+
+def test_a_released_request_that_failed_before_keeps_its_failure(store: RunStore, directory: RunDirectory) -> None:
+    store.reserve([request("a", 0), request("a", 1)])
+    store.record(Failure(request("a", 0), "killed", "signal 9"), try_again=True)
+    store.release([request("a", 0), request("a", 1)])
+    store.close()
+    reopened = RunStore(directory, create=False)
+    history = reopened.history(max_failures=3)
+    assert ([f.request for f in history.failures], history.pending) == ([request("a", 0)], ())
+    assert [row["split_seed"] for row in reopened.rows()] == [request("a", 0).split_seed]
+    assert reopened.next_replicate("a") == 1
+    reopened.close()
 
 
 def test_rows_have_every_outcome_in_order_of_finishing(store: RunStore) -> None:
@@ -181,8 +202,143 @@ def test_a_damaged_store_is_an_error(store: RunStore, directory: RunDirectory) -
         RunStore(directory, create=False)
 
 
-def test_a_store_of_another_version_is_an_error(store: RunStore, directory: RunDirectory) -> None:
-    store.set_meta(schema_version=99)
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [(99, "Install the newer fiesta_allennlp that made it"), (0, "Use the fiesta_allennlp that made it")],
+)
+def test_a_store_of_another_version_is_an_error(
+    store: RunStore, directory: RunDirectory, version: int, remedy: str
+) -> None:
+    store.set_meta(schema_version=version)
     store.close()
-    with pytest.raises(StoreError, match="has version 99 but this fiesta_allennlp reads version 1"):
+    with pytest.raises(StoreError, match=f"has version {version} but this fiesta_allennlp reads version 1. {remedy}"):
         RunStore(directory, create=False)
+    with pytest.raises(StoreError, match=f"has version {version}"):  # the refusal left no lock behind
+        RunStore(directory, create=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("DROP TABLE failures", "the table failures is missing"),
+        ("ALTER TABLE evaluations RENAME COLUMN score TO points", "columns score of evaluations are missing"),
+        ("DELETE FROM candidates WHERE name = 'a'", "it has evaluations of no candidate"),
+        ("DELETE FROM meta", "has version None"),
+        ("DROP TABLE meta", "cannot be read as a store: no such table: meta"),
+    ],
+)
+def test_a_store_with_a_part_missing_is_an_error(
+    store: RunStore, directory: RunDirectory, change: str, message: str
+) -> None:
+    store.reserve([request("a", 0)])
+    store.close()
+    with closing(sqlite3.connect(directory.store)) as database:
+        database.execute(change)
+        database.commit()
+    with pytest.raises(StoreError, match=f"store.sqlite: .*{message}"):
+        RunStore(directory, create=False)
+
+
+@pytest.mark.parametrize("part", [0.05, 0.3, 0.6, 0.9, 0.99])
+def test_a_truncated_store_is_an_error(store: RunStore, directory: RunDirectory, part: float) -> None:
+    store.reserve([request("a", replicate) for replicate in range(400)])
+    store.close()
+    content = directory.store.read_bytes()
+    directory.store.write_bytes(content[: int(len(content) * part)])
+    with pytest.raises(
+        StoreError, match=r"store.sqlite: (cannot be read as a store|the store is damaged).*from a copy"
+    ):
+        RunStore(directory, create=False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=some.data())
+def test_the_history_in_memory_is_always_that_of_the_file(data: some.DataObject) -> None:
+    """After any changes, refused ones included."""
+    with tempfile.TemporaryDirectory() as scratch:
+        store = RunStore(RunDirectory(Path(scratch)), create=True)
+        store.put_candidates([{"name": n, "source": n, "config": {}, "facts": {}} for n in ("b", "a")])
+        some_requests = some.builds(request, some.sampled_from(["a", "b"]), some.integers(0, 3))
+        for _ in range(data.draw(some.integers(1, 12))):
+            wanted = data.draw(some.lists(some_requests, min_size=1, max_size=3))
+            what = data.draw(some.sampled_from(["reserve", "score", "failure", "again", "release", "remove"]))
+            with suppress(StoreError, sqlite3.IntegrityError):
+                if what == "reserve":
+                    store.reserve(wanted)
+                elif what == "score":
+                    store.record(Evaluation(wanted[0], data.draw(some.floats(-1, 1)), "f1", metrics={"loss": 1.0}))
+                elif what == "release":
+                    store.release(wanted)
+                elif what == "remove":
+                    store.put_candidates([], removed=[wanted[0].candidate])
+                elif wanted[0] in store.history(max_failures=2).pending:
+                    store.record(Failure(wanted[0], "killed", "signal 9"), try_again=what == "again")
+            kept, store._state = store.history(max_failures=2), None
+            assert store.history(max_failures=2) == kept
+        store.close()
+
+
+def test_a_change_that_is_interrupted_leaves_file_and_memory_alike(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C between the file and the memory: the file counts."""
+
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    store.reserve([request("a", 0)])
+    with monkeypatch.context() as patched:
+        patched.setattr(RunState, "record", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.record(Evaluation(request("a", 0), 0.5, "f1"))
+    assert store.history(max_failures=3).pending == (request("a", 0),)
+    store.record(Evaluation(request("a", 0), 0.5, "f1"))
+    assert [e.score for e in store.history(max_failures=3).evaluations] == [0.5]
+
+
+def test_a_removed_candidate_is_withdrawn_and_keeps_its_evaluations(store: RunStore, directory: RunDirectory) -> None:
+    store.reserve([request("a", 0)])
+    store.record(Evaluation(request("a", 0), 0.5, "f1"))
+    store.set_meta(removed=["a"])
+    history = store.history(max_failures=3)
+    assert (history.active, history.num_finished("a"), store.removed()) == (("b",), 1, {"a"})
+    store.set_meta(removed=[])
+    assert store.history(max_failures=3).active == ("b", "a")
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.seeding import make_request
+
+store = RunStore(RunDirectory(Path(sys.argv[1])), create=False)
+size = 1_000_000
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+number = 0
+try:
+    for number in range(10_000):
+        request = make_request(7, "a", number, shared_splits=True)
+        store.reserve([request])
+        store.record(Evaluation(request, 0.5, "f1"))
+except StoreError as error:
+    print(number, error)
+"""
+
+
+def test_a_file_that_may_not_grow_is_told_and_loses_nothing(store: RunStore, directory: RunDirectory) -> None:
+    """The operating system refuses to write on: what the process recorded before is there."""
+    store.close()
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(directory.root)], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    number, _, message = done.stdout.partition(" ")
+    assert "store.sqlite: the store cannot be written to" in message
+    assert "Nothing recorded so far is lost: make room on the disk, then go on with --recover." in message
+    reopened = RunStore(directory, create=False)
+    finished = reopened.history(max_failures=3).evaluations
+    reopened.close()
+    assert len(finished) == int(number) > 10

@@ -1,14 +1,15 @@
 """The loop with a real store and real strategies. Only the trainings are replaced, by scores computed at once."""
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Deque, Iterator, List, Optional, Set, Tuple
+from typing import Any, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import pytest
 from allennlp.common import Params
 
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
@@ -44,6 +45,7 @@ class Inline(Executor):
     fail: Any = lambda request, attempt: None
     queue: Deque[Tuple[Evaluator, Request]] = field(default_factory=deque)
     started: List[Request] = field(default_factory=list)
+    abandoned: List[Request] = field(default_factory=list)
     num_done: int = 0
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
@@ -51,7 +53,7 @@ class Inline(Executor):
         self.queue.append((evaluator, request))
         self.started.append(request)
 
-    def completed(self) -> Iterator[Outcome]:
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         while self.queue:
             if self.num_done == self.interrupt_after:
                 raise KeyboardInterrupt
@@ -59,6 +61,10 @@ class Inline(Executor):
             evaluator, request = self.queue.pop()
             kind = self.fail(request, self.started.count(request))
             yield Failure(request, kind, "as told") if kind else evaluator.evaluate(request, Path())
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        self.queue = deque((evaluator, request) for evaluator, request in self.queue if request not in requests)
+        self.abandoned.extend(requests)
 
     def close(self) -> None:
         self.queue.clear()
@@ -80,11 +86,15 @@ class Run:
     params: dict
     entropy: int = 1
     max_failures: int = 3
+    max_hours: Optional[float] = None
 
     def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
+        return self.go_with(Inline(**executor), resume=resume, evaluator=evaluator)
+
+    def go_with(self, executor: Any, *, resume: bool = False, evaluator: Optional[Evaluator] = None) -> Decision:
         store = RunStore(self.directory, create=not resume)
         store.put_candidates([{"name": name, "source": name, "config": {}, "facts": {}} for name in MEANS])
-        self.executor = Inline(**executor)
+        self.executor = executor
         try:
             return Selection(
                 strategy=Strategy.from_params(Params({"belief": {"type": "student_t"}, **self.params})),
@@ -95,6 +105,7 @@ class Run:
                 listener=Quiet(),
                 entropy=self.entropy,
                 max_failures=self.max_failures,
+                max_hours=self.max_hours,
             ).run()
         finally:
             self.history, self.rows = store.history(max_failures=self.max_failures), store.rows()
@@ -235,6 +246,66 @@ def test_pending_requests_of_a_withdrawn_candidate_are_not_trained_on_resuming(r
     assert run.history.pending == ()
 
 
+def test_running_trainings_of_a_withdrawn_candidate_are_stopped_and_free_their_slots(run: Run) -> None:
+    """Four workers begin with a, b, c and a again; the second a fails first."""
+    run.max_failures = 1
+    decision = run.go(slots=4, fail=lambda request, attempt: "error" if request.candidate == "a" else None)
+    first, again = (make_request(1, "a", replicate, shared_splits=True) for replicate in (0, 1))
+    assert run.executor.started[3] == again
+    assert run.executor.abandoned[0] == first
+    assert [failure.request for failure in run.history.failures] == [again]
+    assert (decision.stopped_by, run.history.pending) == ("confidence", ())
+
+
+def test_a_candidate_withdrawn_twice_over_is_so_once(run: Run) -> None:
+    run.go(slots=4, fail=lambda request, attempt: "error" if request.candidate == "a" else None)
+    assert [failure.request.candidate for failure in run.history.failures] == ["a"] * 3
+
+
+def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run, other: Run) -> None:
+    other.go()
+    saved = (make_request(1, "c", 2, shared_splits=True),)
+    run.go(evaluator=Normal(saved=saved), fail=lambda request, attempt: "killed" if request in saved else None)
+    assert run.scores() == other.scores()
+    assert run.executor.started.count(saved[0]) == 1
+    assert run.history.failures == ()
+
+
+def test_a_full_disk_ends_the_selection_and_is_nobodys_failure(run: Run, other: Run) -> None:
+    other.go()
+    with pytest.raises(StoreError, match="the disk is full: c-2 ended with as told.*go on with --recover"):
+        run.go(fail=lambda request, attempt: "disk" if request.name == "c-2" else None)
+    assert [request.name for request in run.history.pending] == ["c-2"]
+    assert run.history.failures == ()
+    run.go(resume=True)
+    assert run.scores() == other.scores()
+
+
+def test_a_candidate_that_joins_later_is_trained_and_the_old_evaluations_stay(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.go()
+    before = run.scores()
+    monkeypatch.setitem(MEANS, "d", 0.66)
+    decision = run.go(resume=True)
+    assert decision.best == "d"
+    assert before < run.scores()
+    assert {replicate for name, replicate, _ in run.scores() if name == "d"} >= {0, 1, 2}
+
+
+def test_a_removed_candidate_plays_no_part_and_keeps_its_evaluations(run: Run) -> None:
+    assert run.go().best == "b"
+    of_b = {row for row in run.scores() if row[0] == "b"}
+    store = RunStore(run.directory, create=False)
+    store.set_meta(removed=["b"])
+    store.close()
+    decision = run.go(resume=True)
+    assert decision.best == "a"
+    assert set(decision.prob_best) == {"a", "c"}
+    assert {row for row in run.scores() if row[0] == "b"} == of_b
+    assert all(request.candidate != "b" for request in run.executor.started)
+
+
 def test_without_two_candidates_left_there_is_no_comparison(run: Run) -> None:
     decision = run.go(fail=lambda request, attempt: "error" if request.candidate != "a" else None)
     assert decision.stopped_by == "failures"
@@ -270,3 +341,124 @@ def test_a_decided_selection_that_is_resumed_trains_nothing(run: Run) -> None:
     decision = run.go()
     assert run.go(resume=True) == decision
     assert run.executor.started == []
+
+
+@dataclass
+class Simulated(Executor):
+    """Works in a time of its own: each candidate takes its seconds, and each outcome moves the time to its end.
+
+    `now` is that time, in seconds, and `idle` how long workers had nothing to do, all together.
+    """
+
+    seconds: Mapping[str, float]
+    slots: int = 4
+    now: float = 0.0
+    idle: float = 0.0
+    running: List[Tuple[float, Request, Evaluator]] = field(default_factory=list)
+    timeouts: List[Optional[float]] = field(default_factory=list)
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        assert len(self.running) < self.slots
+        self.running.append((self.now + self.seconds[request.candidate], request, evaluator))
+
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        while self.running:
+            end, request, evaluator = min(self.running, key=lambda work: (work[0], work[1].key))
+            wait = end - self.now
+            self.timeouts.append(timeout)
+            self.idle += (self.slots - len(self.running)) * (wait if timeout is None else min(wait, timeout))
+            if timeout is not None and timeout < wait:
+                self.now += timeout
+                return
+            self.now = end
+            self.running.remove((end, request, evaluator))
+            yield replace(evaluator.evaluate(request, Path()), seconds=self.seconds[request.candidate])
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        self.running = [work for work in self.running if work[1] not in requests]
+
+    def close(self) -> None:
+        self.running.clear()
+
+
+@pytest.mark.parametrize("params", [{"type": "ttts", "confidence": 0.9999}, {"type": "thompson", "confidence": 0.9999}])
+def test_candidates_of_unequal_lengths_keep_all_workers_busy(run: Run, params: dict) -> None:
+    """Only while the last starting evaluations, or the last of all, are waited for may a worker have nothing to do:
+    nothing is proposed."""
+    run.params = {**params, "max_evaluations": 200}
+    executor = Simulated({"a": 1.0, "b": 10.0, "c": 3.0})
+    run.go_with(executor)
+    assert len(run.history.evaluations) >= 20
+    assert executor.idle <= (executor.slots - 1) * 10.0
+    assert executor.idle < 0.1 * executor.slots * executor.now
+
+
+@pytest.mark.parametrize("name", ["ttts", "thompson", "non_adaptive_fb", "sequential_halving"])
+def test_a_worker_waits_only_where_the_strategy_had_nothing_for_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What the strategy is asked for is the number of free workers, before every wait; what it gives is begun."""
+    budget = name in ("non_adaptive_fb", "sequential_halving")
+    run.params = {"type": name, **({"budget": 30} if budget else {"confidence": 0.99, "max_evaluations": 40})}
+    executor = Simulated({"a": 1.0, "b": 10.0, "c": 3.0})
+    strategy = Strategy.by_name(name)
+    original, free = strategy.propose, []
+
+    def propose(self: Strategy, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        names = original(self, history, slots, rng)
+        assert slots == executor.slots - len(executor.running) == executor.slots - len(history.pending)
+        free.append(slots - len(names))
+        return names
+
+    monkeypatch.setattr(strategy, "propose", propose)
+    run.go_with(executor)
+    assert len(free) == len(executor.timeouts)
+    assert free.count(0) > len(free) / 2
+
+
+class Hours:
+    """A clock that shows the simulated time of an executor, counted from where the machine's clock stood."""
+
+    def __init__(self, executor: Simulated, begin: float) -> None:
+        self.executor, self.begin = executor, begin
+
+    def monotonic(self) -> float:
+        return self.begin + self.executor.now
+
+
+def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    hour = {"a": 3600.0, "b": 3600.0, "c": 3600.0}
+    run.params = other.params = {"type": "non_adaptive_fb", "budget": 30}
+    run.max_hours, begin, done = 2.5, 500.0, []
+    for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):
+        executor = Simulated(hour, slots=2)
+        monkeypatch.setattr("fiesta_allennlp.working_time.time", Hours(executor, begin))
+        run.max_hours, begin = hours, -700.0 - begin  # the machine's clock is another one in each session
+        decision = run.go_with(executor, resume=resume)
+        done.append((decision.stopped_by, len(run.history.evaluations), len(run.history.pending), executor.now / 3600))
+    # What ran when the time was over is begun anew: half an hour of two workers is lost, then a tenth.
+    assert done[0] == ("max_hours", 4, 2, 2.5)
+    assert done[1] == ("max_hours", 4, 2, 0.0)
+    assert done[2] == ("max_hours", 8, 2, pytest.approx(2.1))
+    assert done[3][:3] == ("budget", 30, 0)
+    other.go()
+    assert run.scores() == other.scores()
+
+
+def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = Simulated({"a": 610.0, "b": 610.0, "c": 610.0}, slots=1)
+    monkeypatch.setattr("fiesta_allennlp.working_time.time", Hours(executor, 0.0))
+
+    def killed(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
+        if executor.now >= 610:
+            raise SystemError("stands for a kill")
+        yield from Simulated.completed(executor, *args, **kwargs)
+
+    monkeypatch.setattr(executor, "completed", killed)
+    with pytest.raises(SystemError):
+        run.go_with(executor)
+    store = RunStore(run.directory, create=False)
+    assert store.get_meta("working_seconds") == 600.0
+    store.close()

@@ -1,8 +1,14 @@
 import json
+import tempfile
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Dict
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as limits
+from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.settings import Settings, changed_settings, merge, named_candidates, settings_from_file
@@ -50,10 +56,12 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
     [
         ({"splits": "paired"}, "--splits must be one of shared, independent but got 'paired'"),
         ({"keep": "some"}, "--keep must be one of none, best, all but got 'some'"),
-        ({"executor": "slurm"}, "--executor must be one of processes"),
+        ({"max_hours": 0}, "--max-hours must be above 0 but got 0"),
+        ({"ship_data": 1}, "--ship-data must be true or false but got 1"),
+        ({"workers": True}, "--workers must be a whole number or auto but got true"),
         ({"max_failures": 0}, "--max-failures must be at least 1 but got 0"),
         ({"entropy": -1}, "--entropy must not be negative but got -1"),
-        ({"workers": "2"}, '--workers must be a whole number but got "2"'),
+        ({"workers": "2"}, '--workers must be a whole number or auto but got "2"'),
         ({"confidence": "0.9"}, '--confidence must be a number but got "0.9"'),
         ({"include_package": "mine"}, '--include-package must be a list but got "mine"'),
         ({"budget": True}, "--budget must be a whole number but got true"),
@@ -94,6 +102,26 @@ def test_contradictions_and_broken_json_are_errors(given: Dict[str, Any], messag
         merge(given).strategy_params()
 
 
+def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
+    flags = {"executor": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
+    expected = {"type": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
+    assert merge(flags).executor_params() == expected
+    json_text = '{"type": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25}'
+    assert merge({"executor": json_text, "ship_data": True}).executor_params() == expected
+    devices = {"type": "processes", "cuda_devices": ["0", "1"]}
+    assert merge({"cuda_devices": "0, 1"}).executor_params() == devices
+    assert merge({"executor": {"type": "processes", "cuda_devices": [0, 1]}}).executor_params() == devices
+    with pytest.raises(ConfigError, match="--ray-address auto contradicts 'ray_address': local in --executor"):
+        merge({"executor": json_text, "ray_address": "auto"}).executor_params()
+
+
+def test_another_executor_takes_the_options_of_the_one_below_away() -> None:
+    on_ray = merge({"executor": "ray", "ray_address": "local", "workers": 4}).as_json()
+    assert merge(on_ray, {"executor": "processes"}) == Settings(executor="processes", workers=4)
+    assert merge(on_ray, {"executor": "ray", "workers": "auto"}).ray_address == "local"
+    assert merge({"ray_address": "local"}, {"executor": "ray"}).ray_address == "local"
+
+
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
     named = named_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
     assert {name: str(path) for name, path in named.items()} == {"a": "x/a.jsonnet", "other": "y/a.jsonnet"}
@@ -120,6 +148,37 @@ def test_a_settings_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> No
         settings_from_file(tmp_path / "s.jsonnet")
     (tmp_path / "s.jsonnet").write_text("{ cuda_devices: [0, 1] }")
     assert settings_from_file(tmp_path / "s.jsonnet") == {"cuda_devices": "0,1"}
+
+
+ANYTHING = some.recursive(
+    some.one_of(some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=8)),
+    lambda inner: some.one_of(
+        some.lists(inner, max_size=3), some.dictionaries(some.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@limits(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    some.dictionaries(
+        some.sampled_from([*(f.name for f in fields(Settings)), "max-evaluations", "nonsense"]), ANYTHING, max_size=5
+    )
+)
+def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: Dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "s.jsonnet"
+        path.write_text(json.dumps(values, allow_nan=False, default=str) if _is_json(values) else "{ a: ")
+        with suppress(ConfigError):  # any other error would be a traceback
+            merge(settings_from_file(path)).strategy_params()
+
+
+def _is_json(values: Any) -> bool:
+    try:
+        json.dumps(values, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def test_what_decides_the_scores_must_not_change() -> None:

@@ -70,7 +70,9 @@ def _add_work(group: Any) -> None:
 def replay_from_args(args: argparse.Namespace) -> None:
     """Run the command and end the process with its status: 0 done, 2 something to mend, 130 interrupted."""
     run_and_exit(
-        lambda console: _replay(args, console), debug=args.debug, interrupted="Interrupted; no repetition has finished."
+        lambda console: _replay(args, console),
+        debug=args.debug,
+        interrupted=lambda: "Interrupted; no repetition has finished.",
     )
 
 

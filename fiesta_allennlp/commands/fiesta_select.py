@@ -7,7 +7,7 @@ The `fiesta-select` subcommand finds the best of several AllenNLP configs with a
 import argparse
 import shlex
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Union
 
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
@@ -43,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-r", "--recover", action="store_true", help="go on with the selection in the directory")
     parser.add_argument("-f", "--force", action="store_true", help="delete the selection in the directory first")
     parser.add_argument(
+        "--allow-removed",
+        action="store_true",
+        help="with --recover: withdraw the candidates that are not given any more, and keep their evaluations",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="check everything, say what would be done, train nothing"
     )
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -50,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_choosing(parser.add_argument_group("how to choose"))
     _add_scoring(parser.add_argument_group("what to train and score"))
     _add_working(parser.add_argument_group("how to work"))
+    _add_cluster(parser.add_argument_group("with --executor ray"))
 
 
 def _add_scoring(work: Any) -> None:
@@ -68,15 +74,56 @@ def _add_scoring(work: Any) -> None:
 
 
 def _add_working(machine: Any) -> None:
-    add_option(machine, "--workers", "how many trainings at once (default 1)", type=int)
-    add_option(machine, "--executor", "processes (default)", metavar="NAME")
+    add_option(
+        machine,
+        "--workers",
+        "how many trainings at once (default 1), or auto for as many as there is room for",
+        metavar="N|auto",
+        type=_number_or_auto,
+    )
+    add_option(
+        machine,
+        "--executor",
+        "processes (default) on this machine, or ray for a cluster; or a JSON object with a `type`",
+        metavar="NAME|JSON",
+    )
     add_option(machine, "--threads-per-worker", "torch threads of each training (default 1)", type=int)
-    add_option(machine, "--cuda-devices", "devices to hand out to the workers in turn, such as 0,1")
+    add_option(machine, "--cuda-devices", "devices to hand out to the workers, such as 0,1")
     add_option(machine, "--time-limit", "seconds after which a training is killed and counts as failed", type=float)
+    add_option(
+        machine,
+        "--max-hours",
+        "stop undecided after so many hours in all, earlier sessions included",
+        type=float,
+    )
     add_option(machine, "--max-failures", "withdraw a candidate after so many failed trainings (default 3)", type=int)
     add_option(
         machine, "--keep", "trained models to keep: none (default), the best one, or all", metavar="none|best|all"
     )
+
+
+def _add_cluster(ray: Any) -> None:
+    add_option(
+        ray,
+        "--ray-address",
+        "auto (default) for the cluster of this machine, local to start one on this machine alone, or HOST:PORT",
+    )
+    add_option(ray, "--cpus-per-evaluation", "CPUs to set aside for each (default as --threads-per-worker)", type=float)
+    add_option(ray, "--gpus-per-evaluation", "GPUs likewise (default 0); 0.25 puts four on one card", type=float)
+    add_option(ray, "--memory-per-evaluation", "GiB of memory likewise (default none)", type=float)
+    add_option(
+        ray,
+        "--ship-data",
+        "send the data files along, for machines that lack them",
+        action=argparse.BooleanOptionalAction,
+    )
+
+
+def _number_or_auto(text: str) -> Union[int, str]:
+    return "auto" if text == "auto" else int(text)
+
+
+_number_or_auto.__name__ = "N or auto"  # argparse names it in its messages
 
 
 def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
@@ -96,26 +143,56 @@ def select_from_args(args: argparse.Namespace) -> None:
     run_and_exit(
         lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
         debug=args.debug,
-        interrupted="Interrupted; nothing that finished is lost. If trainings had begun, go on with --recover.",
+        interrupted=lambda: _how_to_go_on(args),
     )
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.reports.summary import in_words
+    from fiesta_allennlp.reports.summary import in_words, savings_in_words
     from fiesta_allennlp.reports.tables import summary_table
     from fiesta_allennlp.run import select
 
     directory = _directory(args)
-    summary = select(given_settings(args), directory, console=console, recover=args.recover, force=args.force)
+    summary = select(
+        given_settings(args),
+        directory,
+        console=console,
+        recover=args.recover,
+        force=args.force,
+        allow_removed=args.allow_removed,
+    )
     console.print(summary_table(summary))
     for candidate in summary["candidates"]:
         for reason in candidate["failure_reasons"]:
             console.print(f"failed: {reason}", markup=False, soft_wrap=True)
+        if candidate["withdrawn"]:
+            reason = f"{candidate['name']}: {candidate['withdrawn_because']}"
+            console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)
     console.print(in_words(summary), markup=False, soft_wrap=True)
+    savings = savings_in_words(summary)
+    if savings:
+        console.print(savings, markup=False, soft_wrap=True)
+    if summary["stopped_by"] == "max_hours":
+        larger = f"Go on with a larger total: {_recover(args)} --max-hours HOURS"
+        console.print(larger, markup=False, soft_wrap=True)
     if summary["stopped_by"] == "interrupted":
-        console.print(f"Go on with: {args.program} -s {shlex.quote(str(directory))} --recover", soft_wrap=True)
+        console.print(f"Go on with: {_recover(args)}", markup=False, soft_wrap=True)
         return EXIT_INTERRUPTED
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
+
+
+def _how_to_go_on(args: argparse.Namespace) -> str:
+    """What to say of an interruption before the first training, or after the last one."""
+    from fiesta_allennlp.run_directory import RunDirectory
+
+    if args.dry_run or args.serialization_dir is None or not RunDirectory(args.serialization_dir).store.exists():
+        return "Interrupted before the first training. Start it again."
+    return f"Interrupted; nothing that finished is lost. Go on with: {_recover(args)}"
+
+
+def _recover(args: argparse.Namespace) -> str:
+    """The command that goes on with the selection."""
+    return f"{args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:

@@ -18,19 +18,19 @@ EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
 
 
-def run_and_exit(work: Callable[[Console], int], *, debug: bool, interrupted: str) -> None:
+def run_and_exit(work: Callable[[Console], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
     """Call `work` and end the process with the status it returns, or that of its error.
 
     # Parameters
 
     debug : show the traceback of an error.
-    interrupted : what to say where an interrupt comes through.
+    interrupted : tells what to say where an interrupt comes through.
     """
     with _interruptible():
         sys.exit(_status(work, debug=debug, interrupted=interrupted))
 
 
-def _status(work: Callable[[Console], int], *, debug: bool, interrupted: str) -> int:
+def _status(work: Callable[[Console], int], *, debug: bool, interrupted: Callable[[], str]) -> int:
     logging.getLogger().setLevel(logging.WARNING)
     console = SteadyConsole(highlight=False)
     try:
@@ -41,7 +41,7 @@ def _status(work: Callable[[Console], int], *, debug: bool, interrupted: str) ->
         Console(stderr=True, highlight=False).print(f"error: {error}", markup=False, soft_wrap=True)
         return EXIT_USER_ERROR
     except KeyboardInterrupt:
-        console.print(interrupted)
+        console.print(interrupted(), markup=False, soft_wrap=True)
         return EXIT_INTERRUPTED
 
 

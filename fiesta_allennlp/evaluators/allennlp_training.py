@@ -7,10 +7,10 @@ import math
 import os
 import shutil
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
@@ -20,7 +20,13 @@ from allennlp.models.archival import CONFIG_NAME, archive_model
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.evaluators.base import Evaluator
-from fiesta_allennlp.evaluators.config import Config, evaluation_config
+from fiesta_allennlp.evaluators.config import (
+    Config,
+    evaluation_config,
+    moved,
+    official_paths,
+    vector_references,
+)
 from fiesta_allennlp.records import Evaluation, Request
 
 logger = logging.getLogger(__name__)
@@ -42,6 +48,7 @@ class AllenNLPTraining(Evaluator):
     vectors : word-vector files to read in place of those that each candidate's config names.
     keep_archives : leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
     free_device : train on the worker's own device, whatever the config says.
+    places : where this machine has files that the configs name.
     """
 
     configs: Mapping[str, Config]
@@ -50,6 +57,7 @@ class AllenNLPTraining(Evaluator):
     vectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     keep_archives: bool = False
     free_device: bool = False
+    places: Mapping[str, str] = field(default_factory=dict)
 
     def config_of(self, request: Request) -> Config:
         """The config that repeats this evaluation with plain `allennlp train`."""
@@ -70,7 +78,7 @@ class AllenNLPTraining(Evaluator):
         """
         started_at, start = datetime.now(timezone.utc), time.monotonic()
         config = self.config_of(request)
-        metrics = train(config, directory)
+        metrics = train(config, directory, self.places)
         if self.keep_archives:
             archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
         _delete_large_files(directory)
@@ -86,22 +94,40 @@ class AllenNLPTraining(Evaluator):
         return evaluation
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """The outcome that a worker wrote just before the parent died, if it is of this request and this config."""
+        """The outcome that a worker wrote just before the parent died, if it is of this request and this config,
+        wherever the run directory with its word vectors stood then."""
         try:
             outcome = json.loads((directory / OUTCOME_NAME).read_text(encoding="utf-8"))
             config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if config != self.config_of(request) or outcome.pop("metric") != self.metric:
+        if (
+            _with_bare_vectors(config) != _with_bare_vectors(self.config_of(request))
+            or outcome.pop("metric") != self.metric
+        ):
             return None
         return Evaluation(request=request, metric=self.metric, **outcome)
 
+    def files(self, request: Request) -> List[str]:
+        """The official parts of the candidate. Anything else that its config names must be on every machine."""
+        return [path for path in official_paths(self.configs[request.candidate]).values() if isinstance(path, str)]
 
-def train(config: Config, directory: Path) -> Dict[str, Any]:
-    """What `allennlp train` does with a config, save for the archive: the metrics, those of the test part included."""
+    def made_files(self, request: Request) -> List[str]:
+        """The filtered word vectors."""
+        return sorted(set(self.vectors.get(request.candidate, {}).values()))
+
+    def reading(self, places: Mapping[str, str]) -> "AllenNLPTraining":
+        return replace(self, places=places)
+
+
+def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:
+    """What `allennlp train` does with a config, save for the archive: the metrics, those of the test part included.
+
+    Files are read where `places` says; the `config.json` it leaves is the config as it was given.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    params = Params(json.loads(json.dumps(config)))
-    params.to_file(str(directory / CONFIG_NAME))
+    Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
+    params = Params(moved(config, places))
     Meta.new().to_file(directory / META_NAME)
     prepare_environment(params)
     params.pop("evaluation", None)
@@ -132,6 +158,14 @@ def _delete_large_files(directory: Path) -> None:
     for path in directory.glob("*.th"):
         path.unlink()
     shutil.rmtree(directory / "vocabulary", ignore_errors=True)
+
+
+def _with_bare_vectors(config: Config) -> Config:
+    """The config with the names of its word-vector files, without their directories. A name tells the content."""
+    result = json.loads(json.dumps(config))
+    for holder, key in vector_references(result):
+        holder[key] = Path(holder[key]).name
+    return result
 
 
 def _write_outcome(evaluation: Evaluation, directory: Path) -> None:

@@ -31,6 +31,10 @@ def load_config(path: Path, overrides: str = "") -> Config:
     for key in ("dataset_reader", "model", "data_loader", "trainer"):
         if key not in config:
             raise ConfigError(f"{path}: the key '{key}' is missing. A candidate is a complete `allennlp train` config.")
+        if not isinstance(config[key], dict):
+            raise ConfigError(
+                f"{path}: '{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}."
+            )
     if "distributed" in config:
         raise ConfigError(
             f"{path}: the key 'distributed' is not supported: an evaluation is one process. Remove it, and give "
@@ -45,9 +49,12 @@ def load_config(path: Path, overrides: str = "") -> Config:
 
 def _evaluated(path: Path, overrides: str, *, where: str) -> Config:
     try:
-        return Params.from_file(str(path), overrides).as_dict(quiet=True)
+        config = Params.from_file(str(path), overrides).as_dict(quiet=True)
     except (RuntimeError, ValueError, ConfigurationError, UnicodeDecodeError) as error:
         raise ConfigError(f"{where}: cannot be read as Jsonnet: {str(error).strip()}") from error
+    if not isinstance(config, dict):
+        raise ConfigError(f"{where}: a config must be an object with keys but is a {type(config).__name__}.")
+    return config
 
 
 def is_resplit(reader: Mapping[str, Any]) -> bool:
@@ -75,6 +82,26 @@ def official_paths(config: Config) -> Dict[str, Any]:
             "random splits are drawn from all parts together, at the official ratios."
         )
     return paths
+
+
+def with_absolute_paths(config: Config) -> Config:
+    """The config with the files of its official parts named so that they are found from any current directory."""
+    result = json.loads(json.dumps(config))
+    reader = result["dataset_reader"]
+    if isinstance(reader, dict) and is_resplit(reader):
+        reader["paths"] = official_paths(config)
+    else:
+        result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
+    return result
+
+
+def moved(value: Any, places: Mapping[str, str]) -> Any:
+    """A config in which every text that is a key of `places` is replaced by its value. A copy."""
+    if isinstance(value, dict):
+        return {key: moved(child, places) for key, child in value.items()}
+    if isinstance(value, list):
+        return [moved(child, places) for child in value]
+    return places.get(value, value) if isinstance(value, str) else value
 
 
 def _absolute(path: Any) -> Any:

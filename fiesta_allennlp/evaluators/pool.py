@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, FrozenSet, List, Mapping, Optional
@@ -13,7 +13,7 @@ from allennlp.data.fields import LabelField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.dataset_readers.resplit import groups_of, read_parts
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.evaluators.config import READER_KEYS, Config, is_resplit, official_paths
 from fiesta_allennlp.splitters import group_targets
 
@@ -58,6 +58,9 @@ def read_pool(config: Config, group_by: Optional[str]) -> Pool:
     key = getattr(readers[0], "group_by", None) if group_by is None else group_by
     key = None if key == "none" else key
     views = [_View(reader, paths, key) for reader in readers]
+    targets = group_targets(views[0].sizes)
+    _check_labels(views[0], paths)
+    _check_groups(views[0], targets, key)
     if any(view.identities != views[0].identities for view in views):
         raise ConfigError(
             f"'validation_dataset_reader' reads {len(views[1].groups)} instances from the data files and "
@@ -66,13 +69,34 @@ def read_pool(config: Config, group_by: Optional[str]) -> Pool:
         )
     return Pool(
         official=views[0].sizes,
-        targets=group_targets(views[0].sizes),
+        targets=targets,
         num_groups=len(set(views[0].groups)),
         group_by=key,
         data=data_fingerprint(config),
         fingerprint=hashlib.sha256(repr(views[0].identities).encode("utf-8")).hexdigest(),
         words=frozenset().union(*(view.words for view in views)) | _added_words(config),
     )
+
+
+def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
+    """Refuse data in which every instance is labelled alike: all candidates would be equally right."""
+    labels = [labels for _, labels in view.identities]
+    if labels[0] and all(other == labels[0] for other in labels):
+        raise DataError(
+            f"all {len(labels)} instances of {', '.join(map(str, paths.values()))} have the label "
+            f"{', '.join(map(repr, labels[0]))}, so there is nothing to learn. Give data with two labels or more."
+        )
+
+
+def _check_groups(view: "_View", targets: Mapping[str, int], group_by: Optional[str]) -> None:
+    """Refuse a group that fills a whole part: splits could not keep the official sizes."""
+    (group, size), *_ = Counter(view.groups).most_common(1)
+    part = min(("validation", "test"), key=lambda name: targets[name])
+    if group_by is not None and size > targets[part]:
+        raise DataError(
+            f"the group {group_by} = {group!r} has {size} instances, more than the {part} part, which is to have "
+            f"{targets[part]}. Give larger data, another --group-by, or `--group-by none`."
+        )
 
 
 class _View:

@@ -16,7 +16,7 @@ from allennlp.training import GradientDescentTrainer
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.evaluators.pool import Pool, read_pool
-from fiesta_allennlp.evaluators.vectors import filtered_vectors
+from fiesta_allennlp.evaluators.vectors import filtered_vectors, width_of
 from fiesta_allennlp.records import Request
 
 Vectors = Tuple[Tuple[str, str], ...]
@@ -41,13 +41,23 @@ def prepare_candidate(config: Config, *, group_by: Optional[str], vectors_direct
     `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
     """
     pool = read_pool(config, group_by)
-    vectors = {
-        holder[key]: str(filtered_vectors(holder[key], pool.words, vectors_directory).resolve())
-        for holder, key in vector_references(config)
-    }
+    vectors = {}
+    for holder, key in vector_references(config):
+        filtered = filtered_vectors(holder[key], pool.words, vectors_directory)
+        _check_width(holder, holder[key], width_of(filtered))
+        vectors[holder[key]] = str(filtered.resolve())
     num_parameters, metrics = _build_once(config, pool, vectors)
     check_trainer(config["trainer"], metrics)
     return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())))
+
+
+def _check_width(holder: Config, uri: str, width: int) -> None:
+    """Refuse an embedding of another width than its vectors, of which AllenNLP would pass over every row."""
+    dim = holder.get("embedding_dim", width)
+    if dim != width:
+        raise ConfigError(
+            f"'embedding_dim' is {dim} but the rows of {uri} have {width} numbers. Write {width}, or give another file."
+        )
 
 
 def _build_once(config: Config, pool: Pool, vectors: Mapping[str, str]) -> Tuple[int, FrozenSet[str]]:

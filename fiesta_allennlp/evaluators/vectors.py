@@ -3,9 +3,11 @@
 import hashlib
 import logging
 import os
+from collections import Counter
 from pathlib import Path
-from typing import AbstractSet
+from typing import AbstractSet, List, Sequence
 
+import numpy as np
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 from filelock import FileLock
 
@@ -34,26 +36,54 @@ def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path
 
 
 def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
-    num_read = num_kept = 0
+    num_read = 0
+    kept: List[str] = []
     part = target.with_suffix(".part")
     try:
-        with EmbeddingsTextFile(uri) as rows, part.open("w", encoding="utf-8", newline="\n") as out:
+        with EmbeddingsTextFile(uri) as rows:
             for row in rows:
                 num_read += 1
                 if row.split(" ", 1)[0] in words:
-                    num_kept += 1
-                    out.write(row if row.endswith("\n") else row + "\n")
+                    kept.append(row if row.endswith("\n") else row + "\n")
     except StopIteration:
         raise DataError(f"{uri}: the file of word vectors is empty.") from None
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{uri}: cannot be read as a file of word vectors: {error}") from error
-    if not num_kept:
+    if not kept:
         raise DataError(
             f"{uri}: none of its {num_read} rows is for a word of the data. Is it a text file with one word and its "
             "numbers on each line, and are the words lower-cased alike?"
         )
+    _check_rows(uri, kept)
+    part.write_text("".join(kept), encoding="utf-8", newline="\n")
     os.replace(part, target)
-    logger.info("word vectors: kept %d of %d rows of %s in %s", num_kept, num_read, uri, target)
+    logger.info("word vectors: kept %d of %d rows of %s in %s", len(kept), num_read, uri, target)
+
+
+def _check_rows(uri: str, rows: Sequence[str]) -> None:
+    """Refuse a row that lacks numbers or holds something else. One with more of them than usual is that of a word with
+    a space in it, which AllenNLP passes over."""
+    width = _width(rows)
+    for row in rows:
+        word, *numbers = row.rstrip().split(" ")
+        if len(numbers) < width:
+            raise DataError(
+                f"{uri}: the row of '{word}' has {len(numbers)} numbers but the others have {width}. Mend or delete it."
+            )
+        try:
+            np.array(numbers[:width], dtype=np.float32)
+        except ValueError as error:
+            if len(numbers) == width:
+                raise DataError(f"{uri}: in the row of '{word}', {error}. Mend or delete it.") from error
+
+
+def width_of(path: Path) -> int:
+    """How many numbers the rows of a filtered file have."""
+    return _width(path.read_text(encoding="utf-8").splitlines())
+
+
+def _width(rows: Sequence[str]) -> int:
+    return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
 
 
 def _key(uri: str, words: AbstractSet[str]) -> str:

@@ -1,1 +1,2 @@
-import fiesta_allennlp.executors.processes  # noqa: F401
+import fiesta_allennlp.executors.processes
+import fiesta_allennlp.executors.ray  # noqa: F401

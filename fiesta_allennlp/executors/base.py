@@ -1,4 +1,4 @@
-from typing import Iterator
+from typing import Iterator, Optional, Sequence
 
 from allennlp.common import Registrable
 
@@ -10,17 +10,36 @@ class Executor(Registrable):
     """Runs evaluations somewhere, several at once."""
 
     slots: int = 1
-    """How many evaluations run at once."""
+    """How many evaluations run at once. It may change while the executor is at work."""
+
+    gives_devices: bool = False
+    """Each evaluation sees the devices that it is given and no others, whatever its config says."""
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         """Start an evaluation, or queue it where all slots are busy. Returns at once."""
         raise NotImplementedError
 
-    def completed(self) -> Iterator[Outcome]:
-        """Outcomes in order of finishing; blocks for the next one; ends when nothing is running or queued.
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        """Outcomes in order of finishing; blocks for the next one; ends when nothing is running or queued, or when
+        nothing has finished for `timeout` seconds.
 
         Never raises for an evaluation that failed: that is a `Failure`.
+
+        # Raises
+
+        `FiestaError` : where nothing can run any more, as when a cluster is gone.
         """
+        raise NotImplementedError
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        """Stop these evaluations, running or queued, and free their slots. No outcome comes of them.
+
+        Must not be called while another thread waits in `completed`.
+        """
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """What runs where, in words, to be shown before the first training."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -1,11 +1,13 @@
 """What happens inside a worker process before and after the work itself."""
 
 import ctypes
+import errno
 import logging
 import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import threading
 import traceback
 from dataclasses import dataclass
@@ -13,12 +15,16 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
+from fiesta_allennlp.errors import describe
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ROOM = 2**18
 
 
 @dataclass(frozen=True)
@@ -39,14 +45,31 @@ def run_evaluation(
 ) -> Outcome:
     """Make one evaluation in this process. Whatever it raises, `SystemExit` included, becomes a `Failure`.
 
-    What the machine lacks (`OSError`, memory) may be there the next time, so it gets a kind of its own. When it ran and
-    for how long is for the executor to say, which knows it of a process that died too.
+    When it ran and for how long is for the executor to say, which knows it of a process that died too.
     """
     try:
         return run_logged(evaluator.evaluate, request, directory, log=log, settings=settings)
     except BaseException as error:
-        lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
-        return Failure(request, kind="machine" if lacking else "error", error=describe(error))
+        return Failure(request, kind=_kind(error, directory), error=describe(error))
+
+
+def _kind(error: BaseException, directory: Path) -> str:
+    """What the machine lacks may be there the next time, so it gets kinds of its own; and a full disk fails all alike,
+    whatever the library that was writing makes of it."""
+    if not _has_room(directory.parent):
+        return "disk"
+    lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
+    return "machine" if lacking else "error"
+
+
+def _has_room(directory: Path) -> bool:
+    """Whether the disk takes `ROOM` bytes more."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
+            return probe.write(bytes(ROOM)) == ROOM
+    except OSError as error:
+        return error.errno not in NO_ROOM
 
 
 def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
@@ -66,13 +89,6 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-
-
-def describe(error: BaseException) -> str:
-    """One line for tables: the type, unless the message speaks for itself, and the message."""
-    message = " ".join(str(error).split())
-    name = type(error).__name__
-    return message if name in ("ConfigurationError", "FiestaError") and message else f"{name}: {message}".rstrip(": ")
 
 
 def _set_up_torch(settings: WorkerSettings) -> None:

@@ -4,11 +4,12 @@ import csv
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
 from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.reports.seconds import duration_text, seconds_of_equal_allocation
 
 CSV_COLUMNS = (
     "candidate",
@@ -26,11 +27,15 @@ CSV_COLUMNS = (
 )
 
 
-def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
+def summarise(
+    history: History, decision: Decision, settings: Mapping[str, Any], *, removed: AbstractSet[str] = frozenset()
+) -> Dict[str, Any]:
     """The content of `selection.json`. `settings` is copied in: metric, strategy, belief, splits, entropy.
+    `removed` are the candidates that the user took out.
 
     A number that does not exist, such as the sd of one score, is `None`.
     """
+    candidates = [summarise_candidate(history, decision, name, removed=name in removed) for name in history.candidates]
     return {
         "best": decision.best,
         "confidence": decision.confidence,
@@ -39,12 +44,16 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
         **settings,
-        "candidates": [summarise_candidate(history, decision, name) for name in history.candidates],
+        "seconds": sum(candidate["seconds"] for candidate in candidates),
+        "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
+        "candidates": candidates,
     }
 
 
-def summarise_candidate(history: History, decision: Decision, name: str) -> Dict[str, Any]:
-    """One entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations."""
+def summarise_candidate(history: History, decision: Decision, name: str, *, removed: bool = False) -> Dict[str, Any]:
+    """One entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations, and
+    `mean_seconds` the mean."""
+    seconds = [e.seconds for e in history.evaluations if e.request.candidate == name]
     scores = history.scores(name)
     failures = [failure for failure in history.failures if failure.request.candidate == name]
     return {
@@ -57,8 +66,16 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Dict
         "failures": len(failures),
         "failure_reasons": [f"{f.request.name} {f.kind}: {f.error}" for f in failures],
         "withdrawn": name in history.withdrawn,
-        "seconds": sum(e.seconds for e in history.evaluations if e.request.candidate == name),
+        "withdrawn_because": _why_withdrawn(len(failures), removed) if name in history.withdrawn else None,
+        "seconds": sum(seconds),
+        "mean_seconds": sum(seconds) / len(seconds) if seconds else None,
     }
+
+
+def _why_withdrawn(num_failures: int, removed: bool) -> str:
+    if removed:
+        return "it was not given any more (--allow-removed); its evaluations are kept and play no part"
+    return f"{count_text(num_failures, 'failure')}, as many as --max-failures allows"
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
@@ -94,6 +111,8 @@ def in_words(summary: Mapping[str, Any]) -> str:
         return f"No comparison: after {trained} {left}, because the others failed too often. See their reasons."
     if stopped_by == "max_evaluations":
         return f"Undecided after {trained}, the most that was allowed. {_leaning(summary)}".strip()
+    if stopped_by == "max_hours":
+        return f"Undecided after {trained}, in the time that was allowed. {_leaning(summary)}".strip()
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
@@ -101,6 +120,17 @@ def in_words(summary: Mapping[str, Any]) -> str:
         prob_best = next(c["prob_best"] for c in summary["candidates"] if c["name"] == best)
         sure += f" (the very best with {probability_text(prob_best)})"
     return f"{best} is{margin}{sure}, by {summary['metric']}, after {trained}."
+
+
+def savings_in_words(summary: Mapping[str, Any]) -> str:
+    """The time saved against equal allocation, in a sentence; empty where there is nothing to compare or to boast."""
+    equal, spent = summary["seconds_of_equal_allocation"], summary["seconds"]
+    if equal is None or not equal > spent:
+        return ""
+    return (
+        f"Training took {duration_text(spent)}, all workers together. Training every candidate as often as "
+        f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
+    )
 
 
 def _leaning(summary: Mapping[str, Any]) -> str:

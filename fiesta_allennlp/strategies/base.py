@@ -22,6 +22,15 @@ class Strategy(Registrable):
         """
         raise NotImplementedError
 
+    def check_room(self, history: History) -> None:
+        """Refuse a limit that leaves no room for candidates that joined a selection which had begun.
+
+        # Raises
+
+        `ConfigError` : with the least limit that does.
+        """
+        raise NotImplementedError
+
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         """At most `slots` names of active candidates to train next, with repetition.
 

@@ -1,5 +1,6 @@
 """When a selection is over: the two base classes that all strategies share."""
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import List, Optional, Sequence, Tuple
 
@@ -90,6 +91,15 @@ class FixedConfidence(Strategy):
                 f"starting evaluations{more}) but got {self.limit(len(candidates))}."
             )
 
+    def check_room(self, history: History) -> None:
+        lacking = sum(max(0, self.num_starts - history.num_started(name)) for name in history.active)
+        least, limit = history.total_started + lacking, self.limit(len(history.candidates))
+        if limit < least:
+            raise ConfigError(
+                f"max_evaluations must be at least {least} ({history.total_started} evaluations so far and {lacking} "
+                f"starting evaluations of the candidates that joined) but is {limit}. Give a larger --max-evaluations."
+            )
+
     def _check_margin(self) -> None:
         check_margin(self.margin)
         if self.margin > 0 and not self.belief.has_margin:
@@ -172,6 +182,26 @@ class FixedBudget(Strategy):
     def stage(self, history: History) -> Stage:
         """The stage that is open, or the last one. There is at least one active candidate."""
         raise NotImplementedError
+
+    def check_room(self, history: History) -> None:
+        least = self.budget
+        while self._with(least)._lacking(history) > least - history.total_started:
+            least += 1
+        if least > self.budget:
+            raise ConfigError(
+                f"budget must be at least {least}, so that the candidates that joined are evaluated as often as the "
+                f"others ({history.total_started} evaluations so far), but is {self.budget}. Give a larger --budget."
+            )
+
+    def _with(self, budget: int) -> "FixedBudget":
+        other = copy(self)
+        other.budget = budget
+        return other
+
+    def _lacking(self, history: History) -> int:
+        """How many evaluations are to be started before the open stage is complete."""
+        stage = self.stage(history)
+        return sum(max(0, stage.target - history.num_started(name)) for name in stage.contenders)
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         if len(history.active) < 2:

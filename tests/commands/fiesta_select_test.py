@@ -63,7 +63,7 @@ def test_a_selection_decides_and_leaves_its_files(candidates: List[str], tmp_pat
     assert summary["confidence"] >= 0.95
     assert summary["num_evaluations"] == sum(c["num_evaluations"] for c in summary["candidates"])
     assert summary["strategy"]["type"] == "ttts"
-    assert summary["belief"] == {"type": "student_t"}
+    assert summary["belief"] == {"type": "split_paired"}
     assert (summary["metric"], summary["splits"], summary["margin"]) == ("accuracy", "shared", 0.0)
     with (run / "evaluations.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -99,7 +99,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], revi
     assert status == 0, output
     assert "Pool: 72 instances (official parts: train 40, validation 12, test 20)" in output
     assert "Every split: train 40, validation 12, test 20; no groups" in output
-    assert "at least 6 and at most 100 trainings" in output
+    assert "at least 10 and at most 100 trainings" in output
     assert sorted(reviews.iterdir()) == before
 
 
@@ -154,6 +154,24 @@ def test_recovering_with_more_to_do_goes_on(candidates: List[str], tmp_path: Pat
     assert status == 0, output
     assert before < scores_of(run)
     assert len(scores_of(run)) == 8
+
+
+def test_max_hours_ends_it_undecided_and_a_larger_total_goes_on(
+    candidates: List[str], tmp_path: Path, call: Any
+) -> None:
+    run = tmp_path / "run"
+    options = ["--metric", "accuracy", "--budget", 4, "--workers", "auto"]
+    status, output = call(*candidates, "-s", run, *options, "--max-hours", 1e-9)
+    assert status == 0, output
+    assert re.search(r"Training [1-9]\d* at once on this machine, each with 1 CPU", output)
+    assert "Undecided after 0 evaluations of 2 candidates, in the time that was allowed." in output
+    assert f"Go on with a larger total: allennlp fiesta-select -s {run} --recover --max-hours HOURS" in output
+    assert json.loads((run / "selection.json").read_text())["stopped_by"] == "max_hours"
+    status, output = call("-s", run, "--recover")
+    assert "in the time that was allowed" in output
+    status, output = call("-s", run, "--recover", "--max-hours", 1)
+    assert status == 0, output
+    assert len(scores_of(run)) == 4
 
 
 def command(*arguments: Any) -> List[str]:

@@ -1,4 +1,5 @@
 import gzip
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -6,6 +7,8 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from fiesta_allennlp.dataset_readers.semeval_tdsa import SemEvalTdsaReader
 from fiesta_allennlp.errors import DataError
@@ -204,3 +207,26 @@ def test_nearly_every_official_word_has_a_vector(shared_data):
             counts.update(words(instance, "text").split())
     missing = [word for word in counts if word not in vectors]
     assert len(missing) < 10, missing
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=some.data())
+def test_a_file_with_anything_changed_is_read_or_refused_with_its_name(data):
+    """Bytes of a good file cut out, put in or overwritten, anywhere."""
+    content = FIXTURE.read_bytes()
+    for _ in range(data.draw(some.integers(1, 3))):
+        start = data.draw(some.integers(0, len(content)))
+        end = start + data.draw(some.sampled_from([0, 1, 2, 30, len(content)]))
+        put = data.draw(some.one_of(some.binary(max_size=4), some.sampled_from([b"<", b"&#0;", b'"', b"</text>"])))
+        content = content[:start] + put + content[end:]
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "changed.xml"
+        path.write_bytes(content)
+        try:
+            for instance in SemEvalTdsaReader().read(path):
+                metadata = instance["metadata"].metadata
+                assert metadata["text"][metadata["from"] : metadata["to"]] == metadata["target"]
+            return
+        except DataError as error:
+            message = str(error)
+        assert str(path) in message

@@ -97,3 +97,23 @@ def test_a_metric_that_is_missing_or_not_finite_is_an_error(reviews: Path, tmp_p
 def test_a_score_that_is_not_finite_is_an_error(value: float) -> None:
     with pytest.raises(FiestaError, match=f"test_loss = {value}, which is not a finite number"):
         score_of({"test_loss": value}, "test_loss")
+
+
+def test_files_at_other_places_give_the_same_score_and_the_config_names_the_original_ones(
+    reviews: Path, tmp_path: Path
+) -> None:
+    here = make_evaluator(reviews)
+    wanted = here.evaluate(REQUEST, tmp_path / "1")
+    (tmp_path / "elsewhere").mkdir()
+    files = here.files(REQUEST)
+    assert files == [str(reviews / f"{part}.jsonl") for part in ("train", "validation", "test")]
+    places = {path: str(Path(path).rename(tmp_path / "elsewhere" / Path(path).name)) for path in files}
+    assert here.reading(places).evaluate(REQUEST, tmp_path / "2").score == wanted.score
+    configs = [(tmp_path / name / "config.json").read_text() for name in ("1", "2")]
+    assert configs[0] == configs[1]
+
+
+def test_the_filtered_vectors_are_files_made_for_the_selection(reviews: Path) -> None:
+    evaluator = make_evaluator(reviews, vectors={"a": {"glove.txt": "/run/vectors/glove.txt"}})
+    assert evaluator.made_files(REQUEST) == ["/run/vectors/glove.txt"]
+    assert make_evaluator(reviews).made_files(REQUEST) == []

@@ -9,8 +9,10 @@ from fiesta_allennlp.evaluators.config import (
     evaluation_config,
     first_difference,
     load_config,
+    moved,
     official_paths,
     vector_references,
+    with_absolute_paths,
 )
 from fiesta_allennlp.records import Request
 from tests.conftest import classifier_config
@@ -132,3 +134,23 @@ def test_the_first_difference_has_its_path_and_both_values() -> None:
     assert first_difference(old, new) == "'model.layers.1.size' was 2 and is now 3"
     assert first_difference(old, {**old, "extra": 1}) == "'extra' is new"
     assert first_difference(old, {"model": old["model"]}) == "'trainer' is gone"
+
+
+@pytest.mark.parametrize("resplit", [False, True])
+def test_absolute_paths_give_the_same_evaluation_from_any_directory(
+    reviews: Path, monkeypatch: pytest.MonkeyPatch, resplit: bool
+) -> None:
+    config = classifier_config(Path("."))
+    if resplit:
+        paths = {part: config.pop(f"{part}_data_path") for part in ("train", "validation", "test")}
+        config["dataset_reader"] = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths}
+    monkeypatch.chdir(reviews)
+    wanted, absolute = evaluation_config(config, REQUEST), with_absolute_paths(config)
+    monkeypatch.chdir("/")
+    assert evaluation_config(absolute, REQUEST) == wanted
+    assert wanted["dataset_reader"]["paths"]["train"] == str(reviews / "train.jsonl")
+
+
+def test_only_whole_texts_are_moved() -> None:
+    config = {"a": "/x/data", "b": [{"c": "/x/data"}, "/x/data.txt", 3, None], "/x/data": "d"}
+    assert moved(config, {"/x/data": "/y"}) == {"a": "/y", "b": [{"c": "/y"}, "/x/data.txt", 3, None], "/x/data": "d"}

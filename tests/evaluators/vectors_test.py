@@ -1,14 +1,18 @@
 import gzip
+import tempfile
 from pathlib import Path
+from typing import Union
 
 import numpy as np
 import pytest
 import torch
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.evaluators.vectors import filtered_vectors
+from fiesta_allennlp.evaluators.vectors import filtered_vectors, width_of
 
 ROWS = "the 0.1 0.2\nfood 0.3 0.4\nbroken 1 2 3\nservice 0.5 0.6\nfood 0.7 0.8\n"
 
@@ -74,3 +78,34 @@ def test_a_missing_and_a_truncated_file_are_errors_that_name_the_file(vectors: P
     vectors.write_bytes(vectors.read_bytes()[:-12])
     with pytest.raises(DataError, match=r"glove.2d.txt.gz: cannot be read"):
         filtered_vectors(str(vectors), {"food"}, tmp_path / "run")
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=some.one_of(some.binary(max_size=60), some.text(alphabet="the food 0.1\n\t-ex", max_size=60)))
+def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "v.txt"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        try:
+            made = filtered_vectors(str(path), {"the", "food", "f"}, Path(scratch) / "run")
+        except DataError as error:
+            message = str(error)
+        else:
+            assert width_of(made) >= 0
+            return
+        assert str(path) in message
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("food 0.3", r"the row of 'food' has 1 numbers but the others have 2"),
+        ("food 0.3 x", r"in the row of 'food', could not convert string to float: 'x'"),
+        ("food ", r"the row of 'food' has 0 numbers"),
+    ],
+)
+def test_a_row_that_is_not_whole_is_an_error(tmp_path: Path, row: str, message: str) -> None:
+    (tmp_path / "v.txt").write_text(f"the 0.1 0.2\n{row}\nservice 0.5 0.6\n")
+    with pytest.raises(DataError, match=f"v.txt: {message}.*Mend or delete it"):
+        filtered_vectors(str(tmp_path / "v.txt"), {"the", "food", "service"}, tmp_path / "run")
+    assert not list((tmp_path / "run").glob("*.txt"))

@@ -1,5 +1,7 @@
 """With real processes that really die. The evaluators here stand for what a training can do to its process."""
 
+import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,6 +12,10 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
 import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.base import Evaluator
@@ -38,8 +44,8 @@ class Behaviour(Evaluator):
             sys.exit(0)
         if self.what == "interrupt":
             raise KeyboardInterrupt
-        if self.what == "full":
-            raise OSError(28, "No space left on device")
+        if self.what == "lacking":
+            raise OSError(24, "Too many open files")
         if self.what == "exit":
             os._exit(3)
         if self.what == "hang":
@@ -108,7 +114,7 @@ def test_an_exception_is_a_failure_with_its_reason_and_its_log(
 
 
 @pytest.mark.parametrize(
-    ("what", "kind"), [("sys.exit", "error"), ("interrupt", "error"), ("full", "machine"), ("raise", "error")]
+    ("what", "kind"), [("sys.exit", "error"), ("interrupt", "error"), ("lacking", "machine"), ("raise", "error")]
 )
 def test_whatever_is_raised_is_a_failure(make: Callable[..., ProcessExecutor], what: str, kind: str) -> None:
     failure = only(make(), what)
@@ -160,6 +166,26 @@ def test_close_ends_what_runs(make: Callable[..., ProcessExecutor], directory: R
     executor.close()
 
 
+def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_device(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory
+) -> None:
+    executor = make(workers=2, cuda_devices=["4", "7"])
+    executor.submit(Behaviour("hang with child"), request(0))
+    executor.submit(Behaviour("hang"), request(1))
+    for replicate in (2, 3, 4):
+        executor.submit(Behaviour("device"), request(replicate))
+    child = directory.evaluation("a-0") / "child"
+    until(lambda: child.exists() and child.read_text() != "")
+    executor.abandon([request(0), request(3)])
+    for name in ("pid", "child"):
+        until(lambda name=name: not is_running(int((directory.evaluation("a-0") / name).read_text())))
+    outcomes = [next(executor.completed()) for _ in range(2)]
+    assert [(o.request.replicate, o.score) for o in outcomes if isinstance(o, Evaluation)] == [(2, 4), (4, 4)]
+    assert is_running(int((directory.evaluation("a-1") / "pid").read_text()))
+    executor.abandon([request(1), request(9)])
+    assert list(executor.completed()) == []
+
+
 def test_workers_do_not_outlive_a_parent_that_is_killed(directory: RunDirectory) -> None:
     code = f"""
 from pathlib import Path
@@ -199,6 +225,91 @@ def test_an_attempt_leaves_nothing_to_the_next_one(
     stale.write_text("left by an attempt that was killed")
     only(executor, "score")
     assert not stale.exists()
+
+
+def test_the_device_with_the_fewest_workers_is_handed_out(make: Callable[..., ProcessExecutor]) -> None:
+    executor = make(workers=5, cuda_devices=["4", "7"])
+    assert executor.gives_devices
+    devices = []
+    for replicate in range(5):
+        executor.submit(Behaviour("device"), request(replicate))
+        devices.append([running.device for running in executor._running.values()][-1])
+    assert devices == ["4", "7", "4", "7", "4"]
+    running = {running.begun.request.replicate: future for future, running in executor._running.items()}
+    for replicate in (4, 2, 0):  # all that had device 4, so that it is the idle one
+        del executor._running[running[replicate]]
+    executor.submit(Behaviour("device"), request(5))
+    executor.submit(Behaviour("device"), request(6))
+    assert [running.device for running in executor._running.values()][-2:] == ["4", "4"]
+    assert make().gives_devices is False
+
+
+@pytest.mark.parametrize(
+    ("num_cores", "num_threads", "devices", "workers"),
+    [(8, 1, None, 8), (8, 3, None, 2), (2, 4, None, 1), (8, 1, ["0", "1"], 2), (2, 1, ["0", "1", "2"], 2)],
+)
+def test_auto_is_as_many_workers_as_there_is_room_for(
+    make: Callable[..., ProcessExecutor],
+    monkeypatch: pytest.MonkeyPatch,
+    num_cores: int,
+    num_threads: int,
+    devices: "List[str] | None",
+    workers: int,
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.executors.processes.cpu_count", lambda: num_cores)
+    executor = make(workers="auto", num_threads=num_threads, cuda_devices=devices)
+    assert executor.slots == workers
+    assert executor.describe().startswith(f"{workers} at once on this machine, each with {num_threads} ")
+
+
+def test_waiting_ends_after_the_timeout_and_work_goes_on(make: Callable[..., ProcessExecutor]) -> None:
+    executor = make()
+    executor.submit(Behaviour("hang"), request(0))
+    assert list(executor.completed(timeout=0.1)) == []
+    assert len(executor._running) == 1
+
+
+@dataclass(frozen=True)
+class Loading(Evaluator):
+    """Reads batches with AllenNLP's own data workers, holds shared memory, and never ends."""
+
+    path: str
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        reader = DatasetReader.from_params(
+            Params({"type": "text_classification_json", "tokenizer": {"type": "whitespace"}})
+        )
+        loader = MultiProcessDataLoader(reader, self.path, batch_size=2, num_workers=2, max_instances_in_memory=8)
+        loader.index_with(Vocabulary({"labels": {"good": 1, "bad": 1}}))
+        batches = iter(loader)
+        batch = next(batches)
+        shared = torch.zeros(1_000_000).share_memory_()
+        children = [child.pid for child in multiprocessing.active_children()]
+        maps = {line.split()[5] for line in Path("/proc/self/maps").read_text().splitlines() if "/dev/shm/" in line}
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "part").write_text(json.dumps({"pids": [os.getpid(), *children], "shared": sorted(maps)}))
+        os.replace(directory / "part", directory / "held")
+        time.sleep(600)
+        return Evaluation(request, float(len(batch) + len(shared)), "m")
+
+
+def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory, reviews: Path
+) -> None:
+    executor = make()
+    executor.submit(Loading(str(reviews / "train.jsonl")), request(0))
+    held = directory.evaluation("a-0") / "held"
+    until(held.exists)
+    found = json.loads(held.read_text())
+    worker, *data_workers = found["pids"]
+    assert len(data_workers) == 2 and all(map(is_running, data_workers))
+    assert found["shared"]
+    os.kill(worker, signal.SIGKILL)
+    (failure,) = executor.completed()
+    assert isinstance(failure, Failure)
+    assert failure.kind == "killed"
+    until(lambda: not any(map(is_running, found["pids"])))
+    assert not [path for path in found["shared"] if Path(path).exists()]
 
 
 @pytest.mark.parametrize(("option", "value"), [("workers", 0), ("num_threads", 0), ("time_limit", -1.0)])

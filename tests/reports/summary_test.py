@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -7,7 +8,15 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History
-from fiesta_allennlp.reports.summary import in_words, probability_text, summarise, write_csv, write_json
+from fiesta_allennlp.reports.seconds import duration_text
+from fiesta_allennlp.reports.summary import (
+    in_words,
+    probability_text,
+    savings_in_words,
+    summarise,
+    write_csv,
+    write_json,
+)
 from fiesta_allennlp.seeding import make_request
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
@@ -41,6 +50,7 @@ def test_numbers_of_every_candidate(history: History) -> None:
     assert a["seconds"] == 6.0
     assert (b["num_evaluations"], b["mean"], b["sd"]) == (1, 0.4, None)
     assert (c["num_evaluations"], c["mean"], c["withdrawn"], c["prob_best"]) == (0, None, True, None)
+    assert (a["mean_seconds"], b["mean_seconds"], c["mean_seconds"]) == (2.0, 2.0, None)
     assert c["failure_reasons"] == ["c-0 timeout: out of time"]
 
 
@@ -65,6 +75,12 @@ def test_numbers_of_every_candidate(history: History) -> None:
             "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
         ),
         (
+            "max_hours",
+            "a",
+            "Undecided after 4 evaluations of 3 candidates and 1 failure, in the time that was allowed. "
+            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+        ),
+        (
             "failures",
             "a",
             "No comparison: after 4 evaluations of 3 candidates and 1 failure only a is left, because the "
@@ -76,6 +92,33 @@ def test_the_decision_in_words(history: History, stopped_by: str, best: Optional
     probabilities = {"a": 0.9, "b": 0.1}
     made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by=stopped_by, best=best)
     assert in_words(made) == words
+
+
+def test_the_time_saved_against_equal_allocation(history: History) -> None:
+    """Worked by hand: a leads with 3 evaluations of 2 s, b has 1 of 10 s. Equal: 3 x (2 + 10) = 36 s; spent: 16 s."""
+    (b,) = (e for e in history.evaluations if e.request.candidate == "b")
+    others = tuple(e for e in history.evaluations if e is not b)
+    made = summary(replace(history, evaluations=(*others, replace(b, seconds=10.0))))
+    assert (made["seconds"], made["seconds_of_equal_allocation"]) == (16.0, 36.0)
+    assert savings_in_words(made) == (
+        "Training took 16.0 s, all workers together. Training every candidate as often as a would have taken 36.0 s, "
+        "so 56% was saved."
+    )
+
+
+@pytest.mark.parametrize("best", [None, "c", "b"])
+def test_nothing_is_said_of_savings_where_there_are_none(history: History, best: Optional[str]) -> None:
+    made = summary(history, best=best)
+    assert made["seconds_of_equal_allocation"] == {None: None, "c": None, "b": 4.0}[best]
+    assert savings_in_words(made) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(5.04, "5.0 s"), (59.4, "59.4 s"), (61, "1 min 1 s"), (3600, "1 h 0 min"), (90061, "25 h 1 min")],
+)
+def test_durations_in_words(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
 
 
 def test_words_without_probabilities_and_with_a_margin(history: History) -> None:

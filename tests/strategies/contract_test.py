@@ -1,14 +1,18 @@
 """What holds of every registered strategy."""
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies import StoppingRule, Strategy
-from tests.strategies.histories import THREE_EACH, history
-from tests.strategies.simulation import Simulation, build
+from tests.strategies.histories import THREE_EACH, evaluation, history, request
+from tests.strategies.simulation import Simulation, build, most_evaluations
 
 MEANS = {"weak": 0.55, "good": 0.63, "best": 0.65, "fair": 0.60}
 LIMITS = {"budget": 48, "max_evaluations": 90, "confidence": 0.9}
@@ -117,7 +121,50 @@ def test_any_history_gives_an_answer(data: some.DataObject) -> None:
         proposed = strategy.propose(now, slots, np.random.default_rng(0))
         assert len(proposed) <= slots
         assert set(proposed) <= set(now.active)
+        assert decision.best is None or decision.best in now.active
+        assert not proposed or now.total_started + len(proposed) <= most_evaluations(strategy)
         if decision.stopped_by is not None:
             assert proposed == []
         elif slots and not now.pending:
             assert proposed
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=some.data())
+def test_any_order_of_finishing_failing_joining_and_leaving_ends_within_the_budget(data: some.DataObject) -> None:
+    """Whatever the scores are, whoever finishes first, whatever fails, and while candidates come and go."""
+    name = data.draw(some.sampled_from(Strategy.list_available()))
+    strategy = build(name, budget=24, max_evaluations=24, confidence=0.999)
+    scores = some.one_of(some.floats(0, 1), some.floats(-1e100, 1e100), some.sampled_from([0.5, 0.6]))
+    now, replicates = History(("a", "b", "c")), Counter()
+    for step in range(120):
+        decision = strategy.recommend(now)
+        proposed = strategy.propose(now, data.draw(some.integers(0, 4)), np.random.default_rng(step))
+        assert set(proposed) <= set(now.active)
+        assert now.total_started + len(proposed) <= 24
+        if decision.stopped_by is not None:
+            assert proposed == []
+            return
+        started = []
+        for candidate in proposed:
+            started.append(request(candidate, replicates[candidate]))
+            replicates[candidate] += 1
+        now = replace(now, pending=(*now.pending, *started))
+        now = _next(now, data.draw(some.sampled_from(["finish"] * 6 + ["fail", "join", "leave"])), data, scores)
+
+
+def _next(now: History, what: str, data: some.DataObject, scores: some.SearchStrategy) -> History:
+    if what == "join" and "d" not in now.candidates:
+        return replace(now, candidates=(*now.candidates, "d"))
+    if what == "leave" and len(now.active) > 2:
+        gone = data.draw(some.sampled_from(now.active))
+        kept = tuple(other for other in now.pending if other.candidate != gone)
+        return replace(now, withdrawn=now.withdrawn | {gone}, pending=kept)
+    if not now.pending:
+        return now
+    done = data.draw(some.sampled_from(now.pending))
+    pending = tuple(other for other in now.pending if other != done)
+    if what == "fail":
+        return replace(now, pending=pending)
+    finished = evaluation(done.candidate, done.replicate, data.draw(scores))
+    return replace(now, pending=pending, evaluations=(*now.evaluations, finished))

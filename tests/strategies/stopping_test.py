@@ -194,3 +194,27 @@ def test_starts_are_what_the_belief_needs_by_default(name: str) -> None:
 def test_finalists_are_the_best_and_the_next() -> None:
     assert finalists(Decision(None)) == ()
     assert finalists(Decision("b", prob_best={"a": 0.5, "b": 0.4, "c": 0.1})) == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "least"),
+    [
+        # Six evaluations so far, and three starting evaluations of c.
+        ("ttts", "max_evaluations", 9),
+        # With 7, 7 // 3 = 2 evaluations of each: c lacks two and there is room for one. With 8 there is room for two.
+        ("non_adaptive_fb", "budget", 8),
+        # Two rounds of three candidates: with 7, 7 // (3 * 2) = 1 evaluation of each in the first, and room for one.
+        ("sequential_halving", "budget", 7),
+    ],
+)
+def test_candidates_that_join_need_room(name: str, limit: str, least: int) -> None:
+    now = history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.5, 0.6], "c": []})
+    build(name, **{limit: least}).check_room(now)
+    with pytest.raises(ConfigError, match=f"{limit} must be at least {least}\\b.*but is {least - 1}. Give a larger --"):
+        build(name, **{limit: least - 1}).check_room(now)
+
+
+@pytest.mark.parametrize("name", ["ttts", "non_adaptive_fb", "sequential_halving"])
+def test_withdrawn_candidates_need_no_room_but_have_used_some(name: str) -> None:
+    now = history({"a": [0.5] * 3, "b": [0.4] * 3, "c": [0.4] * 3}, withdrawn=["c"])
+    build(name, budget=9, max_evaluations=9).check_room(now)

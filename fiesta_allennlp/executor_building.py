@@ -1,0 +1,60 @@
+"""From the options of how to work to a checked executor."""
+
+import inspect
+from typing import List
+
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from fiesta_allennlp.choice import option
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.plain_words import plainly
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.settings import OF_EXECUTOR, Settings
+
+
+def build_executor(settings: Settings, directory: RunDirectory) -> Executor:
+    """The executor, ready to work.
+
+    # Raises
+
+    `ConfigError` : where its name or an entry is unknown, or a value cannot work on this machine.
+    """
+    params = settings.executor_params()
+    name = params["type"]
+    available = sorted(Executor.list_available())
+    if name not in available:
+        raise ConfigError(f"--executor must be one of {', '.join(available)} but got '{name}'.")
+    known = inspect.signature(Executor.by_name(name)).parameters
+    wrong = [key for key in params if key in OF_EXECUTOR and key not in known]
+    if wrong:
+        raise ConfigError(f"{option(wrong[0])} does not go with --executor {name}. Leave it out.")
+    check_devices(params.get("cuda_devices") or [])
+    common = {
+        "workers": settings.workers,
+        "time_limit": settings.time_limit,
+        "num_threads": settings.threads_per_worker,
+        "packages": settings.include_package,
+    }
+    try:
+        return Executor.from_params(Params(params), directory=directory, **common)
+    except (ConfigurationError, TypeError) as error:
+        raise ConfigError(f"--executor {name}: {plainly(error)}") from error
+
+
+def check_devices(devices: List[str]) -> None:
+    """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
+
+    # Raises
+
+    `ConfigError` : with the number of devices there are.
+    """
+    num_devices = torch.cuda.device_count() if devices else 0
+    for device in devices:
+        if not device.isdigit() or int(device) >= num_devices:
+            raise ConfigError(
+                f"--cuda-devices: there is no device '{device}'; this machine has {num_devices}, numbered from 0. "
+                "Leave the option out to train on what AllenNLP finds."
+            )

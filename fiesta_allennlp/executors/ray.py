@@ -1,0 +1,263 @@
+import logging
+import os
+import shutil
+from collections import Counter, deque
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from fiesta_allennlp.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.failure_log import keep_log
+from fiesta_allennlp.executors.processes import check_numbers
+from fiesta_allennlp.executors.ray_connection import GIB, checked_resources, connect, import_ray
+from fiesta_allennlp.executors.worker import NO_ROOM
+from fiesta_allennlp.on_node import NodeWork, evaluate_on_node
+from fiesta_allennlp.records import Failure, Outcome, Request
+from fiesta_allennlp.run_directory import RunDirectory
+
+logger = logging.getLogger(__name__)
+
+MAX_LOSSES = 10
+"""Against an evaluation that takes its node along, or a cluster on which nothing works."""
+
+
+@Executor.register("ray")
+class RayExecutor(Executor):
+    """Runs every evaluation as a Ray task, on whatever node of a cluster has room for it.
+
+    On the node it runs as with `ProcessExecutor`, in a fresh process beneath Ray's worker, in a directory of that node;
+    its files come back with its outcome and are written into the run directory here, so no directory need be shared.
+
+    Ray does not retry anything by itself: its retries know nothing of what a failure is here. A task that is lost with
+    its node, or with Ray's worker, is started again, elsewhere where need be, and that is no failure: it says nothing
+    of the candidate, which must not be withdrawn because machines went away. A training whose own process dies is a
+    failure as everywhere, and so is one that Ray ends for lack of memory.
+
+    Every option is an argument, hence so many.
+
+    # Parameters
+
+    directory : the run directory, on this machine.
+    workers : how many evaluations run at once; `auto` for as many as the cluster has room for, also when nodes come and
+        go.
+    time_limit : seconds after which an evaluation is killed and counts as a failure; None for no limit. Waiting for a
+        node does not count.
+    num_threads : torch threads of each evaluation.
+    packages : packages to import for each evaluation, for the models and readers that they register.
+    ray_address : `auto` for the cluster that this machine belongs to, `local` for one that is started on this machine
+        and ends with the selection, or HOST:PORT of a cluster's head.
+    cpus_per_evaluation : CPUs that Ray sets aside for each evaluation; None for as many as threads.
+    gpus_per_evaluation : likewise GPUs, which the evaluation then sees; 0.25 puts four on one card. 0 hides all.
+    memory_per_evaluation : likewise memory, in GiB; None for no such limit on how many share a node.
+    ship_data : send the data files along, for nodes that do not have them.
+
+    # Raises
+
+    `ConfigError` : where Ray is not installed, a number is out of range, there is no cluster, or no node of it could
+        ever run an evaluation.
+    """
+
+    gives_devices = True
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        *,
+        workers: Union[int, str] = 1,
+        time_limit: Optional[float] = None,
+        num_threads: int = 1,
+        packages: Tuple[str, ...] = (),
+        ray_address: str = "auto",
+        cpus_per_evaluation: Optional[float] = None,
+        gpus_per_evaluation: float = 0.0,
+        memory_per_evaluation: Optional[float] = None,
+        ship_data: bool = False,
+    ) -> None:
+        check_numbers(workers, num_threads, time_limit)
+        cpus = float(num_threads if cpus_per_evaluation is None else cpus_per_evaluation)
+        self._resources = checked_resources(cpus, gpus_per_evaluation, memory_per_evaluation)
+        self._directory = directory
+        self._time_limit, self._num_threads, self._packages = time_limit, num_threads, packages
+        self._ship_data = ship_data
+        self._sent: Dict[str, Any] = {}
+        self._queue: Deque[Tuple[Evaluator, Request]] = deque()
+        self._running: Dict[Any, Tuple[Evaluator, Request]] = {}
+        self._num_losses: Counter[Request] = Counter()
+        self._workers = workers
+        self._ray = import_ray()
+        self._connected_here = not self._ray.is_initialized()
+        if self._connected_here:
+            connect(self._ray, ray_address)
+        try:
+            self._task = self._make_task()
+            self._check_room()
+            self._count_slots()
+        except BaseException:
+            self.close()
+            raise
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        self._queue.append((evaluator, request))
+        self._start_queued()
+
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        while self._running:
+            done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
+            if not done:
+                return
+            evaluator, request = self._running.pop(done[0])
+            outcome = self._outcome(done[0], request)
+            self._count_slots()
+            if outcome is None:
+                logger.warning("%s was lost with its node or Ray's worker: it is started again", request.name)
+                self._queue.appendleft((evaluator, request))
+            self._start_queued()
+            if outcome is not None:
+                yield outcome
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        unwanted = set(requests)
+        self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
+        self._cancel([task for task, (_, request) in self._running.items() if request in unwanted])
+        self._start_queued()
+
+    def describe(self) -> str:
+        return f"up to {self.slots} at once on a Ray cluster of {len(self._nodes())} node(s), each with {self._wants()}"
+
+    def close(self) -> None:
+        self._queue.clear()
+        self._cancel(list(self._running))
+        if self._connected_here and self._ray.is_initialized():
+            self._ray.shutdown()
+
+    def _cancel(self, tasks: Sequence[Any]) -> None:
+        """End these tasks and wait for none of them. The training's process ends with Ray's worker above it."""
+        for task in tasks:
+            del self._running[task]
+            if self._ray.is_initialized():
+                self._ray.cancel(task, force=True)
+
+    def _make_task(self) -> Any:
+        """Left to itself, Ray would end its worker after every task with a GPU, and the next would import AllenNLP."""
+        memory = {"memory": self._resources["memory"]} if self._resources["memory"] else {}
+        return self._ray.remote(
+            num_cpus=self._resources["CPU"],
+            num_gpus=self._resources["GPU"],
+            max_retries=0,
+            max_calls=0,
+            scheduling_strategy="SPREAD",
+            **memory,
+        )(evaluate_on_node)
+
+    def _start_queued(self) -> None:
+        while self._queue and len(self._running) < self.slots:
+            evaluator, request = self._queue.popleft()
+            shutil.rmtree(self._directory.evaluation(request.name), ignore_errors=True)
+            work = self._work(evaluator, request)
+            task = self._task.options(name=request.name).remote(self._ray.cloudpickle.dumps(evaluator), request, work)
+            self._running[task] = evaluator, request
+
+    def _work(self, evaluator: Evaluator, request: Request) -> NodeWork:
+        """What is to come along: always what no other machine can have, and with `ship_data` the data files too."""
+        here = [path for path in evaluator.files(request) if os.path.exists(path)]
+        sent = [path for path in here if self._ship_data and os.path.isfile(path)]
+        for path in [*sent, *evaluator.made_files(request)]:
+            if path not in self._sent:
+                self._sent[path] = self._ray.put(Path(path).read_bytes())
+        return NodeWork(
+            current_directory=os.getcwd(),
+            num_threads=self._num_threads,
+            num_gpus=self._resources["GPU"],
+            time_limit=self._time_limit,
+            packages=self._packages,
+            needed=tuple(path for path in here if path not in sent),
+            sent={path: self._sent[path] for path in [*sent, *evaluator.made_files(request)]},
+        )
+
+    def _outcome(self, task: Any, request: Request) -> Optional[Outcome]:
+        """What a finished task came to; None where it was lost: with its node, with the node that held its result, or
+        with Ray's worker above the training's own process. That is given up after `MAX_LOSSES` times.
+
+        # Raises
+
+        `FiestaError` : where this machine's own connection to the cluster is gone.
+        """
+        errors = self._ray.exceptions
+        try:
+            returned = self._ray.get(task)
+            self._write(request, returned.files)
+        except (errors.NodeDiedError, errors.ObjectLostError, errors.WorkerCrashedError) as error:
+            self._num_losses[request] += 1
+            if self._num_losses[request] % MAX_LOSSES:
+                return None
+            return Failure(
+                request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}"
+            )
+        except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
+            raise FiestaError(
+                f"the connection to the Ray cluster is lost: {describe(error)}. Nothing that finished is lost: start "
+                "the cluster again, then go on with --recover."
+            ) from error
+        except errors.OutOfMemoryError as error:
+            return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")
+        except errors.RayTaskError as error:
+            return Failure(request, _kind(error.cause), describe(error.cause))
+        except errors.RayError as error:
+            return Failure(request, "machine", describe(error))
+        except OSError as error:
+            return Failure(request, _kind(error), describe(error))
+        if isinstance(returned.outcome, Failure):
+            return replace(returned.outcome, log_path=keep_log(self._directory, request))
+        return returned.outcome
+
+    def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
+        """Write an evaluation's files in one step, so that a directory that is there is complete."""
+        target = self._directory.evaluation(request.name)
+        part = target.with_name(target.name + ".part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        for name, content in files.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            (part / name).write_bytes(content)
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(part, target)
+
+    # How much room there is.
+
+    def _nodes(self) -> List[Mapping[str, float]]:
+        """The resources of each node that is alive."""
+        return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+
+    def _wanted(self) -> List[Tuple[str, float]]:
+        return [(name, amount) for name, amount in self._resources.items() if amount]
+
+    def _room(self) -> int:
+        """How many evaluations the whole cluster has room for while nothing else runs on it."""
+        return sum(
+            min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in self._wanted()) for node in self._nodes()
+        )
+
+    def _count_slots(self) -> None:
+        """With `auto` never 0: where all nodes are gone, one evaluation waits for a new one."""
+        self.slots = self._workers if isinstance(self._workers, int) else max(1, self._room())
+
+    def _check_room(self) -> None:
+        if not self._room():
+            raise ConfigError(
+                f"no node of the Ray cluster has room for one evaluation, which takes {self._wants()}. Start such a "
+                "node first, or ask for less with --cpus-per-evaluation, --gpus-per-evaluation or "
+                "--memory-per-evaluation."
+            )
+
+    def _wants(self) -> str:
+        wanted = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
+        return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
+
+
+def _kind(error: BaseException) -> str:
+    """The kind of failure, where files could not be sent, read or written, here or on the node."""
+    if not isinstance(error, OSError):
+        return "error"
+    return "disk" if error.errno in NO_ROOM else "machine"

@@ -1,0 +1,70 @@
+"""How the executor comes to Ray: importing it, connecting, and what an evaluation may ask for."""
+
+import logging
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, Optional
+
+from fiesta_allennlp.errors import ConfigError, describe
+
+GIB = 2**30
+
+
+def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
+    """What each evaluation takes, by Ray's names: memory in bytes.
+
+    # Raises
+
+    `ConfigError` : on a number that is out of range.
+    """
+    if not cpus > 0:
+        raise ConfigError(f"--cpus-per-evaluation must be above 0 but got {cpus}.")
+    if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
+        raise ConfigError(f"--gpus-per-evaluation must be between 0 and 1, or a whole number above, but got {gpus}.")
+    if memory is not None and not memory > 0:
+        raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
+    return {"CPU": cpus, "GPU": float(gpus), "memory": float(int((memory or 0.0) * GIB))}
+
+
+def import_ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            "--executor ray needs Ray, which is not installed. Type: pip install fiesta-allennlp[ray]"
+        ) from error
+    return ray
+
+
+def connect(ray: Any, address: str) -> None:
+    """Connect to a cluster, or start one here; its own statistics and dashboard stay off.
+
+    # Raises
+
+    `ConfigError` : where there is no cluster at the address.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    started_here = {"include_dashboard": False} if address == "local" else {}
+    try:
+        with _own_signals():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **started_here)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f"--ray-address {address}: there is no Ray cluster: {describe(error)}. Start one with `ray start --head` "
+            "on this machine, or give --ray-address local to use this machine alone."
+        ) from error
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Ray takes SIGTERM for itself when it starts; a selection ends on it in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

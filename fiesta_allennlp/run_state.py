@@ -1,0 +1,100 @@
+"""What a store knows, in memory, so that a step costs as much after two thousand evaluations as after two."""
+
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass, field, fields, replace
+from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
+
+from fiesta_allennlp.records import Evaluation, Failure, History, Outcome, Request
+
+
+@dataclass
+class RunState:
+    """All that a history is made of. Changed only by what has been written to the store.
+
+    # Parameters
+
+    candidates : all names in the order given.
+    removed : those that the user took out.
+    evaluations : in order of finishing, without the metrics beside the score.
+    pending : by key, in order of reservation.
+    failures : in order of failing.
+    """
+
+    candidates: Tuple[str, ...] = ()
+    removed: FrozenSet[str] = frozenset()
+    evaluations: List[Evaluation] = field(default_factory=list)
+    pending: Dict[Tuple[str, int], Request] = field(default_factory=dict)
+    failures: List[Failure] = field(default_factory=list)
+
+    def reserve(self, requests: Sequence[Request]) -> None:
+        self.pending.update({request.key: request for request in requests})
+
+    def record(self, outcome: Outcome, *, try_again: bool) -> None:
+        if isinstance(outcome, Failure):
+            self.failures.append(outcome)
+        else:
+            self.evaluations.append(replace(outcome, metrics={}))
+        if not try_again:
+            self.pending.pop(outcome.request.key, None)
+
+    def release(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            self.pending.pop(request.key, None)
+
+    def history(self, *, max_failures: int) -> History:
+        return History(
+            candidates=self.candidates,
+            evaluations=tuple(self.evaluations),
+            pending=tuple(self.pending.values()),
+            failures=tuple(self.failures),
+            withdrawn=withdrawn(self.failures, max_failures=max_failures, removed=self.removed),
+        )
+
+
+def withdrawn(failures: Iterable[Failure], *, max_failures: int, removed: AbstractSet[str]) -> FrozenSet[str]:
+    """The candidates that failed `max_failures` times, and those that were removed."""
+    num_failures = Counter(failure.request.candidate for failure in failures)
+    return frozenset(name for name, number in num_failures.items() if number >= max_failures) | frozenset(removed)
+
+
+def read_state(database: sqlite3.Connection, *, removed: Iterable[str]) -> RunState:
+    """The state that the tables of a store give."""
+    rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
+    requests = {(row["candidate"], row["replicate"]): _request(row) for row in rows}
+    finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
+    failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
+    candidates = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
+    pending = [requests[row["candidate"], row["replicate"]] for row in rows if row["status"] == "pending"]
+    return RunState(
+        candidates=tuple(row["name"] for row in candidates),
+        removed=frozenset(removed),
+        evaluations=[_evaluation(row, requests) for row in finished],
+        pending={request.key: request for request in pending},
+        failures=[_failure(row, requests) for row in failures],
+    )
+
+
+def _request(row: sqlite3.Row) -> Request:
+    return Request(**{f.name: row[f.name] for f in fields(Request)})
+
+
+def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation:
+    return Evaluation(
+        request=requests[row["candidate"], row["replicate"]],
+        score=row["score"],
+        metric=row["metric"],
+        seconds=row["seconds"],
+        started_at=row["started_at"],
+    )
+
+
+def _failure(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Failure:
+    return Failure(
+        request=requests[row["candidate"], row["replicate"]],
+        kind=row["kind"],
+        error=row["error"],
+        seconds=row["seconds"],
+        started_at=row["started_at"],
+        log_path=row["log_path"],
+    )

@@ -1,0 +1,172 @@
+"""What the executors cost and how they scale.
+
+Two measurements, each for processes and for Ray (on a local cluster that is started for it):
+
+- the scheduling overhead of one evaluation: a selection with 16 workers whose evaluator does nothing, from the first
+  request to the last outcome, store included, divided by the number of evaluations;
+- trainings per hour of the sample's candidates with 1 and with 2 workers, warm, and their ratio.
+
+    python scripts/benchmark_scaling.py overhead --evaluations 400
+    python scripts/benchmark_scaling.py throughput --evaluations 40
+
+The second one needs a machine that is otherwise idle.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple
+
+os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
+
+from allennlp.common import Params
+from rich.console import Console
+from rich.table import Table
+
+import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.evaluators.config import load_config, with_absolute_paths
+from fiesta_allennlp.evaluators.preparation import prepare_candidate
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.selection import Selection
+from fiesta_allennlp.strategies.base import Strategy
+
+EXECUTORS = ("processes", "ray")
+
+
+@dataclass(frozen=True)
+class Nothing(Evaluator):
+    """A score at once."""
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        return Evaluation(request, float(request.replicate % 7), "nothing")
+
+
+class Stopwatch:
+    """Notes when each outcome was written down."""
+
+    def __init__(self) -> None:
+        self.times: List[float] = []
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        pass
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failure):
+            raise SystemExit(f"{outcome.request.name} failed: {outcome.error}")
+        self.times.append(time.monotonic())
+
+
+def times_of_outcomes(
+    name: str, evaluator: Evaluator, candidates: List[str], *, num_workers: int, num_evaluations: int
+) -> List[float]:
+    """Run a selection that evaluates all candidates equally often. Returns the moment of each outcome, in seconds."""
+    params: Dict[str, Any] = {"type": name}
+    strategy = {"type": "non_adaptive_fb", "budget": num_evaluations, "belief": {"type": "student_t"}}
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = RunDirectory(Path(scratch))
+        stopwatch = Stopwatch()
+        with (
+            ray_cluster(num_workers) if name == "ray" else nullcontext(),
+            closing(RunStore(directory, create=True)) as store,
+            closing(Executor.from_params(Params(params), directory=directory, workers=num_workers)) as executor,
+        ):
+            store.put_candidates([{"name": name, "source": "", "config": {}, "facts": {}} for name in candidates])
+            Selection(
+                strategy=Strategy.from_params(Params(strategy)),
+                evaluator=evaluator,
+                executor=executor,
+                store=store,
+                directory=directory,
+                listener=stopwatch,
+                entropy=1,
+            ).run()
+    return stopwatch.times
+
+
+@contextmanager
+def ray_cluster(num_cpus: int) -> Iterator[None]:
+    """A cluster on this machine that takes itself to have so many CPUs: Ray ends workers beyond these when idle."""
+    import ray
+
+    ray.init(address="local", num_cpus=num_cpus, include_dashboard=False, log_to_driver=False)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def seconds_each(times: List[float], num_warm_up: int) -> float:
+    """The mean seconds between outcomes, the first ones left out: in these the workers start."""
+    return (times[-1] - times[num_warm_up - 1]) / (len(times) - num_warm_up)
+
+
+def measure_overhead(args: argparse.Namespace, console: Console) -> None:
+    table = Table(title=f"scheduling overhead, {args.workers} workers, {args.evaluations} evaluations that do nothing")
+    for column in ("executor", "ms each", "first 100 after the start", "last 100", "wanted"):
+        table.add_column(column, justify="right")
+    warm_up = 16 * args.workers  # some of the workers begin late: each first loads AllenNLP
+    for name in args.executors:
+        times = times_of_outcomes(
+            name, Nothing(), ["a", "b"], num_workers=args.workers, num_evaluations=args.evaluations + warm_up
+        )
+        gaps = [after - before for before, after in zip(times[warm_up:], times[warm_up + 1 :], strict=False)]
+        means = (seconds_each(times, warm_up), statistics.mean(gaps[:100]), statistics.mean(gaps[-100:]))
+        table.add_row(name, *(f"{1000 * mean:.1f}" for mean in means), "under 50")
+    console.print(table)
+
+
+def sample_evaluator(directory: Path) -> Tuple[List[str], AllenNLPTraining]:
+    """The sample's candidates, prepared."""
+    paths = sorted(Path("training_configs/sample").glob("*.jsonnet"))
+    configs = {path.stem: with_absolute_paths(load_config(path)) for path in paths}
+    vectors = {
+        name: dict(prepare_candidate(config, group_by=None, vectors_directory=directory).vectors)
+        for name, config in configs.items()
+    }
+    return list(configs), AllenNLPTraining(configs, "macro_f1", "sentence_id", vectors)
+
+
+def measure_throughput(args: argparse.Namespace, console: Console) -> None:
+    table = Table(title=f"trainings per hour on the sample, {args.evaluations} trainings each")
+    for column in ("executor", "1 worker", "2 workers", "ratio", "wanted"):
+        table.add_column(column, justify="right")
+    with tempfile.TemporaryDirectory() as scratch:
+        candidates, evaluator = sample_evaluator(Path(scratch))
+        for name in args.executors:
+            hourly = []
+            for num_workers in (1, 2):
+                warm_up = len(candidates) * num_workers
+                times = times_of_outcomes(
+                    name, evaluator, candidates, num_workers=num_workers, num_evaluations=args.evaluations + warm_up
+                )
+                hourly.append(3600 / seconds_each(times, warm_up))
+            table.add_row(name, *(f"{rate:.0f}" for rate in hourly), f"{hourly[1] / hourly[0]:.2f}", "1.8 or more")
+    console.print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("overhead", "throughput"))
+    parser.add_argument("--evaluations", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=16, help="for the overhead (default 16)")
+    parser.add_argument("--executors", nargs="+", choices=EXECUTORS, default=list(EXECUTORS))
+    args = parser.parse_args()
+    console = Console(highlight=False, width=110)
+    measure = {"overhead": measure_overhead, "throughput": measure_throughput}[args.what]
+    measure(args, console)
+
+
+if __name__ == "__main__":
+    import benchmark_scaling  # under its own name, so that other processes find its evaluator without Ray's pickling
+
+    benchmark_scaling.main()

@@ -1,0 +1,227 @@
+"""Kills a selection at random moments, resumes it until it is done, and counts what was lost.
+
+A part of `benchmark_reliability.py`.
+"""
+
+import itertools
+import json
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import psutil
+from rich.console import Console
+
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+CANDIDATES = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm", "tdrnn", "ian")]
+KILLS_PER_SELECTION = 10
+MOST_BETWEEN = 6
+"""Trainings between two kills, at most; on average half as many."""
+LONGEST_WAIT = 2.0
+"""Seconds after the last of them, at most: about as long as two trainings."""
+SHORT = json.dumps({"trainer.num_epochs": 1})
+PLANS: Dict[str, List[str]] = {
+    "non_adaptive_fb, 2 workers": ["--strategy", "non_adaptive_fb", "--budget", "40", "--workers", "2"],
+    "ttts, 1 worker": [
+        "--strategy",
+        "ttts",
+        "--belief",
+        "student_t",
+        "--confidence",
+        "0.999999",
+        "--max-evaluations",
+        "40",
+        "--workers",
+        "1",
+    ],
+}
+"""Selections whose evaluations do not depend on which training finishes first."""
+
+
+def parent_process(parent: psutil.Process) -> Optional[psutil.Process]:
+    return parent
+
+
+def worker_process(parent: psutil.Process) -> Optional[psutil.Process]:
+    """One of the processes that train: children of the fork server, which is the parent's child."""
+    workers = []
+    for child in parent.children():
+        with suppress(psutil.NoSuchProcess):
+            workers += [worker for worker in child.children() if worker.status() != psutil.STATUS_ZOMBIE]
+    return random.choice(workers) if workers else None
+
+
+TARGETS: Dict[str, Callable[[psutil.Process], Optional[psutil.Process]]] = {
+    "parent": parent_process,
+    "worker": worker_process,
+}
+"""What can be killed: from the parent process to the process to kill, None where there is none at the moment."""
+
+
+@dataclass
+class Counts:
+    """What came of all kills. `lost` are finished trainings that are gone or were trained again."""
+
+    kills: Counter = field(default_factory=Counter)
+    selections: int = 0
+    evaluations: int = 0
+    lost: int = 0
+    twice: int = 0
+    unequal: int = 0
+
+
+@dataclass
+class Killed:
+    """One selection that is killed again and again."""
+
+    directory: RunDirectory
+    options: List[str]
+    finished: Dict[Any, Any] = field(default_factory=dict)
+    written: Dict[Path, int] = field(default_factory=dict)
+
+    def run(self, kills: List[Tuple[str, int]]) -> List[str]:
+        """Run to the end, with these kills: what, and after how many more trainings. Returns what was hit."""
+        hit: List[str] = []
+        while True:
+            process = self._start()
+            try:
+                self._kill(process, kills, hit)
+                status = process.wait()
+            finally:
+                process.kill()
+            if status == 0:
+                return hit
+            if status != -signal.SIGKILL:
+                raise SystemExit(f"{self.directory.root}: exit status {status}, see {self.output}")
+            self.finished.update(finished_in(self.directory))
+
+    @property
+    def output(self) -> Path:
+        return self.directory.root.with_suffix(".txt")
+
+    def _start(self) -> subprocess.Popen:
+        recover = ["--recover"] if self.directory.store.exists() else []
+        command = [sys.executable, "-m", "fiesta_allennlp", "select", *CANDIDATES, "-s", str(self.directory.root)]
+        with self.output.open("a") as out:
+            return subprocess.Popen([*command, *self.options, *recover], cwd=REPOSITORY, stdout=out, stderr=out)
+
+    def _kill(self, process: subprocess.Popen, kills: List[Tuple[str, int]], hit: List[str]) -> None:
+        while kills and process.poll() is None:
+            target, num_trained = kills[0]
+            if not self._wait(process, num_trained):
+                return
+            victim = None
+            while victim is None and process.poll() is None:
+                with suppress(psutil.NoSuchProcess):
+                    victim = TARGETS[target](psutil.Process(process.pid))
+            if victim is not None:
+                self._note_outcomes()
+                victim.kill()
+                kills.pop(0)
+                hit.append(target)
+                if target == "parent":
+                    return
+
+    def _wait(self, process: subprocess.Popen, num_trained: int) -> bool:
+        """Wait for a random moment after so many more trainings, or, one time in ten, of the start. False where the
+        selection ended."""
+        begin = time.monotonic()
+        end = begin + random.uniform(0, 20) if random.random() < 0.1 else None
+        wanted = self._num_trained() + num_trained
+        while process.poll() is None:
+            if end is None and self._num_trained() >= wanted and worker_process(psutil.Process(process.pid)):
+                end = time.monotonic() + random.uniform(0, LONGEST_WAIT)
+            if end is not None and time.monotonic() >= end:
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _num_trained(self) -> int:
+        return len(list(self.directory.root.glob("evaluations/*/outcome.json")))
+
+    def _note_outcomes(self) -> None:
+        for path in self.directory.root.glob("evaluations/*/outcome.json"):
+            self.written[path] = path.stat().st_mtime_ns
+
+    def num_lost(self) -> int:
+        """Evaluations that stood in the store, or whose outcome stood in its directory, and are not the same now."""
+        now = finished_in(self.directory)
+        gone = {key for key, values in self.finished.items() if now.get(key) != values}
+        again = {
+            path for path, changed in self.written.items() if not path.exists() or path.stat().st_mtime_ns != changed
+        }
+        return len(gone) + len(again)
+
+
+def finished_in(directory: RunDirectory) -> Dict[Any, Any]:
+    """What stands in a store, by candidate and replicate: score, metric and seeds, in order of finishing. Read from a
+    copy, so that nothing is repaired in passing."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in directory.root.glob("store.sqlite*"):
+            shutil.copy(path, scratch)
+        if not (Path(scratch) / directory.store.name).exists():
+            return {}
+        with closing(sqlite3.connect(Path(scratch) / directory.store.name)) as database:
+            columns = "candidate, replicate, score, metric, split_seed, random_seed, numpy_seed, pytorch_seed"
+            rows = database.execute(
+                f"SELECT {columns} FROM evaluations WHERE status = 'finished' ORDER BY finished_order"
+            )
+            return {row[:2]: row[2:] for row in rows}
+
+
+def num_twice(directory: RunDirectory) -> int:
+    """How many of the finished evaluations stand more than once in the list of all outcomes."""
+    store = RunStore(directory, create=False)
+    try:
+        keys = [(row["candidate"], row["replicate"]) for row in store.rows() if row["status"] == "finished"]
+    finally:
+        store.close()
+    return len(keys) - len(set(keys))
+
+
+def kill_many(number: int, targets: List[str], root: Path, console: Console) -> Counts:
+    """Kill so often in all, each target in turn, over as many selections as it takes."""
+    counts, planned = Counts(), itertools.islice(itertools.cycle(targets), number)
+    references: Dict[str, Dict[Any, Any]] = {}
+    waiting = list(planned)
+    for index in itertools.count():
+        if not waiting:
+            return counts
+        plan = list(PLANS)[index % len(PLANS)]
+        options = [*PLANS[plan], "--metric", "accuracy", "--entropy", "5", "-o", SHORT, "--max-failures", "1000"]
+        if plan not in references:
+            whole = Killed(RunDirectory(root / f"whole-{len(references)}"), options)
+            whole.run([])
+            references[plan] = finished_in(whole.directory)
+        reference = references[plan]
+        kills = [(target, random.randint(0, MOST_BETWEEN)) for target in waiting[:KILLS_PER_SELECTION]]
+        killed = Killed(RunDirectory(root / f"killed-{index}"), options)
+        hit = killed.run(kills)
+        waiting = waiting[len(hit) :]
+        _count(counts, killed, hit, reference, ordered="1 worker" in plan)
+        console.print(f"{plan}: {len(hit)} kills, {len(reference)} evaluations; {counts}", soft_wrap=True)
+    return counts
+
+
+def _count(counts: Counts, killed: Killed, hit: List[str], reference: Dict[Any, Any], *, ordered: bool) -> None:
+    now = finished_in(killed.directory)
+    same = list(now.items()) == list(reference.items()) if ordered else now == reference
+    counts.kills.update(hit)
+    counts.selections += 1
+    counts.evaluations += len(now)
+    counts.lost += killed.num_lost()
+    counts.twice += num_twice(killed.directory)
+    counts.unequal += not same

@@ -1,0 +1,93 @@
+"""A disk that fills up in the middle of a run, and one that cannot be written to: real small filesystems."""
+
+import subprocess
+from pathlib import Path
+from typing import Any, Callable, Iterator, List
+
+import pytest
+
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from tests.commands.fiesta_select_test import call, candidates, scores_of  # noqa: F401
+
+OPTIONS = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", "5"]
+
+
+def mount(*arguments: Any) -> None:
+    subprocess.run(["mount", *map(str, arguments)], check=True, capture_output=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A filesystem in memory of 8 MB."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    try:
+        mount("-t", "tmpfs", "-o", "size=8m", "tmpfs", path)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("mounting a small filesystem needs root")
+    yield path
+    subprocess.run(["umount", str(path)], check=True)
+
+
+def fill(disk: Path, *, leave: int) -> Path:
+    """Fill the disk up to so many bytes. Returns the file that does."""
+    filler = disk / "filler"
+    room = int(subprocess.run(["stat", "-f", "-c", "%a", disk], capture_output=True, check=True).stdout) * 4096
+    filler.write_bytes(bytes(room - leave))
+    return filler
+
+
+@pytest.mark.parametrize("leave", [0, 100_000, 700_000], ids="{} bytes left".format)
+def test_a_full_disk_is_told_and_costs_nothing_that_finished(
+    candidates: List[str],  # noqa: F811
+    call: Callable[..., Any],  # noqa: F811
+    small_disk: Path,
+    tmp_path: Path,
+    leave: int,
+) -> None:
+    run = small_disk / "run"
+    assert call(*candidates, "-s", run, *OPTIONS, "--budget", 4)[0] == 0
+    finished = scores_of(run)
+    filler = fill(small_disk, leave=leave)
+    status, output = call("-s", run, "--recover", "--budget", 40)
+    assert status == 2, output
+    assert "disk" in output and "make room" in output.lower() and "--recover" in output
+    assert "Traceback" not in output and "Logging error" not in output
+    filler.unlink()
+    store = RunStore(RunDirectory(run), create=False)
+    history = store.history(max_failures=3)
+    store.close()
+    assert history.failures == (), "a full disk is no candidate's failure"
+    assert finished <= {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history.evaluations}
+    status, output = call("-s", run, "--recover", "--budget", 12)
+    assert status == 0, output
+    call(*candidates, "-s", tmp_path / "whole", *OPTIONS, "--budget", max(12, len(scores_of(run))))
+    assert scores_of(run) == scores_of(tmp_path / "whole")
+
+
+def test_a_disk_that_is_full_at_the_start(candidates: List[str], call: Callable[..., Any], small_disk: Path) -> None:  # noqa: F811
+    filler = fill(small_disk, leave=0)
+    status, output = call(*candidates, "-s", small_disk / "run", *OPTIONS, "--budget", 4)
+    assert status == 2, output
+    assert "Traceback" not in output
+    assert "full" in output or "No space left" in output
+    filler.unlink()
+    assert call(*candidates, "-s", small_disk / "run", *OPTIONS, "--budget", 4)[0] == 0
+
+
+def test_a_read_only_disk(candidates: List[str], call: Callable[..., Any], small_disk: Path) -> None:  # noqa: F811
+    run = small_disk / "run"
+    assert call(*candidates, "-s", run, *OPTIONS, "--budget", 2)[0] == 0
+    mount("-o", "remount,ro", small_disk)
+    for where, options in [
+        (run, ["--recover", "--budget", 4]),
+        (small_disk / "new", [*candidates, *OPTIONS, "--budget", 2]),
+    ]:
+        status, output = call("-s", where, *options)
+        assert status == 2, output
+        assert f"{where}: cannot be written to" in output
+        assert "Give another directory with -s" in output
+    assert len(scores_of(run)) == 2
+    mount("-o", "remount,rw", small_disk)
+    assert call("-s", run, "--recover", "--budget", 4)[0] == 0

@@ -1,0 +1,368 @@
+"""Against a real Ray cluster of a head without room for work and two nodes, one of which is killed."""
+
+import csv
+import errno
+import json
+import os
+import resource
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Tuple
+from unittest.mock import Mock
+
+import psutil
+import pytest
+from rich.console import Console
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.executors.ray import RayExecutor
+from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
+from fiesta_allennlp.run import select
+from fiesta_allennlp.run_directory import RunDirectory
+from tests.conftest import REPOSITORY, until
+from tests.executors.processes_test import Behaviour, is_running, request
+
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))  # else Ray makes one in the home
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
+from ray.cluster_utils import Cluster  # noqa: E402
+
+SMALL = {"object_store_memory": 80 * 2**20}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """This process is connected to it, so that the executors here share Ray's workers, which take seconds to start."""
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **SMALL})
+    made.add_node(num_cpus=1, resources={"kept": 1}, **SMALL)
+    ray.init(address=made.address, log_to_driver=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture
+def second_node(cluster: Cluster) -> Iterator[Any]:
+    node = cluster.add_node(num_cpus=1, **SMALL)
+    yield node
+    if node in cluster.worker_nodes:
+        cluster.remove_node(node)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path / "run")
+
+
+@pytest.fixture
+def make(cluster: Cluster, directory: RunDirectory) -> Iterator[Callable[..., RayExecutor]]:
+    made: List[RayExecutor] = []
+
+    def build(**kwargs: Any) -> RayExecutor:
+        made.append(RayExecutor(directory, **kwargs))
+        return made[-1]
+
+    yield build
+    for executor in made:
+        executor.close()
+
+
+def only(executor: RayExecutor, evaluator: Evaluator) -> Outcome:
+    executor.submit(evaluator, request(0))
+    (outcome,) = executor.completed()
+    return outcome
+
+
+@dataclass(frozen=True)
+class Waiting(Evaluator):
+    """Leaves a file `started-<its process id>` in a place that all can see, and waits until there is a file `go`."""
+
+    place: str
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        place = Path(self.place)
+        (place / f"started-{os.getpid()}").touch()
+        while not (place / "go").exists():
+            time.sleep(0.05)
+        return Evaluation(request, float(request.replicate), "m")
+
+
+@dataclass(frozen=True)
+class Full(Evaluator):
+    """Raises where no file can be written any more, as on a full disk."""
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        raise RuntimeError("what a library makes of it")
+
+
+def started(place: Path) -> List[int]:
+    return [int(path.name.partition("-")[2]) for path in place.glob("started-*")]
+
+
+def test_scores_and_files_come_back(make: Callable[..., RayExecutor], directory: RunDirectory) -> None:
+    executor = make(workers=2)
+    for replicate in range(3):
+        executor.submit(Behaviour("score"), request(replicate))
+    assert sorted(o.score for o in executor.completed() if isinstance(o, Evaluation)) == [0, 1, 2]
+    assert "this is the log of a-2" in directory.evaluation_log("a-2").read_text()
+    assert (directory.evaluation("a-2") / "pid").read_text().isdigit()
+    assert not list(directory.root.glob("evaluations/*.part"))
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "words"),
+    [
+        ("raise", "error", "ValueError: no such luck"),
+        ("die", "killed", "killed by signal 9"),
+        ("lacking", "machine", "Too many open files"),
+        ("exit", "killed", "exit status 3"),
+    ],
+)
+def test_a_failure_comes_back_with_its_reason_and_its_log(
+    make: Callable[..., RayExecutor], directory: RunDirectory, what: str, kind: str, words: str
+) -> None:
+    failure = only(make(), Behaviour(what))
+    assert isinstance(failure, Failure)
+    assert failure.kind == kind
+    assert words in failure.error
+    assert failure.log_path == "failures/a-0.1.log"
+    assert "this is the log of a-0" in (directory.root / failure.log_path).read_text()
+
+
+def test_out_of_time_ends_the_process_and_its_children(
+    make: Callable[..., RayExecutor], directory: RunDirectory
+) -> None:
+    failure = only(make(time_limit=3), Behaviour("hang with child"))
+    assert isinstance(failure, Failure)
+    assert (failure.kind, "--time-limit 3 seconds" in failure.error) == ("timeout", True)
+    for name in ("pid", "child"):
+        pid = int((directory.evaluation("a-0") / name).read_text())
+        until(lambda pid=pid: not is_running(pid))
+
+
+def test_without_gpus_asked_for_none_is_seen(make: Callable[..., RayExecutor]) -> None:
+    failure = only(make(), Behaviour("device"))
+    assert isinstance(failure, Failure)
+    assert "could not convert string to float: ''" in failure.error
+
+
+def test_a_part_of_a_card_is_set_aside_and_the_card_is_seen(make: Callable[..., RayExecutor], cluster: Cluster) -> None:
+    """Ray takes our word that the node has a GPU."""
+    node = cluster.add_node(num_cpus=1, num_gpus=1, **SMALL)
+    try:
+        executor = make(workers="auto", cpus_per_evaluation=0.25, gpus_per_evaluation=0.5)
+        assert executor.slots == 2
+        outcome = only(executor, Behaviour("device"))
+        assert isinstance(outcome, Evaluation)
+        assert outcome.score == 0  # what CUDA_VISIBLE_DEVICES was
+    finally:
+        cluster.remove_node(node)
+
+
+@dataclass(frozen=True)
+class Reading(Evaluator):
+    """The score is the sum of the numbers of characters in its files; the places it read them at are left behind."""
+
+    named: Tuple[str, ...]
+    made: Tuple[str, ...]
+    places: Tuple[Tuple[str, str], ...] = ()
+
+    def files(self, request: Request) -> List[str]:
+        return list(self.named)
+
+    def made_files(self, request: Request) -> List[str]:
+        return list(self.made)
+
+    def reading(self, places: Mapping[str, str]) -> "Reading":
+        return Reading(self.named, self.made, tuple(places.items()))
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        places: Dict[str, str] = dict(self.places)
+        paths = [Path(places.get(path, path)) for path in (*self.named, *self.made)]
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "places").write_text("\n".join(map(str, paths)))
+        return Evaluation(request, float(sum(len(path.read_text()) for path in paths)), "m")
+
+
+@pytest.mark.parametrize("ship_data", [False, True])
+def test_made_files_are_always_sent_and_data_files_on_demand(
+    make: Callable[..., RayExecutor], directory: RunDirectory, tmp_path: Path, ship_data: bool
+) -> None:
+    (tmp_path / "train.txt").write_text("12345")
+    (tmp_path / "vectors.txt").write_text("123")
+    evaluator = Reading((str(tmp_path / "train.txt"),), (str(tmp_path / "vectors.txt"),))
+    outcome = only(make(ship_data=ship_data), evaluator)
+    assert isinstance(outcome, Evaluation)
+    assert outcome.score == 8
+    train, vectors = (directory.evaluation("a-0") / "places").read_text().splitlines()
+    assert (train == str(tmp_path / "train.txt")) is not ship_data
+    assert vectors != str(tmp_path / "vectors.txt")
+    assert (Path(train).name, Path(vectors).name) == ("train.txt", "vectors.txt")
+    assert not Path(vectors).exists()
+
+
+def test_what_a_node_lacks_is_a_failure_that_is_tried_again(
+    make: Callable[..., RayExecutor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = make()
+    made = executor._work
+    monkeypatch.setattr(executor, "_work", lambda *given: replace(made(*given), needed=("/nowhere/train.txt",)))
+    failure = only(executor, Behaviour("score"))
+    assert isinstance(failure, Failure)
+    assert (failure.kind, "does not have /nowhere/train.txt" in failure.error) == ("machine", True)
+    assert failure.log_path is None
+
+
+def test_a_full_disk_is_told_whichever_it_is(make: Callable[..., RayExecutor], monkeypatch: pytest.MonkeyPatch) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    executor = make()
+    failure = only(executor, Full())
+    assert isinstance(failure, Failure)
+    assert (failure.kind, f"on node {socket.gethostname()} below " in failure.error) == ("disk", True)
+    monkeypatch.setattr(executor, "_write", Mock(side_effect=full))
+    failure = only(executor, Behaviour("score"))
+    assert isinstance(failure, Failure)
+    assert (failure.kind, "No space left on device" in failure.error) == ("disk", True)
+
+
+@pytest.mark.parametrize("graceful", [False, True], ids=["killed", "stopped"])
+def test_a_node_that_dies_costs_its_running_evaluation_which_is_started_again_elsewhere(
+    make: Callable[..., RayExecutor], cluster: Cluster, second_node: Any, tmp_path: Path, graceful: bool
+) -> None:
+    executor = make(workers="auto")
+    assert executor.slots == 2
+    for replicate in range(2):
+        executor.submit(Waiting(str(tmp_path)), request(replicate))
+    until(lambda: len(started(tmp_path)) == 2, seconds=120)
+    first = started(tmp_path)
+    cluster.remove_node(second_node, allow_graceful=graceful)
+    until(lambda: sum(map(is_running, first)) == 1)
+    assert list(executor.completed(timeout=3)) == []
+    (tmp_path / "go").touch()
+    outcomes = list(executor.completed())
+    assert sorted(o.score for o in outcomes if isinstance(o, Evaluation)) == [0, 1]
+    assert len(started(tmp_path)) == 3
+    until(lambda: make(workers="auto").slots == 1)
+
+
+def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
+    make: Callable[..., RayExecutor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.executors.ray.MAX_LOSSES", 2)
+    executor = make()
+    executor.submit(Waiting(str(tmp_path)), request(0))
+    for attempt in (1, 2):
+        until(lambda attempt=attempt: len(started(tmp_path)) == attempt, seconds=120)
+        (training,) = [psutil.Process(pid) for pid in started(tmp_path) if is_running(pid)]
+        (rays_worker,) = [parent for parent in training.parents() if "ray::" in " ".join(parent.cmdline())]
+        rays_worker.kill()
+        until(lambda training=training: not is_running(training.pid))
+        if attempt == 1:
+            assert list(executor.completed(timeout=3)) == []
+    (failure,) = executor.completed()
+    assert isinstance(failure, Failure)
+    assert failure.kind == "killed"
+    assert failure.error.startswith("lost 2 times with its node or Ray's worker")
+
+
+def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Callable[..., RayExecutor], tmp_path: Path) -> None:
+    executor = make()
+    executor.submit(Waiting(str(tmp_path)), request(0))
+    for replicate in (1, 2):
+        executor.submit(Behaviour("score"), request(replicate))
+    until(lambda: bool(started(tmp_path)))
+    executor.abandon([request(0), request(1), request(9)])
+    until(lambda: not is_running(started(tmp_path)[0]))
+    assert [o.score for o in executor.completed() if isinstance(o, Evaluation)] == [2]
+
+
+def test_close_ends_what_runs(make: Callable[..., RayExecutor], tmp_path: Path) -> None:
+    executor = make()
+    executor.submit(Waiting(str(tmp_path)), request(0))
+    until(lambda: bool(started(tmp_path)))
+    executor.close()
+    until(lambda: not is_running(started(tmp_path)[0]))
+    assert list(executor.completed()) == []
+
+
+def test_more_than_any_node_has_is_refused(make: Callable[..., RayExecutor]) -> None:
+    with pytest.raises(ConfigError, match="no node of the Ray cluster has room .* takes 1 CPU, 0.5 GPU"):
+        make(gpus_per_evaluation=0.5)
+    assert make(workers="auto", cpus_per_evaluation=0.25).slots == 4
+    with pytest.raises(ConfigError, match="takes 1 CPU, 100000 GiB of memory"):
+        make(memory_per_evaluation=100_000)
+
+
+def test_a_missing_ray_says_what_to_type(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigError, match=r"Type: pip install fiesta-allennlp\[ray\]"):
+        RayExecutor(directory)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("cpus_per_evaluation", 0), ("gpus_per_evaluation", 1.5), ("memory_per_evaluation", 0)]
+)
+def test_numbers_out_of_range_are_refused(directory: RunDirectory, option: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"--{option.replace('_', '-')} must be .* got {value}"):
+        RayExecutor(directory, **{option: value})
+
+
+# The whole command, on stock classifiers that train in a blink.
+
+OPTIONS = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 10, "entropy": 77}
+
+
+@pytest.fixture
+def candidates(write_config: Callable[..., Path]) -> List[str]:
+    able = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 6, "cuda_device": -1}}
+    blind = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
+    return [str(write_config("able", able)), str(write_config("blind", blind))]
+
+
+def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
+    with (directory / "evaluations.csv").open(newline="") as rows:
+        return {(row["candidate"], row["replicate"], row["score"]) for row in csv.DictReader(rows)}
+
+
+def num_finished(directory: Path) -> int:
+    return len(list(directory.glob("evaluations/*/outcome.json")))
+
+
+def test_a_selection_survives_its_driver_and_a_node(
+    cluster: Cluster, second_node: Any, candidates: List[str], tmp_path: Path
+) -> None:
+    """The driver is killed, then the selection is recovered and a node is killed: the scores are those of an
+    uninterrupted selection on this machine, and nothing has failed."""
+    quiet, run = Console(quiet=True), tmp_path / "run"
+    flags = [word for name, value in OPTIONS.items() for word in (f"--{name}", str(value))]
+    ray_flags = ["--executor", "ray", "--ray-address", cluster.address, "--workers", "auto", "--ship-data"]
+    command = [sys.executable, "-m", "allennlp", "fiesta-select", *candidates, "-s", str(run), *flags, *ray_flags]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    driver = subprocess.Popen(command, cwd=REPOSITORY, env=environment)
+    until(lambda: num_finished(run) >= 2 or driver.poll() is not None, seconds=120)
+    driver.send_signal(signal.SIGKILL)
+    assert driver.wait() == -signal.SIGKILL
+
+    def kill_node() -> None:
+        before = num_finished(run)
+        until(lambda: num_finished(run) >= before + 2, seconds=120)
+        cluster.remove_node(second_node, allow_graceful=False)
+
+    killer = threading.Thread(target=kill_node)
+    killer.start()
+    summary = select({}, run, console=quiet, recover=True)
+    killer.join()
+    assert (summary["num_evaluations"], summary["num_failures"]) == (10, 0)
+    select({**OPTIONS, "candidates": candidates, "workers": 2}, tmp_path / "whole", console=quiet)
+    assert scores_of(run) == scores_of(tmp_path / "whole")
+    made, wanted = (json.loads((d / "evaluations/able-4/config.json").read_text()) for d in (run, tmp_path / "whole"))
+    del wanted["trainer"]["cuda_device"]  # Ray says what an evaluation sees
+    assert made == wanted

@@ -1,0 +1,90 @@
+"""That the benchmark would notice a loss: it counts nothing in a whole store, and each damage that is done to it."""
+
+import importlib
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.seeding import make_request
+from tests.conftest import REPOSITORY
+
+SCRIPTS = str(REPOSITORY / "scripts")
+
+
+@pytest.fixture
+def kills(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(SCRIPTS)
+    return importlib.import_module("random_kills")
+
+
+@pytest.fixture
+def killed(kills: ModuleType, tmp_path: Path) -> Any:
+    """A run with three finished evaluations, as it was noted at a kill."""
+    directory = RunDirectory(tmp_path / "run")
+    store = RunStore(directory, create=True)
+    store.put_candidates([{"name": "a", "source": "a", "config": {}, "facts": {}}])
+    for replicate in range(3):
+        request = make_request(5, "a", replicate, shared_splits=True)
+        store.reserve([request])
+        store.record(Evaluation(request, 0.5 + replicate, "f1"))
+        outcome = directory.evaluation(request.name) / "outcome.json"
+        outcome.parent.mkdir(parents=True)
+        outcome.write_text("{}")
+    store.close()
+    run = kills.Killed(directory, [])
+    run.finished.update(kills.finished_in(directory))
+    run._note_outcomes()
+    return run
+
+
+def test_nothing_is_lost_where_nothing_happened(kills: ModuleType, killed: Any) -> None:
+    assert len(killed.finished) == len(killed.written) == 3
+    assert (killed.num_lost(), kills.num_twice(killed.directory)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("damage", "num_lost"),
+    [
+        ("DELETE FROM evaluations WHERE replicate = 1", 1),
+        ("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate < 2", 2),
+        ("UPDATE evaluations SET score = 0.4 WHERE replicate = 2", 1),
+        ("UPDATE evaluations SET split_seed = 4", 3),
+    ],
+)
+def test_what_is_gone_or_has_changed_is_lost(killed: Any, damage: str, num_lost: int) -> None:
+    with closing(sqlite3.connect(killed.directory.store)) as database:
+        database.execute(damage)
+        database.commit()
+    assert killed.num_lost() == num_lost
+
+
+def test_what_was_trained_again_is_lost(killed: Any) -> None:
+    first, second = sorted(killed.written)[:2]
+    os.utime(first, ns=(1, 1))
+    second.unlink()
+    assert killed.num_lost() == 2
+
+
+def test_another_score_or_order_is_unequal(kills: ModuleType, killed: Any) -> None:
+    now = kills.finished_in(killed.directory)
+    other = dict(reversed(now.items()))
+    for reference, ordered, unequal in [(now, True, 0), (other, False, 0), (other, True, 1), ({}, False, 1)]:
+        counts = kills.Counts()
+        kills._count(counts, killed, ["parent", "worker"], reference, ordered=ordered)
+        assert (counts.unequal, counts.evaluations, counts.kills["worker"]) == (unequal, 3, 1)
+
+
+def test_a_short_soak_samples_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(SCRIPTS)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([SCRIPTS, str(REPOSITORY)]))  # for the workers
+    samples = importlib.import_module("benchmark_reliability").soak(13, 2, tmp_path)
+    assert len(samples) == 12
+    assert all(sample.megabytes > 0 and sample.step > 0 and sample.processes >= 1 for sample in samples)
