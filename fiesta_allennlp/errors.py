@@ -5,7 +5,7 @@ class FiestaError(Exception):
     """Anything a user can mend. The command line prints its message and exits with status 2."""
 
 
-class ConfigError(FiestaError, ValueError):
+class ConfigError(FiestaError):
     """A candidate's config or an option is wrong. The message names the file, the key and the value."""
 
 
@@ -17,7 +17,7 @@ class StoreError(FiestaError):
     """The run directory or its store cannot be used as asked."""
 
 
-class ScoreError(FiestaError, ValueError):
+class ScoreError(FiestaError):
     """A score cannot be used by the belief that was asked for, for example a logit of a score above 1."""
 
 

@@ -20,7 +20,6 @@ from typing import Callable, List, NamedTuple, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.beliefs import StudentT
-from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.functional.running import Data, Functions, Model, SplitFunction
 from fiesta_allennlp.strategies import (
     BatchThompson,
@@ -172,7 +171,7 @@ def _until_sure(
     rng: Optional[np.random.Generator],
 ) -> FixedConfidenceResult:
     if not 0 < p_value < 1:
-        raise ConfigError(
+        raise ValueError(
             f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."
         )
     finished = functions.select(make(belief=StudentT(), confidence=1 - p_value), slots=slots, rng=rng)

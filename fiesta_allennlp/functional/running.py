@@ -6,7 +6,7 @@ from typing import Callable, List, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 
-from fiesta_allennlp.errors import ScoreError
+from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.strategies import Strategy
@@ -63,10 +63,15 @@ class Functions:
 
         # Raises
 
-        `ConfigError` : where the strategy cannot work with so many models.
-        `ScoreError` : where a model's score is no finite number, or has no logit and `logit_transform` was asked for.
+        `ValueError` : where the strategy cannot work with so many models, a model's score is no finite number, or it has
+            no logit and `logit_transform` was asked for.
         """
-        rng = np.random.default_rng() if rng is None else rng
+        try:
+            return self._select(strategy, slots, np.random.default_rng() if rng is None else rng)
+        except FiestaError as error:
+            raise ValueError(str(error)) from error
+
+    def _select(self, strategy: Strategy, slots: int, rng: np.random.Generator) -> Finished:
         history = History(tuple(str(index) for index in range(len(self.models))))
         strategy.check(list(history.candidates))
         while names := strategy.propose(history, slots, rng):
@@ -80,7 +85,7 @@ class Functions:
         train, test = self.split_function(self.data)
         score = float(self.models[int(name)](train, test))
         if not math.isfinite(score):
-            raise ScoreError(
+            raise ValueError(
                 f"model_functions[{name}] returned {score} in evaluation {number}: a score must be a finite number."
             )
         if self.logit_transform:

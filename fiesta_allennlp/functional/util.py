@@ -5,7 +5,6 @@ from typing import Any, List, NamedTuple, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.beliefs import StudentTPosterior
-from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.functional import calls
 
 FIXED_CONFIDENCE = ("TTTS", "BTS", "non_adaptive_fc")
@@ -36,7 +35,7 @@ def belief_calc(
     lists_same_size(est_means, est_variances, eval_counts)
     counts = np.asarray(eval_counts, dtype=float)
     if not (counts >= 3).all():
-        raise ScoreError(f"every model must have been evaluated at least 3 times but eval_counts is {counts.tolist()}.")
+        raise ValueError(f"every model must have been evaluated at least 3 times but eval_counts is {counts.tolist()}.")
     scale = np.sqrt(np.asarray(est_variances, dtype=float) / (counts - 2))
     return StudentTPosterior(np.asarray(est_means, dtype=float), scale, counts - 2).prob_best().tolist()
 
@@ -55,7 +54,7 @@ def lists_same_size(*lists: Sequence[Any]) -> None:
     """
     sizes = [len(values) for values in lists]
     if len(set(sizes)) > 1:
-        raise ConfigError(f"the lists must be of one size but have {', '.join(map(str, sizes))} entries.")
+        raise ValueError(f"the lists must be of one size but have {', '.join(map(str, sizes))} entries.")
 
 
 def fc_func_stats(N: int, correct_model_index: int, fc_func_name: str, **fc_kwargs: Any) -> FixedConfidenceStatistics:
@@ -84,7 +83,7 @@ def fb_func_stats(N: int, correct_model_index: int, fb_func_name: str, **fb_kwar
 
 def _repeated(count: int, key: str, name: str, known: Sequence[str], arguments: Any) -> List[Any]:
     if name not in known:
-        raise ConfigError(f"{key} must be one of {', '.join(known)} but got '{name}'.")
+        raise ValueError(f"{key} must be one of {', '.join(known)} but got '{name}'.")
     if count < 1:
-        raise ConfigError(f"N must be at least 1 but got {count}.")
+        raise ValueError(f"N must be at least 1 but got {count}.")
     return [getattr(calls, name)(**arguments) for _ in range(count)]
