@@ -160,7 +160,7 @@ def _conclude(decision: Decision, settings: Settings, store: RunStore, directory
     }
     summary = summarise(history, decision, about, removed=store.removed())
     try:
-        if settings.keep == "best" and decision.stopped_by != "interrupted":
+        if settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):
             _keep_best(summary["best"], store, directory)
         write_csv(store.rows(), directory.evaluations_csv)
         write_json(summary, directory.selection_json)

@@ -1,14 +1,11 @@
 """What several tests share: the data variable, a tiny text classification task, and one thread for torch."""
 
-import importlib.util
 import json
 import os
 import random
 import signal
-import sys
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Callable, Dict, Iterator
 
 import pytest
@@ -95,13 +92,3 @@ def write_config(reviews: Path) -> Callable[..., Path]:
         return path
 
     return write
-
-
-def load_script(name: str) -> ModuleType:
-    """A module of `scripts/`, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "scripts" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module

@@ -63,8 +63,8 @@ class Functions:
 
         # Raises
 
-        `ValueError` : where the strategy cannot work with so many models, a model's score is no finite number, or it has
-            no logit and `logit_transform` was asked for.
+        `ValueError` : where the strategy cannot work with so many models, a model's score is no finite number, or it
+            has no logit and `logit_transform` was asked for.
         """
         try:
             return self._select(strategy, slots, np.random.default_rng() if rng is None else rng)

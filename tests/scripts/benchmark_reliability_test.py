@@ -15,13 +15,11 @@ from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request
 from tests.conftest import REPOSITORY
-
-SCRIPTS = str(REPOSITORY / "scripts")
+from tests.scripts.conftest import SCRIPTS
 
 
 @pytest.fixture
-def kills(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(SCRIPTS)
+def kills() -> ModuleType:
     return importlib.import_module("random_kills")
 
 
@@ -83,7 +81,6 @@ def test_another_score_or_order_is_unequal(kills: ModuleType, killed: Any) -> No
 
 
 def test_a_short_soak_samples_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(SCRIPTS)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([SCRIPTS, str(REPOSITORY)]))  # for the workers
     samples = importlib.import_module("benchmark_reliability").soak(13, 2, tmp_path)
     assert len(samples) == 12

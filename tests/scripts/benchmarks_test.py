@@ -1,6 +1,7 @@
 """The scripts are run by hand, for minutes; here on two repetitions of something small, so that they cannot rot."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -9,12 +10,11 @@ import pytest
 
 from fiesta_allennlp.evaluators.score_presets import PRESETS
 from fiesta_allennlp.strategy_building import build_strategy
-from tests.conftest import load_script
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def script() -> ModuleType:
-    return load_script("benchmark_strategies")
+    return import_module("benchmark_strategies")
 
 
 def test_every_row_can_be_built_and_told_apart(script: ModuleType) -> None:
@@ -44,7 +44,7 @@ def test_the_released_table_is_found(script: ModuleType, shared_data: Path) -> N
 
 
 def test_a_family_of_problems_is_a_row(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    calibration = load_script("benchmark_calibration")
+    calibration = import_module("benchmark_calibration")
     monkeypatch.setattr(sys, "argv", ["x", "--repetitions", "2", "--processes", "1", "--only", "two, .01"])
     calibration.main()
     row = capsys.readouterr().out.strip().splitlines()[-1]
@@ -53,7 +53,7 @@ def test_a_family_of_problems_is_a_row(capsys: pytest.CaptureFixture, monkeypatc
 
 
 def test_a_failing_candidate_keeps_its_mean() -> None:
-    calibration = load_script("benchmark_calibration")
+    calibration = import_module("benchmark_calibration")
     family = calibration.Family("fails", {"a": 0.6, "b": 0.5}, failing="a")
     noise = family.noise("a", np.random.default_rng(1), 100000)
     assert abs(noise.mean()) < 0.001
@@ -63,6 +63,6 @@ def test_a_failing_candidate_keeps_its_mean() -> None:
 
 
 def test_a_step_is_timed() -> None:
-    steps = load_script("benchmark_steps")
+    steps = import_module("benchmark_steps")
     assert len(steps.made_up(8, 100)) == 100
     assert steps.milliseconds("split_paired", 4, 20, 2) > 0
