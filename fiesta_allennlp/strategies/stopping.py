@@ -85,7 +85,7 @@ class FixedConfidence(Strategy):
             )
         least, limit = self.bounds(len(candidates))
         if limit < least:
-            more = "" if self.num_starts >= self.to_win else f", and {self.to_win} of a winner"
+            more = "" if self.num_starts >= self.to_win else f", {self.to_win} of a winner and a rival"
             raise ConfigError(
                 f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} "
                 f"starting evaluations{more}) but got {self.limit(len(candidates))}."
@@ -128,6 +128,7 @@ class FixedConfidence(Strategy):
 
     @property
     def to_win(self) -> int:
+        """How many finished evaluations the winner and a rival need."""
         return self.belief.min_to_win(self.confidence)
 
     def _stopped_by(self, history: History, decision: Decision) -> Optional[str]:

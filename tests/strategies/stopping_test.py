@@ -181,7 +181,7 @@ def test_a_winner_and_a_rival_need_enough_evaluations_for_the_belief(adaptive: s
 
 def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> None:
     build(adaptive, belief="split_paired", max_evaluations=14).check(["a", "b", "c", "d"])
-    message = r"at least 14 \(4 candidates x 2 starting evaluations, and 5 of a winner\) but got 13"
+    message = r"at least 14 \(4 candidates x 2 starting evaluations, 5 of a winner and a rival\) but got 13"
     with pytest.raises(ConfigError, match=message):
         build(adaptive, belief="split_paired", max_evaluations=13).check(["a", "b", "c", "d"])
 
