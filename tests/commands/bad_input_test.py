@@ -65,7 +65,7 @@ def real_processes() -> None:
         (["--margin", "nan"], r"margin must"),
         (
             ["--max-evaluations", "9"],
-            r"must be at least 10 \(2 candidates x 2 starting evaluations, and 5 of a winner\) but got 9",
+            r"must be at least 10 \(2 candidates x 2 starting evaluations, 5 of a winner and a rival\) but got 9",
         ),
         (["--belief", "logit_student_t", "--margin", "0.1"], r"margin must be 0 with the belief"),
         (["--strategy", "tttts"], r"--strategy tttts.*tttts.*ttts"),
