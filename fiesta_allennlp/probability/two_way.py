@@ -17,6 +17,10 @@ MAX_STEPS = 50
 TOLERANCE = 1e-3
 """The fixed point is found when no precision changes by more than this part of itself."""
 
+HELD = 1e-6
+"""Where b is free, it can take up a shift of all candidates that are linked by common splits. Such shifts, of which
+residuals know nothing, are held near 0 by so much of each candidate's information."""
+
 SMALLEST_DF = 1e-2
 """A candidate whose scores all go into its split effects has no degrees of freedom left; it is given so many."""
 
@@ -57,8 +61,9 @@ def mean_scores(scores: Scores) -> MeanScores:
     a split, the b_k are left out, for they cannot be told from the noise.
 
     Given precisions, mu and b are jointly normal, and the precisions follow from their squares: both in turn until
-    nothing changes (variational Bayes). The degrees of freedom that mu and b take up are counted for each candidate,
-    as in restricted maximum likelihood. The uncertainty about sigma_i^2 then makes normal into Student-t.
+    nothing changes (variational Bayes). The squares of the noise are those of contrasts, in which mu and b are free,
+    and the degrees of freedom that these take up are counted for each candidate, as in restricted maximum likelihood:
+    tau then plays no part in the noise. The uncertainty about sigma_i^2 makes normal into Student-t.
     """
     fit = _Fit(scores)
     for _ in range(MAX_STEPS):
@@ -105,11 +110,20 @@ class _Fit:
         return (prior_df + df) / (prior_df * ratio * self.noise.common + squares)
 
     def _contrasts(self) -> Tuple[np.ndarray, np.ndarray]:
-        """Squares of the noise and their degrees of freedom, by candidate, with free mu and b (fixed effects)."""
-        joint = _Joint(self.scores, self.precision, 0.0 if self.has_splits else np.inf, 0.0)
+        """Squares of the noise and their degrees of freedom, by candidate, with free mu and b (fixed effects).
+
+        Where too few splits are shared for that, b is left out, and what splits do counts as noise.
+        """
+        squares, df = self._residuals(split_precision=0.0 if self.has_splits else np.inf)
+        if df.sum() < 1:
+            squares, df = self._residuals(split_precision=np.inf)
+        return np.maximum(squares, self.smallest * self.sizes), np.maximum(df, SMALLEST_DF)
+
+    def _residuals(self, *, split_precision: float) -> Tuple[np.ndarray, np.ndarray]:
+        joint = _Joint(self.scores, self.precision, split_precision, 0.0)
         squares = _squares(self.scores, joint.location[:, None] + joint.split)
         df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=1)
-        return np.maximum(squares, self.smallest * self.sizes), np.maximum(df, SMALLEST_DF)
+        return squares, df
 
     def _normal_part(self) -> Tuple[float, float]:
         """mu and b given all precisions. Expected sums of squares of b, and of mu about its mean."""
@@ -134,11 +148,9 @@ class _Joint:
         shares = weights / split_total
         own = weights.sum(axis=1)
         size = len(own)
-        # The common shift of all mu, of which the differences know nothing, is held near 0 where b takes it up.
-        shift = own.mean() * 1e-3 if split < np.inf else 0.0
         # Shape: (num_candidates, num_candidates)
-        information = candidate * (np.eye(size) - 1 / size) + shift / size - shares @ weights.T
-        information.flat[:: size + 1] += own
+        information = candidate * (np.eye(size) - 1 / size) - shares @ weights.T
+        information.flat[:: size + 1] += own * (1 + HELD)
         self.covariance = np.linalg.inv(information)
         weighted = noise[:, None] * scores.sums
         self.location = self.covariance @ (weighted.sum(axis=1) - shares @ weighted.sum(axis=0))

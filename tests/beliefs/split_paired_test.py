@@ -88,3 +88,27 @@ def test_the_logit_is_taken_first() -> None:
     expected = SplitPaired().posterior(by_hand)
     assert_allclose(LogitSplitPaired().posterior(now).location, expected.location)
     assert_allclose(LogitSplitPaired().posterior(now).prob_best(), expected.prob_best())
+
+
+@pytest.mark.parametrize(
+    "replicates",
+    [
+        {"a": (0, 1), "b": (0, 1), "c": (2, 3)},
+        {"a": (0, 1), "b": (0, 1), "c": (2, 3), "d": (2, 3)},
+        {"a": (0, 1), "b": (1, 2), "c": (4, 5)},
+        {"a": (0, 1), "b": (1, 2), "c": (2, 3)},
+    ],
+    ids=["one stands apart", "two pairs", "a chain and one apart", "a chain"],
+)
+def test_candidates_that_share_no_split_are_compared_too(replicates: "dict[str, tuple[int, int]]") -> None:
+    # As when the first trainings of one candidate failed. The means are .60, .61, .62 and .63.
+    rng = np.random.default_rng(1)
+    done = []
+    for index, (name, numbers) in enumerate(replicates.items()):
+        for k in numbers:
+            request = make_request(1, name, k, shared_splits=True)
+            done.append(Evaluation(request, 0.60 + 0.01 * index + rng.normal(0, 0.02), "macro_f1"))
+    posterior = SplitPaired().posterior(History(tuple(replicates), tuple(done)))
+    assert posterior.prob_best().sum() == pytest.approx(1)
+    assert posterior.prob_best().max() < 0.9
+    assert (posterior.scale > 0.002).all()
