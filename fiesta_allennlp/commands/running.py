@@ -6,7 +6,7 @@ import signal
 import sys
 import traceback
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, List
 
 from rich.console import Console
 
@@ -49,10 +49,13 @@ def _status(work: Callable[[Console], int], *, debug: bool, interrupted: Callabl
 def _interruptible() -> Iterator[None]:
     """Let the first ending signal end the command in order, and the second one quit at once.
 
-    A signal that is ignored stays so: shells start what runs in their background with SIGINT ignored.
+    A signal that is ignored stays so: shells start what runs in their background with SIGINT ignored. Once the command
+    has ended in order, no further signal changes its exit status while Python shuts down.
     """
+    came: List[int] = []
 
     def interrupt(signum: int, frame: Any) -> None:
+        came.append(signum)
         for ending in before:
             signal.signal(ending, quit_at_once)
         raise KeyboardInterrupt
@@ -68,4 +71,4 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         for ending, handler in before.items():
-            signal.signal(ending, handler)
+            signal.signal(ending, signal.SIG_IGN if came else handler)
