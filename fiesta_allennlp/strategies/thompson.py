@@ -21,7 +21,8 @@ class PosteriorSampling(FixedConfidence):
         starts = in_turn(history, history.active, target=self.num_starts, slots=slots)
         if starts or not all_finished(history, history.active, self.num_starts):
             return starts
-        if self.stop.is_sure(history, look.decision, self.confidence):
+        # Where it may stop, the rule has been asked already, and was not sure.
+        if not self.may_stop(history, look.decision) and self.stop.is_sure(history, look.decision, self.confidence):
             return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
         return self.choose(history, look, slots, rng)
 
