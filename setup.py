@@ -22,16 +22,27 @@ setup(
     # have no solution. On Python 3.10 they resolve as they stand.
     install_requires=[
         "allennlp==2.10.1",
+        "jinja2>=3.1",
         "joblib>=1.2",
         "matplotlib>=3.7",
         "numpy<2; python_version < '3.11'",
         "numpy>=2; python_version >= '3.11'",
         "pebble>=5.0",
+        "requests>=2.28",
         "rich>=12.1",
         "scipy>=1.10",
+        "tensorboardX>=2.5",
     ],
     extras_require={
-        "dev": ["hypothesis>=6.100", "mypy==1.18.2", "psutil>=5.9", "pytest>=8.0", RAY, "ruff==0.14.5"],
+        "dev": [
+            "hypothesis>=6.100",
+            "mypy==1.18.2",
+            "psutil>=5.9",
+            "pytest>=8.0",
+            RAY,
+            "ruff==0.14.5",
+            "statsmodels>=0.14",
+        ],
         "ray": [RAY],
     },
     classifiers=[
