@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import StoreError
 
@@ -18,11 +18,11 @@ SECONDS_TO_WAIT = 60.0
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS systems (key TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
-    system TEXT NOT NULL, question TEXT NOT NULL, run TEXT NOT NULL, answer TEXT NOT NULL,
+    system TEXT NOT NULL, question TEXT NOT NULL, run TEXT NOT NULL, asker TEXT NOT NULL, answer TEXT NOT NULL,
     cost REAL NOT NULL, seconds REAL NOT NULL, asked_at TEXT NOT NULL,
-    PRIMARY KEY (system, question, run)
+    PRIMARY KEY (system, question, run, asker)
 );
-CREATE INDEX IF NOT EXISTS charges ON answers (run, system);
+CREATE INDEX IF NOT EXISTS charges ON answers (run, asker);
 """
 
 
@@ -33,14 +33,6 @@ class Answer:
     value: Any
     seconds: float
     asked_at: str
-
-
-@dataclass(frozen=True)
-class Charges:
-    """What one selection asked of one system: kept answers of other selections are not among it."""
-
-    num_queries: int = 0
-    cost: float = 0.0
 
 
 class AnswerStore:
@@ -80,10 +72,9 @@ class AnswerStore:
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
         """The key of a system with this identity."""
-        text = _canonical(identity)
-        key = hashlib.sha256(text.encode("utf-8")).hexdigest()
+        key = system_key(identity)
         with self._using() as database:
-            database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, text))
+            database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, _canonical(identity)))
         return key
 
     def find(self, system: str, question: Any) -> Optional[Answer]:
@@ -95,27 +86,28 @@ class AnswerStore:
             ).fetchone()
         return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
 
-    def keep(self, system: str, question: Any, answer: Answer, *, cost: float) -> None:
-        """Write down an answer and what it cost."""
+    def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
+        """Write down an answer and what it cost; `asker` is what the selection calls the system."""
         row = (
             system,
             question_key(question),
             self._run,
+            asker,
             json.dumps(answer.value),
             cost,
             answer.seconds,
             answer.asked_at,
         )
         with self._using() as database:
-            database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def charges(self) -> Dict[str, Charges]:
-        """What this selection paid, by system."""
+    def charges(self) -> Dict[str, Tuple[int, float]]:
+        """How many questions this selection asked, and what that cost, by asker. Kept answers are not among it."""
         with self._using() as database:
             rows = database.execute(
-                "SELECT system, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY system", (self._run,)
+                "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker", (self._run,)
             ).fetchall()
-        return {system: Charges(number, cost) for system, number, cost in rows}
+        return {asker: (number, cost) for asker, number, cost in rows}
 
     def num_kept(self, system: str) -> int:
         """How many answers of a system there are."""
@@ -145,6 +137,11 @@ class AnswerStore:
             f"{self._path}: the file of answers cannot be used: {error}. Make room or mend its rights, then go on with "
             "--recover; or give another file with --answers."
         )
+
+
+def system_key(identity: Mapping[str, Any]) -> str:
+    """Equal for systems of equal identity."""
+    return hashlib.sha256(_canonical(identity).encode("utf-8")).hexdigest()
 
 
 def _canonical(value: Any) -> str:

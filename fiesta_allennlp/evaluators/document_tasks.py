@@ -7,9 +7,7 @@ from allennlp.common import Registrable
 from allennlp.data.dataset_readers.dataset_utils.span_utils import InvalidTagSequence, bio_tags_to_spans
 
 from fiesta_allennlp.errors import ConfigError, DataError
-
-COUNT = "count:"
-"""Begins the names of counts among an evaluation's metrics."""
+from fiesta_allennlp.records import COUNT_PREFIX as COUNT
 
 UNKNOWN = "?"
 """Stands for every predicted label that is not a gold label of any document."""
@@ -100,6 +98,9 @@ class Classification(Task):
                 f"no item has the label '{self._positive}' of --positive-label. The labels are: "
                 f"{', '.join(self._labels)}."
             )
+        if self._positive is None and any(">" in label for label in self._labels):
+            label = next(label for label in self._labels if ">" in label)
+            raise DataError(f"the label '{label}' must not contain '>', which stands between labels in the counts.")
         if len(self._labels) < 2:
             raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")
 
@@ -210,6 +211,10 @@ def _span(value: Any) -> Span:
     parts = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
     if isinstance(parts, list) and len(parts) == 2:
         parts = [*parts, ""]
-    if not isinstance(parts, list) or [type(part) for part in parts] != [int, int, str] or not 0 <= parts[0] <= parts[1]:
+    if (
+        not isinstance(parts, list)
+        or [type(part) for part in parts] != [int, int, str]
+        or not 0 <= parts[0] <= parts[1]
+    ):
         raise DataError('a span must be [start, end, label] or {"start": ..., "end": ..., "label": ...}')
     return cast(Span, tuple(parts))

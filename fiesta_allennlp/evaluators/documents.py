@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -23,11 +23,13 @@ class Station:
 
     # Parameters
 
+    name : what the selection calls it.
     system : open already.
     answers : where its answers are kept.
     """
 
-    def __init__(self, system: System, answers: AnswerStore) -> None:
+    def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
+        self.name = name
         self.system = system
         self.key = answers.add_system(system.identity())
         self._answers = answers
@@ -47,7 +49,7 @@ class Station:
             kept = self._answers.find(self.key, question)
             if kept is None:
                 kept = self._ask(question)
-                self._answers.keep(self.key, question, kept, cost=self.system.cost)
+                self._answers.keep(self.key, question, kept, asker=self.name, cost=self.system.cost)
             return kept
 
     @contextmanager
@@ -120,9 +122,12 @@ class DocumentQueries(Evaluator):
 
     def batch(self, request: Request) -> List[Document]:
         """The documents of a request."""
-        begin = request.replicate * self.batch_size
-        positions = self.orders[request.candidate][begin : begin + self.batch_size]
-        return [self.documents[int(position)] for position in positions]
+        return [self.documents[position] for position in self.positions(*request.key)]
+
+    def positions(self, name: str, replicate: int) -> Tuple[int, ...]:
+        """Where these documents are in the file."""
+        begin = replicate * self.batch_size
+        return tuple(self.orders[name][begin : begin + self.batch_size].tolist())
 
     def _raw_answers(self, name: str, station: Station, document: Document) -> List[Answer]:
         try:

@@ -11,7 +11,7 @@ from fiesta_allennlp.fork_server import Begun
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
 
-SECONDS_TO_STOP = 5.0
+SECONDS_TO_STOP = 10.0
 
 Task = Tuple[Evaluator, Request]
 

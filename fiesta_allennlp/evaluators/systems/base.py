@@ -1,3 +1,4 @@
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,12 @@ class System(Registrable):
         """All that decides what is answered, as plain data without secrets: kept answers belong to it."""
         return {"version": self.version}
 
+    def fingerprint(self) -> str:
+        """Equal for systems that get the same scores: those that answer alike, and are asked and read alike."""
+        about = [self.identity(), self.body, self.each, self._answer, self._labels]
+        text = json.dumps(about, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
     def check(self, documents: DocumentFile) -> None:
         """Refuse what cannot work with these documents. Asks nothing, costs nothing.
 
@@ -117,7 +124,7 @@ class System(Registrable):
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Give up what is being asked, where that can be done. Called from another thread; idempotent."""
+        """Begin nothing again: the selection ends. Called from another thread; idempotent."""
 
     def close(self) -> None:
         """End what was opened. Idempotent."""
@@ -176,7 +183,9 @@ def _listed(value: Any, task: Task, num_items: int) -> List[Any]:
         keys = ["items", *(f"{field}s" for field in task.gold_fields), *task.gold_fields]
         value = next((value[key] for key in keys if isinstance(value.get(key), list)), value)
     if not isinstance(value, list) or len(value) != num_items:
-        raise Unanswered(f"expected a list of {num_items} answers, one for each item, but it answered {shortened(value)}")
+        raise Unanswered(
+            f"expected a list of {num_items} answers, one for each item, but it answered {shortened(value)}"
+        )
     return value
 
 

@@ -64,10 +64,6 @@ class ProcessSystem(System):
                     raise
         raise AssertionError("there is at least one try")
 
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.stop()
-
     def close(self) -> None:
         if self._process is not None:
             self._process.close()

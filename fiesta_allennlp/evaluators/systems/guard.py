@@ -6,6 +6,7 @@ The descriptor is a pipe's end for reading; the other end is with that process a
 ends, however it ends. Imports nothing of this package: it has to start in a blink.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -38,10 +39,8 @@ def main() -> int:
 
 def _end(child: "subprocess.Popen[bytes]") -> int:
     """Kill the whole group, so that nothing that the command started stays either."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     status = child.wait()
     return status if status >= 0 else 128 - status
 

@@ -84,7 +84,12 @@ class LineProcess:
         `Unanswered` : where the program died, or printed what it was not asked for.
         """
         out_of_time = threading.Event()
-        timer = threading.Timer(time_limit, lambda: (out_of_time.set(), self.kill()))
+
+        def give_up() -> None:
+            out_of_time.set()
+            self.kill()
+
+        timer = threading.Timer(time_limit, give_up)
         timer.daemon = True
         timer.start()
         try:
@@ -152,7 +157,9 @@ class LineProcess:
 
     def _is_readable(self) -> bool:
         process = self._process
-        return process is not None and process.stdout is not None and bool(select.select([process.stdout], [], [], 0)[0])
+        return (
+            process is not None and process.stdout is not None and bool(select.select([process.stdout], [], [], 0)[0])
+        )
 
     def _at_end(self) -> bool:
         """Whether the output has ended; keeps what is read to find out."""
