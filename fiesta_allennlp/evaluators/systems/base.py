@@ -20,6 +20,10 @@ class Unanswered(FiestaError):
     """A system gave no answer, or one that cannot be used. The message says what came."""
 
 
+class Died(Unanswered):
+    """The process ended over a question, so that it may be asked again."""
+
+
 class OutOfTime(Unanswered, TimeoutError):
     """No answer came within the time limit."""
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.document_file import shortened
-from fiesta_allennlp.evaluators.systems.base import OutOfTime, System, Unanswered, Workplace
+from fiesta_allennlp.evaluators.systems.base import Died, System, Unanswered, Workplace
 from fiesta_allennlp.evaluators.systems.line_process import LineProcess
 
 
@@ -57,10 +57,8 @@ class ProcessSystem(System):
         for left in reversed(range(self._tries)):
             try:
                 return self._parsed(self._once(line))
-            except OutOfTime:
-                raise
-            except Unanswered:
-                if not left or (self._process is not None and self._process.is_running):
+            except Died:
+                if not left:
                     raise
         raise AssertionError("there is at least one try")
 

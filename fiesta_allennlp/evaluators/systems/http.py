@@ -68,7 +68,7 @@ class Http(System):
         super().__init__(parallel=parallel, **kwargs)
         _check_url(url)
         self._url, self._headers = url, dict(headers or {})
-        self._key = _read_key(key_variable, kwargs_of=url)
+        self._key = _read_key(key_variable)
         if self._key:
             prefix = ("Bearer " if key_header == "Authorization" else "") if key_prefix is None else key_prefix
             self._secret_headers = {key_header: prefix + self._key}
@@ -146,8 +146,8 @@ class Http(System):
         except requests.Timeout as error:
             raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
         except requests.RequestException as error:
-            if isinstance(error, (requests.exceptions.InvalidHeader, requests.exceptions.InvalidURL)):
-                raise Unanswered(self._without_key(str(error))) from None
+            if isinstance(error, requests.exceptions.InvalidHeader):
+                raise Unanswered("its 'headers' hold what cannot be sent") from None
             raise _Again(f"no answer came: {self._without_key(_first_words(error))}") from None
         return self._body(response, text)
 
@@ -215,7 +215,7 @@ class _Pace:
         stopped.wait(mine - now)
 
 
-def _read_key(variable: Optional[str], *, kwargs_of: str) -> str:
+def _read_key(variable: Optional[str]) -> str:
     if variable is None:
         return ""
     key = os.environ.get(variable, "").strip()
@@ -223,6 +223,8 @@ def _read_key(variable: Optional[str], *, kwargs_of: str) -> str:
         raise ConfigError(
             f"'key_variable' is {variable}, but that environment variable is not set. Set it: export {variable}=..."
         )
+    if not key.isprintable() or not key.isascii():
+        raise ConfigError(f"the key in {variable} must be one line of plain characters. Set it anew.")
     return key
 
 

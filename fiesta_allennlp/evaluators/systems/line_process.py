@@ -8,7 +8,7 @@ from typing import List, Optional, Sequence
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.document_file import shortened
-from fiesta_allennlp.evaluators.systems.base import OutOfTime, Unanswered
+from fiesta_allennlp.evaluators.systems.base import Died, OutOfTime, Unanswered
 
 GUARD = Path(__file__).with_name("guard.py")
 
@@ -81,7 +81,8 @@ class LineProcess:
 
         `OutOfTime` : where none came in time. The program is killed, so that a late answer is not taken for that to
             another question.
-        `Unanswered` : where the program died, or printed what it was not asked for.
+        `Died` : where the program ended.
+        `Unanswered` : where it printed what it was not asked for.
         """
         out_of_time = threading.Event()
 
@@ -99,7 +100,7 @@ class LineProcess:
         except (OSError, EOFError) as error:
             if out_of_time.is_set():
                 raise OutOfTime(f"no answer came within {time_limit:g} seconds, so it was stopped") from error
-            raise Unanswered(f"it ended without an answer{self._last_words()}") from error
+            raise Died(f"it ended without an answer{self._last_words()}") from error
         finally:
             timer.cancel()
 
