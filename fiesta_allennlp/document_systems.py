@@ -1,11 +1,13 @@
 """From what is typed for each system to systems that are checked, and open."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Sequence
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from joblib import cpu_count
 
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.evaluators.document_file import DocumentFile
@@ -89,15 +91,21 @@ def open_systems(
 
     `ConfigError` : naming the system that does not; all are closed again.
     """
-    try:
-        for name, system in systems.items():
-            try:
-                system.open(Workplace(name, log(name), time_limit, packages))
-            except FiestaError as error:
-                raise ConfigError(f"system '{name}' ({given[name].source}): {plainly(error)}") from error
-    except BaseException:
-        close_systems(systems)
-        raise
+
+    def open_one(name: str) -> None:
+        try:
+            systems[name].open(Workplace(name, log(name), time_limit, packages))
+        except FiestaError as error:
+            raise ConfigError(f"system '{name}' ({given[name].source}): {plainly(error)}") from error
+
+    with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
+        try:
+            for _ in pool.map(open_one, systems):
+                pass
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            close_systems(systems)
+            raise
 
 
 def close_systems(systems: Mapping[str, System]) -> None:
