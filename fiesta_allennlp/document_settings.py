@@ -3,11 +3,15 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.choice import ChoiceSettings, check_choices, check_kinds, check_least, registered
+from fiesta_allennlp.choice import ChoiceSettings, check_choices, check_kinds, check_least, fill, registered
 from fiesta_allennlp.errors import ConfigError
 
 TASKS = ("classification", "spans")
 ORDERS = ("shared", "independent")
+
+ABOUT_MEASURES = "dirichlet_f_measure"
+AVERAGES = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
+"""What the belief about measures calls the metrics."""
 
 FIXED_AT_START = ("task", "positive_label", "metric", "fields", "documents_order", "batch_size", "entropy")
 """What decides which scores are made, beside the documents. A selection that is resumed keeps these."""
@@ -20,7 +24,7 @@ class DocumentSettings(ChoiceSettings):
     `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
     """
 
-    belief: Any = "dirichlet_f_measure"
+    belief: Any = ABOUT_MEASURES
     systems: Tuple[str, ...] = ()
     documents: str = ""
     task: str = "classification"
@@ -49,6 +53,19 @@ class DocumentSettings(ChoiceSettings):
     def as_json(self) -> Dict[str, Any]:
         """Plain data, for the store."""
         return {**asdict(self), "systems": list(self.systems), "include_package": list(self.include_package)}
+
+    def believing(self, metric: str) -> "DocumentSettings":
+        """These settings with a belief about this metric.
+
+        # Raises
+
+        `ConfigError` : where the belief is about another one.
+        """
+        belief = registered(self.belief, "--belief")
+        if belief["type"] != ABOUT_MEASURES:
+            return self
+        fill(belief, {"average": AVERAGES[metric]}, "--belief")
+        return replace(self, belief=belief)
 
     def limited(self, num_evaluations: int) -> "DocumentSettings":
         """These settings with a limit on the evaluations where they have none: there are no more documents."""
