@@ -142,11 +142,12 @@ def prepare(settings: DocumentSettings, *, order: List[str]) -> Prepared:
     given = {name: typed[name] for name in sorted(typed, key=lambda n: order.index(n) if n in order else len(order))}
     file = read_documents(Path(settings.documents), task, field_names(settings.fields))
     num_batches = -(-len(file.documents) // settings.batch_size)
-    limited = settings.believing(task.metric).limited(num_batches * len(given))
-    strategy = LimitedDocuments(build_strategy(limited, list(given)), num_batches=num_batches, measure=measure_of(task))
+    believing = settings.believing(task.metric)
+    inner = build_strategy(believing.until_documents_end(), list(given))
+    strategy = LimitedDocuments(inner, num_batches=num_batches, measure=measure_of(task))
     strategy.check(list(given))
     systems = build_systems(given, file)
-    return Prepared(settings, task, file, given, systems, strategy, limited.strategy_params())
+    return Prepared(settings, task, file, given, systems, strategy, believing.strategy_params())
 
 
 def measure_of(task: Task) -> Callable[[History, str], float]:

@@ -13,6 +13,8 @@ ABOUT_MEASURES = "dirichlet_f_measure"
 AVERAGES = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
 """What the belief about measures calls the metrics."""
 
+NO_LIMIT = 10**9
+
 FIXED_AT_START = ("task", "positive_label", "metric", "fields", "documents_order", "batch_size", "entropy")
 """What decides which scores are made, beside the documents. A selection that is resumed keeps these."""
 
@@ -67,12 +69,12 @@ class DocumentSettings(ChoiceSettings):
         fill(belief, {"average": AVERAGES[metric]}, "--belief")
         return replace(self, belief=belief)
 
-    def limited(self, num_evaluations: int) -> "DocumentSettings":
-        """These settings with a limit on the evaluations where they have none: there are no more documents."""
+    def until_documents_end(self) -> "DocumentSettings":
+        """These settings with no limit of their own where none is given: documents run out before."""
         has_limit = self.budget is not None or self.max_evaluations is not None
         if has_limit or "max_evaluations" in registered(self.strategy or "ttts", "--strategy"):
             return self
-        return replace(self, max_evaluations=num_evaluations)
+        return replace(self, max_evaluations=NO_LIMIT)
 
 
 def changed_document_settings(old: Mapping[str, Any], new: DocumentSettings) -> List[str]:

@@ -22,10 +22,11 @@ from allennlp.models.archival import archive_model
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.dataset_readers.semeval_xml import read_sentences
-from fiesta_allennlp.document_systems import build_systems, close_systems, given_systems, open_systems
 from fiesta_allennlp.evaluators.allennlp_training import train
 from fiesta_allennlp.evaluators.document_file import read_documents
 from fiesta_allennlp.evaluators.document_tasks import Classification
+from fiesta_allennlp.evaluators.systems.archive import Archive
+from fiesta_allennlp.evaluators.systems.archive_server import answered, load
 from fiesta_allennlp.executors.processes import run_apart
 from fiesta_allennlp.executors.worker import WorkerSettings
 
@@ -86,18 +87,16 @@ def write_reviews(data: Path, path: Path) -> None:
 
 
 def write_predictions(archives: Mapping[str, Path], output: Path) -> None:
-    """Ask every archive about every review."""
+    """Ask every archive about every review. In this process, where AllenNLP is imported already."""
     file = read_documents(output / "documents.jsonl", Classification(), {})
-    given = given_systems([f"{name}={path}" for name, path in archives.items()])
-    systems = build_systems(given, file)
-    open_systems(systems, given, log=lambda name: output / "logs" / f"{name}.log", time_limit=60.0, packages=())
-    for name, system in systems.items():
+    for name, path in archives.items():
+        system = Archive(str(path))
+        predictor = load(system.options(packages=()))
         with (output / f"{name}.jsonl").open("w", encoding="utf-8") as out:
             for document in file.documents:
-                answers = [system.ask(question) for question in system.questions(document)]
+                answers = [answered(predictor, question, None) for question in system.questions(document)]
                 out.write(json.dumps({"id": document.id, "items": answers}) + "\n")
         print(f"asked {name}", flush=True)
-    close_systems(systems)
 
 
 def main() -> None:

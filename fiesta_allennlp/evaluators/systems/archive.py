@@ -1,7 +1,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.systems.base import System, Unanswered, Workplace
@@ -70,13 +70,17 @@ class Archive(ProcessSystem):
             raise Unanswered(f"its predictor failed with {answer['error']}")
         return answer
 
-    def command(self, workplace: Workplace) -> List[str]:
-        options = {
+    def options(self, packages: Sequence[str]) -> Dict[str, Any]:
+        """What the process is told; see `archive_server`."""
+        return {
             "path": str(self._path),
             "predictor": self._predictor,
             "overrides": self._overrides,
-            "packages": list(workplace.packages),
+            "packages": list(packages),
             "key": self._key,
             **self._machine,
         }
-        return [sys.executable, "-m", "fiesta_allennlp.evaluators.systems.archive_server", json.dumps(options)]
+
+    def command(self, workplace: Workplace) -> List[str]:
+        options = json.dumps(self.options(workplace.packages))
+        return [sys.executable, "-m", "fiesta_allennlp.evaluators.systems.archive_server", options]
