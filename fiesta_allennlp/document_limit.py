@@ -28,6 +28,7 @@ class LimitedDocuments(Strategy):
 
     def __init__(self, strategy: Strategy, *, num_batches: int, measure: Callable[[History, str], float]) -> None:
         self.strategy = strategy
+        self.belief = strategy.belief
         self.num_batches = num_batches
         self._measure = measure
         self._latest: Tuple[Optional[History], Dict[str, int]] = (None, {})

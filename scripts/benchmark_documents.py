@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.document_run import Prepared, measure_of, orders_of, prepare
+from fiesta_allennlp.document_preparing import Prepared, measure_of, orders_of, prepare
 from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.probability.power import FixedSize, fixed_size
 from fiesta_allennlp.records import Evaluation, History
@@ -30,7 +30,7 @@ from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay
 STRATEGIES: Dict[str, Any] = {
     "ttts": "ttts",
     "PETS (beta 0.5)": {"type": "ttts", "challenger": "posterior", "beta": 0.5},
-    "Thompson sampling": "thompson",
+    "Thompson sampling": {"type": "ttts", "challenger": "posterior", "beta": 1.0},
     "all in turn": "non_adaptive_fc",
 }
 BELIEFS: Dict[str, Any] = {

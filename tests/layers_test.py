@@ -56,12 +56,16 @@ ALLOWED = {
     "document_settings": BASE | {"choice"},
     "document_systems": BASE | {"evaluators", "plain_words"},
     "document_limit": CHOOSING | {"strategies"},
+    "document_preparing": DOING
+    | CHOOSING
+    | {"document_settings", "document_systems", "document_limit", "strategy_building"},
     "document_run": DOING
     | CHOOSING
-    | {"document_settings", "document_systems", "document_limit", "choice", "settings", "strategy_building"}
+    | {"document_preparing", "document_settings", "document_systems", "choice", "settings"}
     | {"selection", "run_store", "opening", "reports"},
     "commands": BASE
-    | {"run", "settings", "replaying", "replay_settings", "reports", "document_run", "document_settings"},
+    | {"run", "settings", "replaying", "replay_settings", "reports"}
+    | {"document_run", "document_preparing", "document_settings"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 

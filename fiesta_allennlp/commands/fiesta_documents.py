@@ -158,7 +158,7 @@ def _select(args: argparse.Namespace, console: Console) -> int:
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.document_run import plan_documents
+    from fiesta_allennlp.document_preparing import plan_documents
     from fiesta_allennlp.document_settings import DocumentSettings
     from fiesta_allennlp.reports.documents import show_plan
 
