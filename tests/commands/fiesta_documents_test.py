@@ -178,19 +178,20 @@ def test_a_failing_program_is_named_and_withdrawn(
     tmp_path: Path, documents: Path, run: Path, call: Any, fault: str
 ) -> None:
     good = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 20), ("b", 2))]
-    bad = write_program(tmp_path, "bad", faults={"*": [fault]}, time_limit=0.5, start_time_limit=0.5)
-    status, output = call(*good, bad, "--documents", documents, "-s", run, *QUICK)
+    bad = write_program(tmp_path, "bad", faults={"*": [fault]}, start_time_limit=0.5)
+    limits = ["--time-limit", 0.5, "--max-failures", 2]
+    status, output = call(*good, bad, "--documents", documents, "-s", run, *QUICK, *limits)
     assert status == 0, output
     assert summary_of(run)["best"] == "a"
     entry = entry_of(run, "bad")
-    assert (entry["withdrawn"], entry["failures"], entry["num_evaluations"]) == (True, 3, 0)
+    assert (entry["withdrawn"], entry["failures"], entry["num_evaluations"]) == (True, 2, 0)
     said = {
         "crash": "something broke",
         "rubbish": "no JSON at all",
         "hang": "no answer came",
         "list": '"labels": [1, 2]',
     }
-    assert "withdrawn: bad: 3 failures" in output
+    assert "withdrawn: bad: 2 failures" in output
     reason = entry["failure_reasons"][0]
     assert "system 'bad', document 'd" in reason and said[fault] in reason, reason
     asked_of_bad = asked(tmp_path, "bad")
@@ -276,6 +277,26 @@ def test_the_key_is_written_nowhere(
     assert "sk-very-secret" not in output
     for path in run.rglob("*"):
         assert not path.is_file() or b"sk-very-secret" not in path.read_bytes(), path
+
+
+def test_spans_of_tags(tmp_path: Path, run: Path, call: Any) -> None:
+    rng = random.Random(4)
+    documents, good, poor = [], [], []
+    for i in range(60):
+        tags = [rng.choice(["O", "B-PER", "B-LOC"]) for _ in range(5)]
+        documents.append({"key": i, "tokens": list("abcde"), "ner": tags})
+        good.append({"id": i, "tags": tags if i % 10 else ["O"] * 5})
+        poor.append({"id": i, "tags": [tag if rng.random() < 0.3 else "O" for tag in tags]})
+    for name, lines in (("documents", documents), ("good", good), ("poor", poor)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    systems = [tmp_path / "good.jsonl", tmp_path / "poor.jsonl"]
+    options = ["--documents", tmp_path / "documents.jsonl", "--task", "spans", "--fields", "id=key,tags=ner"]
+    status, output = call(*systems, *options, "-s", run)
+    assert status == 0, output
+    summary = summary_of(run)
+    assert (summary["best"], summary["metric"], summary["num_queries"]) == ("good", "f_measure", 0)
+    assert summary["belief"] == {"type": "dirichlet_f_measure", "average": "binary"}
+    assert all(row["metric:count:tn"] == "0.0" for row in rows_of(run))
 
 
 def test_labels_and_places_are_mapped(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:

@@ -11,6 +11,7 @@ from allennlp.common import Params
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.systems.archive import Archive
+from fiesta_allennlp.evaluators.systems.archive_server import load
 from fiesta_allennlp.evaluators.systems.base import Unanswered, Workplace
 from tests.commands.fiesta_documents_test import call, summary_of  # noqa: F401
 from tests.conftest import classifier_config, write_reviews
@@ -70,3 +71,9 @@ def test_each_and_body_have_no_part(archives: Dict[str, Path]) -> None:
     for key, value in (("each", "document"), ("body", {})):
         with pytest.raises(ConfigError, match=f"'{key}' has no part in an archive"):
             Archive(str(archives["able"]), **{key: value})
+
+
+def test_packages_are_imported_before_the_archive_is_loaded(archives: Dict[str, Path], tmp_path: Path) -> None:
+    command = Archive(str(archives["able"])).command(Workplace("a", tmp_path / "log", 60.0, ("no_such_package",)))
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        load(json.loads(command[-1]))
