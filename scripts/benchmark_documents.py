@@ -92,16 +92,11 @@ def replay(prepared: Prepared, answered: Mapping[str, Answered], entropy: int) -
     return Replayed(decision.best, decision.stopped_by, len(history.evaluations))
 
 
-def settings_of(directory: Path, *, strategy: Any, belief: Any, order: str, metric: Optional[str]) -> DocumentSettings:
-    systems = sorted(path for path in directory.glob("*.jsonl") if path.name != "documents.jsonl")
-    return DocumentSettings(
-        systems=tuple(map(str, systems)),
-        documents=str(directory / "documents.jsonl"),
-        strategy=strategy,
-        belief=belief,
-        documents_order=order,
-        metric=metric,
-    )
+def settings_of(directory: Path, systems: Sequence[str], **options: Any) -> DocumentSettings:
+    """The settings of a selection among these systems, all that are there where none are named."""
+    found = sorted(path.stem for path in directory.glob("*.jsonl") if path.name != "documents.jsonl")
+    paths = [str(directory / f"{name}.jsonl") for name in systems or found]
+    return DocumentSettings(systems=tuple(paths), documents=str(directory / "documents.jsonl"), **options)
 
 
 def replay_many(task: Tuple[DocumentSettings, range]) -> List[Replayed]:
@@ -132,43 +127,41 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--systems", nargs="*", default=[], help="take only these")
     parser.add_argument("--metric", default=None, help="accuracy, in place of macro_f1")
+    parser.add_argument("--margin", type=float, default=None)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES))
     parser.add_argument("--beliefs", nargs="*", default=list(BELIEFS))
     parser.add_argument("--orders", nargs="*", default=["shared", "independent"])
     args = parser.parse_args()
     console = Console(highlight=False)
-    first = settings_of(args.directory, strategy="ttts", belief="student_t", order="shared", metric=args.metric)
-    prepared = prepare(first, order=[])
+    common = {"metric": args.metric, "margin": args.margin}
+    prepared = prepare(settings_of(args.directory, args.systems, belief="student_t", **common), order=[])
     answered = ask_all(prepared)
     measures = true_measures(prepared, answered)
     show_systems(console, prepared, answered, measures)
-    best = max(measures, key=lambda name: measures[name])
+    right = [name for name in measures if measures[name] >= max(measures.values()) - (args.margin or 0)]
     table = Table("order", "belief", "strategy", "queries (mean)", "median", "5-95 %", "correct", "documents ran out")
     with ProcessPoolExecutor(args.processes) as pool:
         for order in args.orders:
             for belief in args.beliefs:
                 for strategy in args.strategies:
-                    settings = settings_of(
-                        args.directory,
-                        strategy=STRATEGIES[strategy],
-                        belief=BELIEFS[belief],
-                        order=order,
-                        metric=args.metric,
-                    )
+                    how = {"strategy": STRATEGIES[strategy], "belief": BELIEFS[belief], "documents_order": order}
+                    settings = settings_of(args.directory, args.systems, **how, **common)
                     chunks = [range(i, args.repetitions, 4 * args.processes) for i in range(4 * args.processes)]
                     results = [r for rs in pool.map(replay_many, [(settings, c) for c in chunks if c]) for r in rs]
-                    row = row_of(results, best)
+                    row = row_of(results, right)
                     table.add_row(order, belief, strategy, *row)
                     print(order, belief, strategy, *row, sep=" | ", flush=True)
     console.print(table)
 
 
-def row_of(results: Sequence[Replayed], best: str) -> List[str]:
+def row_of(results: Sequence[Replayed], right: Sequence[str]) -> List[str]:
+    """Queries, the share that named one of `right`, and the share that went through all documents."""
     queries = np.array([result.num_queries for result in results])
     low, high = np.percentile(queries, [5, 95])
-    correct = sum(result.best == best for result in results) / len(results)
+    correct = sum(result.best in right for result in results) / len(results)
     ran_out = sum(result.stopped_by == "documents" for result in results) / len(results)
     return [
         f"{queries.mean():.0f}",
