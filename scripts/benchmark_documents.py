@@ -35,6 +35,7 @@ STRATEGIES: Dict[str, Any] = {
 }
 BELIEFS: Dict[str, Any] = {
     "dirichlet_f_measure": "dirichlet_f_measure",
+    "with a learned concentration": {"type": "dirichlet_f_measure", "learn_concentration": True},
     "student_t": "student_t",
     "split_paired": "split_paired",
 }
