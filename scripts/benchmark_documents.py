@@ -18,7 +18,6 @@ os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.document_preparing import Prepared, measure_of, orders_of, prepare
@@ -40,6 +39,9 @@ BELIEFS: Dict[str, Any] = {
     "split_paired": "split_paired",
 }
 """`student_t` on independent scores is the paper's Gaussian belief."""
+
+
+HEADINGS = ("order", "belief", "strategy", "queries, mean", "median", "5-95 %", "correct", "documents ran out")
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def main() -> None:
     measures = true_measures(prepared, answered)
     show_systems(console, prepared, answered, measures)
     right = [name for name in measures if measures[name] >= max(measures.values()) - (args.margin or 0)]
-    table = Table("order", "belief", "strategy", "queries (mean)", "median", "5-95 %", "correct", "documents ran out")
+    print("| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS), sep="\n", flush=True)
     with ProcessPoolExecutor(args.processes) as pool:
         for order in args.orders:
             for belief in args.beliefs:
@@ -152,10 +154,8 @@ def main() -> None:
                     settings = settings_of(args.directory, args.systems, **how, **common)
                     chunks = [range(i, args.repetitions, 4 * args.processes) for i in range(4 * args.processes)]
                     results = [r for rs in pool.map(replay_many, [(settings, c) for c in chunks if c]) for r in rs]
-                    row = row_of(results, right)
-                    table.add_row(order, belief, strategy, *row)
-                    print(order, belief, strategy, *row, sep=" | ", flush=True)
-    console.print(table)
+                    row = [order, belief, strategy, *row_of(results, right)]
+                    print("| " + " | ".join(row) + " |", flush=True)
 
 
 def row_of(results: Sequence[Replayed], right: Sequence[str]) -> List[str]:
