@@ -162,10 +162,15 @@ def _baselines(summary: Mapping[str, Any]) -> str:
     if found is None or found["baseline_2"] is None:
         return ""
     num_systems = sum(not candidate["withdrawn"] for candidate in summary["candidates"])
+    all_known = (
+        ""
+        if num_systems < 3
+        else (f" had these two been known, and {found['baseline_all']} for all {num_systems} systems")
+    )
     return (
         f"For the difference seen between {found['best']} and {found['second']}, a paired t-test of fixed size (5 % "
-        f"error, 80 % power) would have needed {found['baseline_2']} documents had these two been known, and "
-        f"{found['baseline_all']} for all {num_systems} systems, each document put to every one of them."
+        f"error, 80 % power) would have needed {found['baseline_2']} documents{all_known}, each document put to every "
+        "one of them."
     )
 
 
