@@ -56,8 +56,17 @@ class RunDirectory:
         """The trained model of an evaluation, where it was kept."""
         return self.evaluation(name) / "model.tar.gz"
 
+    @property
+    def answers(self) -> Path:
+        """What systems answered about documents. Not among `contents`: it was paid for, and serves later selections."""
+        return self.root / "answers.sqlite"
+
+    def system_log(self, name: str) -> Path:
+        """What a system wrote on its standard error."""
+        return self.root / "systems" / f"{name}.log"
+
     def contents(self) -> List[Path]:
         """Everything that is there and that a selection made."""
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "selection.json"]
-        made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures"]
+        made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems"]
         return [path for path in (self.root / name for name in made) if path.exists()]

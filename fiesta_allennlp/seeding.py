@@ -18,6 +18,7 @@ STRATEGY_STREAM = 2
 REPLAY_SPLITS_STREAM = 3
 REPLAY_SCORES_STREAM = 4
 REPLAY_STRATEGY_STREAM = 5
+DOCUMENTS_STREAM = 6
 
 SEED_BITS = 31
 """AllenNLP hands seeds to `numpy.random.seed` and to `torch.manual_seed`; 31 bits suit both, and JSON."""
@@ -58,6 +59,14 @@ def make_request(entropy: int, candidate: str, replicate: int, *, shared_splits:
         numpy_seed=numpy_seed,
         pytorch_seed=pytorch_seed,
     )
+
+
+def document_order(entropy: int, num_documents: int, candidate: Optional[str] = None) -> np.ndarray:
+    """Positions of documents in the random order in which they are asked about: one order for all candidates, or,
+    where `candidate` is given, that candidate's own. Shape: `(num_documents,)`."""
+    first = 0 if candidate is None else candidate_key(candidate)
+    sequence = np.random.SeedSequence(entropy, spawn_key=(DOCUMENTS_STREAM, first, 0))
+    return np.random.default_rng(sequence).permutation(num_documents)
 
 
 def strategy_rng(entropy: int, num_reserved: int) -> np.random.Generator:

@@ -4,7 +4,7 @@ import difflib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Type
 
 from allennlp.common import Params
 
@@ -125,8 +125,8 @@ def merge(*layers: Mapping[str, Any]) -> Settings:
     return Settings(**overlay(*layers))
 
 
-def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
-    """What several layers of given values come to, later ones winning.
+def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings] = Settings) -> Dict[str, Any]:
+    """What several layers of given values come to, later ones winning; the values are those of the class `of`.
 
     A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
     the other way round. A layer that gives another executor takes the options of the one below away.
@@ -137,7 +137,7 @@ def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
     """
     merged: Dict[str, Any] = {}
     rivals = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
-    known = [f.name for f in fields(Settings)]
+    known = [f.name for f in fields(of)]
     for layer in layers:
         replaced = [
             below for name in rivals.keys() & layer.keys() for below in rivals[name] if merged.get(below) is not None
@@ -156,8 +156,9 @@ def overlay(*layers: Mapping[str, Any]) -> Dict[str, Any]:
     return merged
 
 
-def settings_from_file(path: Path) -> Dict[str, Any]:
-    """The given values of a `--config` file: Jsonnet with the options' names, dashes or underscores.
+def settings_from_file(path: Path, of: Type[ChoiceSettings] = Settings) -> Dict[str, Any]:
+    """The given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are those of
+    the class `of`.
 
     # Raises
 
@@ -177,7 +178,7 @@ def settings_from_file(path: Path) -> Dict[str, Any]:
     if isinstance(given.get("cuda_devices"), list):
         given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
     try:
-        merge(given)
+        of(**overlay(given, of=of))
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
     return given

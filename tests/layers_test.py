@@ -31,7 +31,7 @@ ALLOWED = {
     "predictors": LANGUAGE,
     "fork_server": BASE,
     "on_node": BASE | {"fork_server", "executors"},
-    "evaluators": DOING - ISOLATION - {"executors"},
+    "evaluators": DOING - ISOLATION - {"executors"} | {"plain_words", "plugin", "predictors"},
     "executors": DOING | {"plugin"},
     "store_file": BASE,
     "run_state": BASE,
@@ -46,14 +46,26 @@ ALLOWED = {
     "executor_building": BASE | {"choice", "settings", "executors", "plain_words"},
     "replay_settings": BASE | {"choice"},
     "replaying": DOING | CHOOSING | {"replay_settings", "strategy_building", "strategies"},
-    "reports": BASE | {"run_store", "replaying"},
+    "reports": BASE | {"run_store", "replaying", "probability"},
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store", "working_time"},
     "preparing": DOING | {"settings", "run_store", "roster", "plain_words"},
     "run": DOING
     | CHOOSING
     | {"preparing", "settings", "strategies", "strategy_building", "executor_building", "selection", "run_store"}
     | {"roster", "opening", "reports"},
-    "commands": BASE | {"run", "settings", "replaying", "replay_settings", "reports"},
+    "document_settings": BASE | {"choice"},
+    "document_systems": BASE | {"evaluators", "plain_words"},
+    "document_limit": CHOOSING | {"strategies"},
+    "document_preparing": DOING
+    | CHOOSING
+    | {"document_settings", "document_systems", "document_limit", "strategy_building"},
+    "document_run": DOING
+    | CHOOSING
+    | {"document_preparing", "document_settings", "document_systems", "choice", "settings"}
+    | {"selection", "run_store", "opening", "reports"},
+    "commands": BASE
+    | {"run", "settings", "replaying", "replay_settings", "reports"}
+    | {"document_run", "document_preparing", "document_settings"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 

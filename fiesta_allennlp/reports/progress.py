@@ -27,11 +27,14 @@ class Progress:
 
     console : where to write. If it is a terminal the table is drawn anew in place; else lines are appended.
     metric : the name of the score.
+    every : off a terminal, one finished evaluation in so many gets a line. Failures all do.
     """
 
-    def __init__(self, console: Console, metric: str) -> None:
+    def __init__(self, console: Console, metric: str, *, every: int = 1) -> None:
         self._console = console
         self._metric = metric
+        self._every = every
+        self._num_finished = 0
         self._start = time.monotonic()
         self._history = History(candidates=())
         self._decision = Decision(best=None)
@@ -62,7 +65,9 @@ class Progress:
         """Say what came of a training; that of a finished one waits for the decision it leads to."""
         if isinstance(outcome, Failure):
             self._say(f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s: {outcome.error}")
-        elif self._live is None:
+            return
+        self._num_finished += 1
+        if self._live is None and self._num_finished % self._every == 0:
             self._untold = f"{outcome.request.name} {self._metric} {outcome.score:.4f} in {outcome.seconds:.1f} s"
 
     def _tell(self) -> None:

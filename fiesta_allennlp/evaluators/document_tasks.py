@@ -1,0 +1,220 @@
+"""What is asked of a document's items, how an answer is read, and how it is counted against the gold annotation."""
+
+from collections import Counter
+from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
+
+from allennlp.common import Registrable
+from allennlp.data.dataset_readers.dataset_utils.span_utils import InvalidTagSequence, bio_tags_to_spans
+
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.records import COUNT_PREFIX as COUNT
+
+UNKNOWN = "?"
+"""Stands for every predicted label that is not a gold label of any document."""
+
+BINARY_CELLS = ("tp", "fp", "fn", "tn")
+
+Span = Tuple[int, int, str]
+
+
+class Task(Registrable):
+    """One kind of annotation. An item has one gold value and gets one answer.
+
+    `gold_fields` are the fields of which an item must have exactly one, `metric` is the score's name.
+    """
+
+    gold_fields: Tuple[str, ...] = ()
+    metric: str
+
+    def gold(self, field: str, value: Any) -> Any:
+        """The gold value of an item from its field.
+
+        # Raises
+
+        `DataError` : where it is none; without the place, which the caller knows.
+        """
+        raise NotImplementedError
+
+    def answer(self, value: Any, gold: Any) -> Any:
+        """A system's answer for an item, in the form of the gold value, which tells what shape it must have.
+
+        # Raises
+
+        `DataError` : where it has another shape.
+        """
+        raise NotImplementedError
+
+    def check(self, golds: Sequence[Any]) -> None:
+        """Look at all gold values of a file once, and refuse what cannot tell systems apart.
+
+        # Raises
+
+        `DataError` : without the file's name.
+        """
+
+    def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
+        """The cells of items, by names that begin with `count:`."""
+        raise NotImplementedError
+
+    def score(self, counts: Mapping[str, float]) -> float:
+        """The measure called `metric`, of counts of one document or of many."""
+        raise NotImplementedError
+
+
+@Task.register("classification")
+class Classification(Task):
+    """One label for each item: the F-measure of one label, or macro-F over all, or accuracy.
+
+    # Parameters
+
+    positive_label : the label whose F-measure counts; the others are then one negative label.
+    metric : `f_measure` (default with a positive label), `macro_f1` (default without) or `accuracy`.
+    """
+
+    gold_fields = ("label",)
+
+    def __init__(self, *, positive_label: Optional[str] = None, metric: Optional[str] = None) -> None:
+        self.metric = metric or ("macro_f1" if positive_label is None else "f_measure")
+        allowed = ("macro_f1" if positive_label is None else "f_measure", "accuracy")
+        if self.metric not in allowed:
+            how = "without" if positive_label is None else "with"
+            raise ConfigError(
+                f"--metric must be {' or '.join(allowed)} for classification {how} --positive-label but got "
+                f"'{self.metric}'."
+            )
+        self._positive = positive_label
+        self._labels: List[str] = []
+
+    def gold(self, field: str, value: Any) -> str:
+        return _label(value)
+
+    def answer(self, value: Any, gold: Any) -> str:
+        return _label(value)
+
+    def check(self, golds: Sequence[Any]) -> None:
+        self._labels = sorted(set(golds))
+        if self._positive is not None and self._positive not in self._labels:
+            raise DataError(
+                f"no item has the label '{self._positive}' of --positive-label. The labels are: "
+                f"{', '.join(self._labels)}."
+            )
+        if self._positive is None and any(">" in label for label in self._labels):
+            label = next(label for label in self._labels if ">" in label)
+            raise DataError(f"the label '{label}' must not contain '>', which stands between labels in the counts.")
+        if len(self._labels) < 2:
+            raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")
+
+    def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, float]:
+        if self._positive is not None:
+            pairs = Counter((g == self._positive, a == self._positive) for g, a in zip(golds, answers, strict=True))
+            names = {"tp": (True, True), "fp": (False, True), "fn": (True, False), "tn": (False, False)}
+            return {COUNT + name: float(pairs[pair]) for name, pair in names.items()}
+        known = set(self._labels)
+        seen = Counter((g, a if a in known else UNKNOWN) for g, a in zip(golds, answers, strict=True))
+        return {
+            f"{COUNT}{gold}>{label}": float(seen[gold, label])
+            for gold in self._labels
+            for label in [*self._labels, UNKNOWN]
+        }
+
+    def score(self, counts: Mapping[str, float]) -> float:
+        if self._positive is not None:
+            cells = [counts[COUNT + name] for name in BINARY_CELLS]
+            return (cells[0] + cells[3]) / sum(cells) if self.metric == "accuracy" else _f_measure(*cells[:3])
+        right = {label: counts[f"{COUNT}{label}>{label}"] for label in self._labels}
+        of_gold = {g: sum(counts[f"{COUNT}{g}>{a}"] for a in [*self._labels, UNKNOWN]) for g in self._labels}
+        if self.metric == "accuracy":
+            return sum(right.values()) / sum(of_gold.values())
+        of_answer = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in self._labels) for a in self._labels}
+        occurring = [label for label in self._labels if of_gold[label] or of_answer[label]]
+        each = [
+            _f_measure(right[label], of_answer[label] - right[label], of_gold[label] - right[label])
+            for label in occurring
+        ]
+        return sum(each) / len(each)
+
+
+@Task.register("spans")
+class Spans(Task):
+    """Marked pieces of an item, as BIO tags of its tokens or as a set: micro-averaged F-measure of exact matches."""
+
+    gold_fields = ("tags", "spans")
+
+    def __init__(self, *, positive_label: Optional[str] = None, metric: Optional[str] = None) -> None:
+        if positive_label is not None:
+            raise ConfigError("--positive-label is for --task classification. Leave it out.")
+        if metric not in (None, "f_measure"):
+            raise ConfigError(f"--metric must be f_measure for --task spans but got '{metric}'.")
+        self.metric = "f_measure"
+
+    def gold(self, field: str, value: Any) -> Tuple[Optional[int], FrozenSet[Span]]:
+        """The number of tokens, which only tags tell, and the spans."""
+        return (len(value), _spans_of_tags(value)) if field == "tags" else (None, _spans(value))
+
+    def answer(self, value: Any, gold: Any) -> FrozenSet[Span]:
+        num_tokens, _ = gold
+        if num_tokens is None:
+            return _spans(value)
+        spans = _spans_of_tags(value)
+        if len(value) != num_tokens:
+            raise DataError(f"{len(value)} tags for {num_tokens} tokens")
+        return spans
+
+    def check(self, golds: Sequence[Any]) -> None:
+        if not any(spans for _, spans in golds):
+            raise DataError("no item has a span, so nothing can be found.")
+
+    def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
+        found = sum(len(gold & answer) for (_, gold), answer in zip(golds, answers, strict=True))
+        num_gold, num_answered = sum(len(gold) for _, gold in golds), sum(map(len, answers))
+        cells = (found, num_answered - found, num_gold - found, 0)
+        return {COUNT + name: float(cell) for name, cell in zip(BINARY_CELLS, cells, strict=True)}
+
+    def score(self, counts: Mapping[str, float]) -> float:
+        return _f_measure(*(counts[COUNT + name] for name in BINARY_CELLS[:3]))
+
+
+def _f_measure(tp: float, fp: float, fn: float) -> float:
+    """2 TP / (2 TP + FP + FN), and 1 where there was nothing to find and nothing was found."""
+    return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 1.0
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError("a label must be a text or a whole number")
+    return value.strip()
+
+
+def _spans_of_tags(value: Any) -> FrozenSet[Span]:
+    """Spans as AllenNLP reads BIO tags; an `I-` without its `B-` begins one."""
+    if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
+        raise DataError("tags must be a list of texts")
+    try:
+        found = bio_tags_to_spans(value)
+    except InvalidTagSequence as error:
+        raise DataError(f"tags must be O, B-... or I-... but are {value}") from error
+    return frozenset((start, end, label) for label, (start, end) in found)
+
+
+def _spans(value: Any) -> FrozenSet[Span]:
+    if not isinstance(value, list):
+        raise DataError('spans must be a list such as [[0, 5, "PERSON"]]')
+    return frozenset(map(_span, value))
+
+
+def _span(value: Any) -> Span:
+    """`[start, end, label]`, or an object with these keys; the label may be left out where there is only one."""
+    parts = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
+    if isinstance(parts, list) and len(parts) == 2:
+        parts = [*parts, ""]
+    if (
+        not isinstance(parts, list)
+        or [type(part) for part in parts] != [int, int, str]
+        or not 0 <= parts[0] <= parts[1]
+    ):
+        raise DataError('a span must be [start, end, label] or {"start": ..., "end": ..., "label": ...}')
+    return cast(Span, tuple(parts))

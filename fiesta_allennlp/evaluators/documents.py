@@ -1,0 +1,141 @@
+"""An evaluation is one document, or a batch, through one system that was trained already."""
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.evaluators.answer_store import Answer, AnswerStore, question_key
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.evaluators.document_file import Document
+from fiesta_allennlp.evaluators.document_tasks import Task
+from fiesta_allennlp.evaluators.systems.base import System, Unanswered
+from fiesta_allennlp.records import Evaluation, Request
+
+
+class Station:
+    """A system at work: its key among the kept answers, and as many questions at once as it takes, but never one twice.
+
+    # Parameters
+
+    name : what the selection calls it.
+    system : open already.
+    answers : where its answers are kept.
+    """
+
+    def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
+        self.name = name
+        self.system = system
+        self.key = answers.add_system(system.identity())
+        self._answers = answers
+        self._asked: Set[str] = set()
+        self._changed = threading.Condition()
+
+    def answer(self, question: Any) -> Answer:
+        """The kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
+
+        # Raises
+
+        `Unanswered` : where none came.
+        """
+        if not self.system.keeps_answers:
+            return self._ask(question)
+        with self._place_for(question):
+            kept = self._answers.find(self.key, question)
+            if kept is None:
+                kept = self._ask(question)
+                self._answers.keep(self.key, question, kept, asker=self.name, cost=self.system.cost)
+            return kept
+
+    @contextmanager
+    def _place_for(self, question: Any) -> Iterator[None]:
+        key = question_key(question)
+        with self._changed:
+            self._changed.wait_for(lambda: key not in self._asked and len(self._asked) < self.system.parallel)
+            self._asked.add(key)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._asked.discard(key)
+                self._changed.notify_all()
+
+    def _ask(self, question: Any) -> Answer:
+        asked_at, start = datetime.now(timezone.utc), time.monotonic()
+        value = self.system.ask(question)
+        return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
+
+
+@Evaluator.register("documents")
+@dataclass(frozen=True)
+class DocumentQueries(Evaluator):
+    """Replicate k of a system is the k-th batch of documents of its order. Called from threads of one process: unlike
+    other evaluators it holds connections, and is not sent anywhere.
+
+    # Parameters
+
+    documents : all of them, in the file's order.
+    task : reads and counts the answers.
+    orders : for each system the positions in which the documents are asked about. Shape of each: `(num_documents,)`.
+    batch_size : documents of one evaluation. The last one may have fewer.
+    stations : the systems by name.
+    """
+
+    documents: Sequence[Document]
+    task: Task
+    orders: Mapping[str, np.ndarray]
+    batch_size: int
+    stations: Mapping[str, Station]
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Ask about every document of the batch, or take what is kept, and count.
+
+        # Raises
+
+        `Unanswered` : naming the system, the document and what came.
+        """
+        station = self.stations[request.candidate]
+        counts: Dict[str, float] = {}
+        found: List[Answer] = []
+        for document in self.batch(request):
+            raw = self._raw_answers(request.candidate, station, document)
+            found += raw
+            try:
+                answers = station.system.answers([answer.value for answer in raw], document, self.task)
+            except Unanswered as error:
+                raise _placed(error, request.candidate, document) from error
+            for name, number in self.task.counts([item.gold for item in document.items], answers).items():
+                counts[name] = counts.get(name, 0.0) + number
+        return Evaluation(
+            request=request,
+            score=self.task.score(counts),
+            metric=self.task.metric,
+            seconds=sum(answer.seconds for answer in found),
+            started_at=min(answer.asked_at for answer in found),
+            metrics=counts,
+        )
+
+    def batch(self, request: Request) -> List[Document]:
+        """The documents of a request."""
+        return [self.documents[position] for position in self.positions(*request.key)]
+
+    def positions(self, name: str, replicate: int) -> Tuple[int, ...]:
+        """Where these documents are in the file."""
+        begin = replicate * self.batch_size
+        return tuple(self.orders[name][begin : begin + self.batch_size].tolist())
+
+    def _raw_answers(self, name: str, station: Station, document: Document) -> List[Answer]:
+        try:
+            return [station.answer(question) for question in station.system.questions(document)]
+        except Unanswered as error:
+            raise _placed(error, name, document) from error
+
+
+def _placed(error: Unanswered, name: str, document: Document) -> Unanswered:
+    """The same error with the system and the document that it is about."""
+    return type(error)(f"system '{name}', document '{document.id}': {error}.")

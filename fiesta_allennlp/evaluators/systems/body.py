@@ -1,0 +1,53 @@
+"""What is sent to a system: a template filled with a document's fields."""
+
+import difflib
+import json
+import re
+from typing import Any, Mapping
+
+from fiesta_allennlp.errors import DataError
+
+PLACE = re.compile(r"\$\{(\w+)\}")
+
+
+def render(body: Any, fields: Mapping[str, Any]) -> Any:
+    """The body with every `${name}` replaced by the field's value; all fields where there is no body.
+
+    # Raises
+
+    `DataError` : where a field is missing.
+    """
+    if body is None:
+        return dict(fields)
+    if isinstance(body, dict):
+        return {key: render(value, fields) if value is not None else None for key, value in body.items()}
+    if isinstance(body, list):
+        return [render(value, fields) if value is not None else None for value in body]
+    if not isinstance(body, str):
+        return body
+    whole = PLACE.fullmatch(body)
+    if whole:
+        return _field(whole[1], fields)
+    return PLACE.sub(lambda place: _as_text(_field(place[1], fields)), body)
+
+
+def check_body(body: Any, fields: Mapping[str, Any]) -> None:
+    """Refuse a body that names a field which is not there.
+
+    # Raises
+
+    `DataError` : with the name and the near ones.
+    """
+    render(body, fields)
+
+
+def _field(name: str, fields: Mapping[str, Any]) -> Any:
+    if name not in fields:
+        near = difflib.get_close_matches(name, list(fields), n=1)
+        hint = f" Did you mean '{near[0]}'?" if near else ""
+        raise DataError(f"there is no field '{name}' for 'body'; the fields are {', '.join(fields)}.{hint}")
+    return fields[name]
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

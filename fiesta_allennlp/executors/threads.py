@@ -1,0 +1,116 @@
+import queue
+import threading
+import time
+from dataclasses import dataclass
+from typing import Callable, Iterator, List, Optional, Sequence, Set, Tuple, Union
+
+from fiesta_allennlp.errors import ConfigError, StoreError, describe
+from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.fork_server import Begun
+from fiesta_allennlp.records import Failure, Outcome, Request
+from fiesta_allennlp.run_directory import RunDirectory
+
+SECONDS_TO_STOP = 10.0
+
+Task = Tuple[Evaluator, Request]
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """What ends the selection: nothing can be written down any more."""
+
+    error: StoreError
+
+
+class ThreadExecutor(Executor):
+    """Runs evaluations in threads of this process: for evaluators that wait for others to answer, and hold connections
+    to them. Trainings belong into processes.
+
+    A thread cannot be killed. An evaluation that is abandoned goes on, and what comes of it is dropped; time limits
+    are the evaluator's. Not registered, for no training may run in it.
+
+    # Parameters
+
+    directory : the run directory.
+    workers : how many evaluations run at once.
+    on_stop : called when the executor is closed, to make evaluations that are under way end soon.
+
+    # Raises
+
+    `ConfigError` : where `workers` is below 1.
+    """
+
+    def __init__(
+        self, directory: RunDirectory, *, workers: int = 1, on_stop: Callable[[], None] = lambda: None
+    ) -> None:
+        if workers < 1:
+            raise ConfigError(f"--workers must be above 0 but got {workers}.")
+        self.slots = workers
+        self._directory = directory
+        self._on_stop = on_stop
+        self._tasks: "queue.SimpleQueue[Optional[Task]]" = queue.SimpleQueue()
+        self._outcomes: "queue.SimpleQueue[Union[Outcome, _Raised]]" = queue.SimpleQueue()
+        self._wanted: Set[Request] = set()
+        self._threads: List[threading.Thread] = []
+        self._closed = False
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        self._wanted.add(request)
+        self._tasks.put((evaluator, request))
+        if len(self._threads) < min(self.slots, len(self._wanted)):
+            thread = threading.Thread(target=self._work, name=f"fiesta-query-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        while self._wanted:
+            try:
+                outcome = self._outcomes.get(timeout=timeout)
+            except queue.Empty:
+                return
+            if isinstance(outcome, _Raised):
+                raise outcome.error
+            if outcome.request in self._wanted:
+                self._wanted.discard(outcome.request)
+                yield outcome
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        self._wanted.difference_update(requests)
+
+    def describe(self) -> str:
+        return f"{self.slots} at once in this process"
+
+    def close(self) -> None:
+        """Wait a little for what is under way, for an answer that comes is kept and not paid for again."""
+        if self._closed:
+            return
+        self._closed = True
+        self._wanted.clear()
+        for _ in self._threads:
+            self._tasks.put(None)
+        end = time.monotonic() + SECONDS_TO_STOP
+        self._on_stop()
+        for thread in self._threads:
+            thread.join(timeout=max(0.0, end - time.monotonic()))
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            evaluator, request = task
+            if request in self._wanted:
+                self._outcomes.put(self._outcome(evaluator, request))
+
+    def _outcome(self, evaluator: Evaluator, request: Request) -> Union[Outcome, _Raised]:
+        begun = Begun.now(request)
+        try:
+            return evaluator.evaluate(request, self._directory.evaluation(request.name))
+        except StoreError as error:
+            return _Raised(error)
+        except Exception as error:
+            return Failure(
+                request=request,
+                kind="timeout" if isinstance(error, TimeoutError) else "error",
+                error=describe(error),
+                seconds=time.monotonic() - begun.start,
+                started_at=begun.started_at,
+            )

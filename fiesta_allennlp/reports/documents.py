@@ -1,0 +1,202 @@
+"""What a selection by documents came to: what `selection.json` has beside other selections, a table, and words."""
+
+from dataclasses import asdict
+from typing import Any, Callable, Dict, Mapping, Tuple
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fiesta_allennlp.probability.power import fixed_size
+from fiesta_allennlp.records import History
+from fiesta_allennlp.reports.summary import count_text, probability_text
+
+Charge = Tuple[int, float]
+
+
+def add_documents(
+    summary: Mapping[str, Any],
+    history: History,
+    *,
+    measure: Callable[[History, str], float],
+    charges: Mapping[str, Charge],
+    documents_of: Callable[[str, int], Tuple[int, ...]],
+) -> Dict[str, Any]:
+    """The summary of a selection with what belongs to documents.
+
+    `seconds_of_equal_allocation` is left out: it is about trainings.
+
+    # Parameters
+
+    measure : of a candidate over all that it was asked about.
+    charges : number of queries and their cost by candidate, those of kept answers left out.
+    documents_of : the documents of a candidate's replicate.
+    """
+    candidates = []
+    for entry in summary["candidates"]:
+        name = entry["name"]
+        replicates = [e.request.replicate for e in history.evaluations if e.request.candidate == name]
+        num_queries, cost = charges.get(name, (0, 0.0))
+        candidates.append(
+            {
+                **entry,
+                "measure": measure(history, name) if replicates else None,
+                "num_documents": sum(len(documents_of(name, replicate)) for replicate in replicates),
+                "num_queries": num_queries,
+                "cost": cost,
+            }
+        )
+    kept = {key: value for key, value in summary.items() if key not in ("seconds_of_equal_allocation", "candidates")}
+    return {
+        **kept,
+        "num_queries": sum(candidate["num_queries"] for candidate in candidates),
+        "cost": sum(candidate["cost"] for candidate in candidates),
+        "fixed_size": _fixed_size(history, documents_of),
+        "candidates": candidates,
+    }
+
+
+def _fixed_size(history: History, documents_of: Callable[[str, int], Tuple[int, ...]]) -> Any:
+    """The sizes of tests for the difference that was seen; None where too little is known. In documents."""
+    scores: Dict[str, Dict[int, float]] = {name: {} for name in history.active}
+    batches: Dict[Tuple[int, ...], int] = {}
+    for evaluation in history.evaluations:
+        name, replicate = evaluation.request.key
+        if name in scores:
+            batch = documents_of(name, replicate)
+            scores[name][batches.setdefault(batch, len(batches))] = evaluation.score
+    found = fixed_size(scores) if len(scores) > 1 else None
+    if found is None:
+        return None
+    size = max(map(len, batches))
+    facts = asdict(found)
+    for key in ("baseline_2", "baseline_all"):
+        facts[key] = None if facts[key] is None else facts[key] * size
+    facts["effect"] = None if abs(facts["effect"]) == float("inf") else facts["effect"]
+    return facts
+
+
+def documents_table(summary: Mapping[str, Any]) -> Table:
+    """The systems of a `selection.json`."""
+    about = summary["documents"]
+    table = Table(
+        title=f"{summary['metric']}, {count_text(about['num_documents'], 'document')} at hand",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+    )
+    table.add_column("system", overflow="fold")
+    for column in ("documents", "failed", summary["metric"], "P(best)", "queries", "cost", "seconds"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for candidate in summary["candidates"]:
+        measure = candidate["measure"]
+        table.add_row(
+            escape(candidate["name"]),
+            str(candidate["num_documents"]),
+            str(candidate["failures"] or ""),
+            "-" if measure is None else f"{measure:.4f}",
+            "withdrawn" if candidate["withdrawn"] else probability_text(candidate["prob_best"]),
+            str(candidate["num_queries"]),
+            f"{candidate['cost']:g}",
+            f"{candidate['seconds']:.0f}",
+        )
+    return table
+
+
+def documents_in_words(summary: Mapping[str, Any]) -> str:
+    """The decision, what it cost, and what a test of a fixed size would have needed."""
+    number = sum(candidate["num_documents"] for candidate in summary["candidates"])
+    asked = f"{count_text(number, 'answered document')} of {len(summary['candidates'])} systems"
+    if summary["num_failures"]:
+        asked += f" and {count_text(summary['num_failures'], 'failure')}"
+    parts = [_decision(summary, asked), _cost(summary), _baselines(summary)]
+    return "\n".join(part for part in parts if part)
+
+
+def _decision(summary: Mapping[str, Any], asked: str) -> str:
+    best, stopped_by = summary["best"], summary["stopped_by"]
+    entries = {candidate["name"]: candidate for candidate in summary["candidates"]}
+    if stopped_by == "documents":
+        lead = entries[best]
+        sure = (
+            ""
+            if lead["prob_best"] is None
+            else (
+                f" That it is the best for other documents too has probability {probability_text(lead['prob_best'])}."
+            )
+        )
+        return (
+            f"All {summary['documents']['num_documents']} documents have been asked about: {best} is the best on this "
+            f"file, with {summary['metric']} {lead['measure']:.4f}, after {asked}.{sure}"
+        )
+    if stopped_by == "interrupted":
+        return f"Interrupted after {asked}; no answer is lost. {_leaning(summary)}".strip()
+    if stopped_by == "failures":
+        left = f"only {best} is left" if best else "no system is left"
+        return f"No comparison: after {asked} {left}, because the others failed too often. See their reasons."
+    if stopped_by == "max_evaluations":
+        return f"Undecided after {asked}, the most that was allowed. {_leaning(summary)}".strip()
+    margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
+    confidence = summary["confidence"]
+    sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
+    return f"{best} is{margin}{sure}, by {summary['metric']}, after {asked}."
+
+
+def _leaning(summary: Mapping[str, Any]) -> str:
+    known = sorted((c for c in summary["candidates"] if c["prob_best"] is not None), key=lambda c: -c["prob_best"])[:2]
+    if len(known) < 2:
+        return ""
+    names = " and ".join(f"{c['name']} (best with probability {probability_text(c['prob_best'])})" for c in known)
+    return f"It stands between {names}."
+
+
+def _cost(summary: Mapping[str, Any]) -> str:
+    number = summary["num_queries"]
+    made = "1 query was" if number == 1 else f"{number} queries were"
+    return f"{made} made, at a cost of {summary['cost']:g} in all."
+
+
+def _baselines(summary: Mapping[str, Any]) -> str:
+    found = summary["fixed_size"]
+    if found is None or found["baseline_2"] is None:
+        return ""
+    num_systems = sum(not candidate["withdrawn"] for candidate in summary["candidates"])
+    all_known = (
+        ""
+        if num_systems < 3
+        else (f" had these two been known, and {found['baseline_all']} for all {num_systems} systems")
+    )
+    return (
+        f"For the difference seen between {found['best']} and {found['second']}, a paired t-test of fixed size (5 % "
+        f"error, 80 % power) would have needed {found['baseline_2']} documents{all_known}, each document put to every "
+        "one of them."
+    )
+
+
+def show_plan(plan: Any, console: Console) -> None:
+    """What a dry run found: systems, answers that are kept, documents, strategy, and the least and most evaluations."""
+    prepared = plan.prepared
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
+    table.add_column("system", overflow="fold")
+    table.add_column("type")
+    for column in ("cost of a query", "answers kept"):
+        table.add_column(column, justify="right")
+    for name, system in prepared.systems.items():
+        kept = plan.kept.get(name, 0)
+        table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
+    console.print(table)
+    file = prepared.file
+    console.print(
+        f"{count_text(len(file.documents), 'document')} with {count_text(file.num_items, 'item')} in {file.path}.",
+        soft_wrap=True,
+    )
+    options = {key: value for key, value in prepared.strategy_params.items() if key not in ("type", "belief", "stop")}
+    strategy = ", ".join(f"{key} {value}" for key, value in options.items())
+    belief = prepared.strategy_params["belief"]["type"]
+    console.print(f"Strategy: {prepared.strategy_params['type']} ({strategy or 'defaults'}), belief {belief}.")
+    console.print(
+        f"It takes at least {plan.least} and at most {plan.most} evaluations by {prepared.task.metric}. "
+        "Nothing was asked.",
+        soft_wrap=True,
+    )

@@ -1,0 +1,198 @@
+"""How many queries it takes to find the best of several trained systems: one document after the other in random orders,
+from predictions that were made once, beside the fixed sizes of a power analysis (Haffari et al., 2017, section 4.1).
+
+    python scripts/benchmark_documents.py DIRECTORY --repetitions 200
+
+DIRECTORY is what `restaurant_systems` wrote: `documents.jsonl` and a file of predictions for each system. Prints a
+table.
+"""
+
+import argparse
+import os
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
+
+import numpy as np
+from rich.console import Console
+
+import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.document_preparing import Prepared, measure_of, orders_of, prepare
+from fiesta_allennlp.document_settings import DocumentSettings
+from fiesta_allennlp.probability.power import FixedSize, fixed_size
+from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng
+
+STRATEGIES: Dict[str, Any] = {
+    "ttts": "ttts",
+    "PETS (beta 0.5)": {"type": "ttts", "challenger": "posterior", "beta": 0.5},
+    "Thompson sampling": {"type": "ttts", "challenger": "posterior", "beta": 1.0},
+    "all in turn": "non_adaptive_fc",
+}
+BELIEFS: Dict[str, Any] = {
+    "dirichlet_f_measure": "dirichlet_f_measure",
+    "with a learned concentration": {"type": "dirichlet_f_measure", "learn_concentration": True},
+    "student_t": "student_t",
+    "split_paired": "split_paired",
+}
+"""`student_t` on independent scores is the paper's Gaussian belief."""
+
+
+HEADINGS = ("order", "belief", "strategy", "queries, mean", "median", "5-95 %", "correct", "documents ran out")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Every document's score and counts through one system, in the file's order."""
+
+    scores: Sequence[float]
+    counts: Sequence[Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What one selection came to; `num_queries` by system, `measures` over the whole file."""
+
+    best: Optional[str]
+    stopped_by: Optional[str]
+    num_queries: int
+
+
+def ask_all(prepared: Prepared) -> Dict[str, Answered]:
+    """All answers of all systems, counted."""
+    found: Dict[str, Answered] = {}
+    for name, system in prepared.systems.items():
+        counts = []
+        for document in prepared.file.documents:
+            raw = [system.ask(question) for question in system.questions(document)]
+            golds = [item.gold for item in document.items]
+            counts.append(prepared.task.counts(golds, system.answers(raw, document, prepared.task)))
+        found[name] = Answered([prepared.task.score(one) for one in counts], counts)
+    return found
+
+
+def replay(prepared: Prepared, answered: Mapping[str, Answered], entropy: int) -> Replayed:
+    """One selection in a random order of the documents, without a query."""
+    names = list(answered)
+    shared = prepared.settings.documents_order == "shared"
+    orders = orders_of(prepared.settings, names, len(prepared.file.documents), entropy)
+    rng = replay_rng(entropy, REPLAY_STRATEGY_STREAM, 0)
+    history = History(tuple(names))
+    decision = prepared.strategy.recommend(history)
+    while decision.stopped_by is None:
+        evaluations: List[Evaluation] = []
+        for name in prepared.strategy.propose(history, 1, rng):
+            request = make_request(entropy, name, history.num_started(name), shared_splits=shared)
+            document = int(orders[name][request.replicate])
+            answer = answered[name]
+            metrics = answer.counts[document]
+            evaluations.append(Evaluation(request, answer.scores[document], prepared.task.metric, metrics=metrics))
+        history = history.after(evaluations)
+        decision = prepared.strategy.recommend(history)
+    return Replayed(decision.best, decision.stopped_by, len(history.evaluations))
+
+
+def settings_of(directory: Path, systems: Sequence[str], **options: Any) -> DocumentSettings:
+    """The settings of a selection among these systems, all that are there where none are named."""
+    found = sorted(path.stem for path in directory.glob("*.jsonl") if path.name != "documents.jsonl")
+    paths = [str(directory / f"{name}.jsonl") for name in systems or found]
+    return DocumentSettings(systems=tuple(paths), documents=str(directory / "documents.jsonl"), **options)
+
+
+def replay_many(task: Tuple[DocumentSettings, range]) -> List[Replayed]:
+    settings, entropies = task
+    prepared = prepare(settings, order=[])
+    answered = ask_all(prepared)
+    return [replay(prepared, answered, entropy) for entropy in entropies]
+
+
+def true_measures(prepared: Prepared, answered: Mapping[str, Answered]) -> Dict[str, float]:
+    """The metric of every system over the whole file."""
+    names = list(answered)
+    evaluations = [
+        Evaluation(make_request(0, name, k, shared_splits=True), score, "", metrics=answered[name].counts[k])
+        for name in names
+        for k, score in enumerate(answered[name].scores)
+    ]
+    history = History(tuple(names), tuple(evaluations))
+    return {name: measure_of(prepared.task)(history, name) for name in names}
+
+
+def baselines(answered: Mapping[str, Answered]) -> Optional[FixedSize]:
+    """The power analysis on all documents, as the paper has it for real data."""
+    return fixed_size({name: dict(enumerate(one.scores)) for name, one in answered.items()})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--repetitions", type=int, default=200)
+    parser.add_argument("--systems", nargs="*", default=[], help="take only these")
+    parser.add_argument("--metric", default=None, help="accuracy, in place of macro_f1")
+    parser.add_argument("--margin", type=float, default=None)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES))
+    parser.add_argument("--beliefs", nargs="*", default=list(BELIEFS))
+    parser.add_argument("--orders", nargs="*", default=["shared", "independent"])
+    args = parser.parse_args()
+    console = Console(highlight=False)
+    common = {"metric": args.metric, "margin": args.margin}
+    prepared = prepare(settings_of(args.directory, args.systems, belief="student_t", **common), order=[])
+    answered = ask_all(prepared)
+    measures = true_measures(prepared, answered)
+    show_systems(console, prepared, answered, measures)
+    right = [name for name in measures if measures[name] >= max(measures.values()) - (args.margin or 0)]
+    print("| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS), sep="\n", flush=True)
+    with ProcessPoolExecutor(args.processes) as pool:
+        for order in args.orders:
+            for belief in args.beliefs:
+                for strategy in args.strategies:
+                    how = {"strategy": STRATEGIES[strategy], "belief": BELIEFS[belief], "documents_order": order}
+                    settings = settings_of(args.directory, args.systems, **how, **common)
+                    chunks = [range(i, args.repetitions, 4 * args.processes) for i in range(4 * args.processes)]
+                    results = [r for rs in pool.map(replay_many, [(settings, c) for c in chunks if c]) for r in rs]
+                    row = [order, belief, strategy, *row_of(results, right)]
+                    print("| " + " | ".join(row) + " |", flush=True)
+
+
+def row_of(results: Sequence[Replayed], right: Sequence[str]) -> List[str]:
+    """Queries, the share that named one of `right`, and the share that went through all documents."""
+    queries = np.array([result.num_queries for result in results])
+    low, high = np.percentile(queries, [5, 95])
+    correct = sum(result.best in right for result in results) / len(results)
+    ran_out = sum(result.stopped_by == "documents" for result in results) / len(results)
+    return [
+        f"{queries.mean():.0f}",
+        f"{np.median(queries):.0f}",
+        f"{low:.0f} to {high:.0f}",
+        f"{correct:.1%}",
+        f"{ran_out:.1%}",
+    ]
+
+
+def show_systems(
+    console: Console, prepared: Prepared, answered: Mapping[str, Answered], measures: Mapping[str, float]
+) -> None:
+    """The systems' measures over the whole file, and what tests of a fixed size need."""
+    number = len(prepared.file.documents)
+    console.print(f"{number} documents with {prepared.file.num_items} items; {prepared.task.metric} over all of them:")
+    for name in sorted(measures, key=lambda key: -measures[key]):
+        console.print(
+            f"  {name}: {measures[name]:.4f} (mean of the documents' own {np.mean(answered[name].scores):.4f})"
+        )
+    found = baselines(answered)
+    if found is not None and found.baseline_2 is not None and found.baseline_all is not None:
+        num_systems = len(answered)
+        console.print(
+            f"Fixed size for {found.best} against {found.second} (effect {found.effect:.3f}): Baseline2 "
+            f"{found.baseline_2} documents, {2 * found.baseline_2} queries; BaselineK-1 {found.baseline_all} "
+            f"documents, {num_systems * found.baseline_all} queries. There are {number} documents, "
+            f"{num_systems * number} queries."
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Real AllenNLP archives, tiny ones, through the whole command."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.systems.archive import Archive
+from fiesta_allennlp.evaluators.systems.archive_server import load
+from fiesta_allennlp.evaluators.systems.base import Unanswered, Workplace
+from tests.commands.fiesta_documents_test import call, summary_of  # noqa: F401
+from tests.conftest import classifier_config, write_reviews
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
+    """A classifier that learned its task, and one that did not."""
+    directory = tmp_path_factory.mktemp("archives")
+    for part, size in (("train", 60), ("validation", 12), ("test", 12)):
+        write_reviews(directory / f"{part}.jsonl", size, seed=size)
+    found = {}
+    for name, trainer in (
+        ("able", {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 6, "cuda_device": -1}),
+        ("poor", {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 1, "cuda_device": -1}),
+    ):
+        config = {**classifier_config(directory), "trainer": trainer}
+        train_model(Params(json.loads(json.dumps(config))), str(directory / name))
+        found[name] = directory / name / "model.tar.gz"
+    return found
+
+
+def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, call: Any) -> None:  # noqa: F811
+    write_reviews(tmp_path / "reviews.jsonl", 80, seed=1)
+    lines = [json.loads(line) for line in (tmp_path / "reviews.jsonl").read_text().splitlines()]
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text("\n".join(json.dumps({"id": i, **line}) for i, line in enumerate(lines)))
+    given = [f"{name}={path}" for name, path in archives.items()]
+    options = ["--documents", documents, "-s", tmp_path / "run", "--positive-label", "good", "--workers", 2]
+    status, output = call(*given, *options)
+    assert status == 0, output
+    summary = summary_of(tmp_path / "run")
+    assert (summary["best"], summary["metric"]) == ("able", "f_measure")
+    assert summary["belief"] == {"type": "dirichlet_f_measure", "average": "binary"}
+    assert summary["candidates"][0]["measure"] > 0.9
+    assert 0 <= summary["num_queries"] - summary["num_evaluations"] <= 1  # one was under way when it was decided
+
+
+def test_what_an_archive_is_and_answers(archives: Dict[str, Path], tmp_path: Path) -> None:
+    system = Archive(str(archives["able"]), inputs={"sentence": "review"})
+    system.open(Workplace("able", tmp_path / "able.log", 60.0))
+    try:
+        assert system.ask({"sentence": "lovely fresh food"}) == {"label": "good"}
+        with pytest.raises(Unanswered, match="its predictor failed with KeyError: 'sentence'"):
+            system.ask({"review": "lovely"})
+        assert system.ask({"sentence": "awful rude food"}) == {"label": "bad"}
+    finally:
+        system.close()
+    copy = tmp_path / "copy.tar.gz"
+    shutil.copyfile(archives["able"], copy)
+    assert Archive(str(copy)).identity() == Archive(str(archives["able"])).identity()
+    assert Archive(str(archives["poor"])).identity() != Archive(str(copy)).identity()
+    assert Archive(str(copy), predictor="text_classifier").identity() != Archive(str(copy)).identity()
+
+
+def test_each_and_body_have_no_part(archives: Dict[str, Path]) -> None:
+    for key, value in (("each", "document"), ("body", {})):
+        with pytest.raises(ConfigError, match=f"'{key}' has no part in an archive"):
+            Archive(str(archives["able"]), **{key: value})
+
+
+def test_packages_are_imported_before_the_archive_is_loaded(archives: Dict[str, Path], tmp_path: Path) -> None:
+    command = Archive(str(archives["able"])).command(Workplace("a", tmp_path / "log", 60.0, ("no_such_package",)))
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        load(json.loads(command[-1]))

@@ -1,0 +1,70 @@
+import json
+import random
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    rng = random.Random(1)
+    golds = {f"d{i}": [rng.choice("xyz") for _ in range(3)] for i in range(30)}
+    lines = [{"id": id_, "items": [{"text": "t", "label": label} for label in labels]} for id_, labels in golds.items()]
+    (tmp_path / "documents.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    for name, accuracy in (("good", 1.0), ("fair", 0.6), ("poor", 0.2)):
+        answers = [
+            {"id": id_, "items": [label if rng.random() < accuracy else "x" for label in labels]}
+            for id_, labels in golds.items()
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, answers)))
+    return tmp_path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, *arguments: Any) -> str:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "argv", ["benchmark_documents.py", *map(str, arguments)])
+    import_module("benchmark_documents").main()
+    return capsys.readouterr().out
+
+
+def test_the_table_tells_queries_and_right_winners(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    how = ["--repetitions", 6, "--processes", 1, "--strategies", "ttts", "--beliefs", "student_t"]
+    output = run(monkeypatch, capsys, directory, *how)
+    assert "30 documents with 90 items; macro_f1 over all of them:" in output
+    assert "good: 1.0000 (mean of the documents' own 1.0000)" in output
+    assert "Fixed size for good against fair" in output
+    rows = [line[2:-2].split(" | ") for line in output.splitlines() if line.startswith(("| shared", "| independent"))]
+    assert [row[:3] for row in rows] == [[order, "student_t", "ttts"] for order in ("shared", "independent")]
+    assert all(9 <= float(row[3]) <= 90 and row[6] == "100.0%" for row in rows)
+
+
+def test_systems_and_a_metric_can_be_chosen(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    how = ["--repetitions", 2, "--processes", 1, "--strategies", "ttts", "--beliefs", "student_t", "--orders", "shared"]
+    output = run(monkeypatch, capsys, directory, *how, "--systems", "fair", "poor", "--metric", "accuracy")
+    assert "accuracy over all of them" in output
+    assert "good" not in output
+
+
+def test_parts_and_reviews(tmp_path: Path) -> None:
+    fixture = (REPOSITORY / "tests" / "fixtures" / "tdsa" / "restaurants.xml").read_text(encoding="utf-8")
+    for name in ("Restaurants_Train_v2.xml", "Restaurants_Test_Gold.xml"):
+        (tmp_path / name).write_text(fixture, encoding="utf-8")
+    script = import_module("restaurant_systems")
+    script.write_parts(tmp_path, tmp_path)
+    number = fixture.count("<sentence ")
+    sizes = {part: (tmp_path / f"{part}.xml").read_text().count("<sentence ") for part in ("train", "validation")}
+    assert sum(sizes.values()) == number
+    assert sizes["validation"] == round(0.2 * number)
+    script.write_reviews(tmp_path, tmp_path / "documents.jsonl")
+    items = [item for line in (tmp_path / "documents.jsonl").open() for item in json.loads(line)["items"]]
+    assert items and all(item["text"][item["from"] : item["to"]] == item["target"] for item in items)
+    assert "conflict" not in {item["label"] for item in items}
