@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
+
+COUNT_PREFIX = "count:"
+"""What the names of those metrics begin with that count right and wrong answers: a belief may use them."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Request:
 class Evaluation:
     """A finished training: `score` is the test metric called `metric`; `metrics` is every number it reported.
 
-    `seconds` is wall-clock time; `started_at` is ISO 8601 in UTC.
+    `seconds` is wall-clock time; `started_at` is ISO 8601 in UTC. Metrics named `count:<kind>` count the answers of
+    one kind: `count:tp`, `count:fp`, `count:fn` and `count:tn`, or `count:<gold>><predicted>` for pairs of labels.
     """
 
     request: Request
@@ -63,6 +67,20 @@ class Failure:
 
 
 Outcome = Union[Evaluation, Failure]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many answers of each kind a candidate's evaluations counted.
+
+    `kinds` are the names of the metrics without `count:`, in alphabetical order. `values` has a row for each finished
+    evaluation by replicate and is read only; shape `(num_finished, num_kinds)`. A kind that an evaluation does not
+    report beside others is 0 there. `num_without` evaluations reported no counts at all.
+    """
+
+    kinds: Tuple[str, ...]
+    values: np.ndarray
+    num_without: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +118,15 @@ class History:
         """The split seeds of `scores`. Shape: `(num_finished,)`."""
         return self._finished[candidate][1]
 
+    @cached_property
+    def _counts(self) -> Dict[str, Counts]:
+        """`counts` of every candidate."""
+        return _counts_of(self.candidates, self.evaluations)
+
+    def counts(self, candidate: str) -> Counts:
+        """The counts of one candidate's finished evaluations by replicate."""
+        return self._counts[candidate]
+
     def num_finished(self, candidate: str) -> int:
         return len(self.scores(candidate))
 
@@ -118,7 +145,7 @@ class History:
     def after(self, evaluations: Iterable[Evaluation]) -> "History":
         """This history once these have finished too, and are no longer pending.
 
-        The scores of the other candidates are not gathered again, for a replay takes thousands of such steps.
+        What the other candidates scored is not gathered again, for a replay takes thousands of such steps.
         """
         new = tuple(evaluations)
         finished = {evaluation.request for evaluation in new}
@@ -126,6 +153,8 @@ class History:
         later = replace(self, evaluations=(*self.evaluations, *new), pending=pending)
         touched = {request.candidate for request in finished}
         later.__dict__["_finished"] = {**self._finished, **_finished_of(touched, later.evaluations)}
+        if "_counts" in self.__dict__:
+            later.__dict__["_counts"] = {**self._counts, **_counts_of(touched, later.evaluations)}
         return later
 
     def first(self, num_evaluations: int) -> "History":
@@ -152,6 +181,25 @@ def _arrays(rows: "List[Tuple[int, float, int]]") -> "Tuple[np.ndarray, np.ndarr
     split_seeds = np.array([seed for _, _, seed in rows], dtype=np.int64)
     scores.flags.writeable = split_seeds.flags.writeable = False
     return scores, split_seeds
+
+
+def _counts_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, Counts]:
+    """The counts of each of `names` by replicate."""
+    found: Dict[str, Dict[int, Mapping[str, float]]] = {name: {} for name in names}
+    for evaluation in evaluations:
+        request = evaluation.request
+        if request.candidate in found:
+            found[request.candidate][request.replicate] = evaluation.metrics
+    return {name: _counts_in([by_replicate[k] for k in sorted(by_replicate)]) for name, by_replicate in found.items()}
+
+
+def _counts_in(reported: Sequence[Mapping[str, float]]) -> Counts:
+    keys = sorted({key for metrics in reported for key in metrics if key.startswith(COUNT_PREFIX)})
+    rows = [[metrics.get(key, 0) for key in keys] for metrics in reported]
+    values = np.array(rows, dtype=float).reshape(len(reported), len(keys))
+    values.flags.writeable = False
+    without = sum(not any(key in metrics for key in keys) for metrics in reported)
+    return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_without=without)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """What a store knows, in memory, so that a step costs as much after two thousand evaluations as after two."""
 
+import json
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.records import COUNT_PREFIX, Evaluation, Failure, History, Outcome, Request
 
 
 @dataclass
@@ -16,7 +17,7 @@ class RunState:
 
     candidates : all names in the order given.
     removed : those that the user took out.
-    evaluations : in order of finishing, without the metrics beside the score.
+    evaluations : in order of finishing; of the metrics beside the score, those that are counts.
     pending : by key, in order of reservation.
     failures : in order of failing.
     """
@@ -34,7 +35,7 @@ class RunState:
         if isinstance(outcome, Failure):
             self.failures.append(outcome)
         else:
-            self.evaluations.append(replace(outcome, metrics={}))
+            self.evaluations.append(replace(outcome, metrics=_counts_in(outcome.metrics)))
         if not try_again:
             self.pending.pop(outcome.request.key, None)
 
@@ -75,6 +76,11 @@ def read_state(database: sqlite3.Connection, *, removed: Iterable[str]) -> RunSt
     )
 
 
+def _counts_in(metrics: Mapping[str, float]) -> Dict[str, float]:
+    """The metrics that a belief may use. The others stay in the store alone, so that the state stays small."""
+    return {name: value for name, value in metrics.items() if name.startswith(COUNT_PREFIX)}
+
+
 def _request(row: sqlite3.Row) -> Request:
     return Request(**{f.name: row[f.name] for f in fields(Request)})
 
@@ -86,6 +92,7 @@ def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation
         metric=row["metric"],
         seconds=row["seconds"],
         started_at=row["started_at"],
+        metrics=_counts_in(json.loads(row["metrics"] or "{}")),
     )
 
 

@@ -222,7 +222,7 @@ class RunStore:
         return int(row[0])
 
     def history(self, *, max_failures: int) -> History:
-        """Everything so far, without the metrics beside the score: for these see `rows`.
+        """Everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
 
         A candidate that was removed, or has `max_failures` failures, is withdrawn. The latter is not written down, so
         a selection that is resumed with a larger number gives it another chance.

@@ -2,7 +2,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import Decision, Evaluation, History
 from tests.strategies.histories import evaluation, failure, history, request
 
 
@@ -38,6 +38,32 @@ def test_after_is_the_history_gathered_anew() -> None:
     assert {name: later.scores(name).tolist() for name in "abc"} == {"a": [0.1], "b": [0.2, 0.3, 0.4, 0.5], "c": [0.6]}
     assert {name: anew.scores(name).tolist() for name in "abc"} == {name: later.scores(name).tolist() for name in "abc"}
     assert now.scores("c").tolist() == []
+
+
+def counted(candidate: str, replicate: int, **counts: float) -> Evaluation:
+    metrics = {f"count:{kind}": number for kind, number in counts.items()}
+    return replace(evaluation(candidate, replicate, 0.5), metrics={"seconds_asked": 3.0, **metrics})
+
+
+def test_counts_are_by_replicate_and_kind() -> None:
+    now = History(("a", "b"), (counted("a", 1, tp=2, fp=1), counted("a", 0, tp=5, fn=3), counted("b", 0)))
+    counts = now.counts("a")
+    assert counts.kinds == ("fn", "fp", "tp")
+    assert counts.values.tolist() == [[3, 0, 5], [0, 1, 2]]
+    assert (counts.num_without, now.counts("b").num_without) == (0, 1)
+    assert now.counts("b").values.shape == (1, 0)
+    assert replace(now, evaluations=()).counts("a").values.shape == (0, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        counts.values[0, 0] = 9
+
+
+def test_after_gathers_the_counts_of_those_that_finished_only() -> None:
+    now = History(("a", "b"), (counted("a", 0, tp=5), counted("b", 0, tp=1)))
+    before = {name: now.counts(name) for name in "ab"}
+    later = now.after([counted("b", 1, tp=2)])
+    assert later.counts("a") is before["a"]
+    assert later.counts("b").values.tolist() == [[1], [2]]
+    assert now.counts("b") is before["b"]
 
 
 def test_started_counts_finished_and_pending_but_no_failures() -> None:

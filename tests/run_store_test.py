@@ -126,6 +126,25 @@ def test_rows_have_every_outcome_in_order_of_finishing(store: RunStore) -> None:
     assert rows[1]["metrics"] == '{"loss": 1.5}'
 
 
+def test_counts_are_in_the_history_and_other_metrics_are_not(store: RunStore, directory: RunDirectory) -> None:
+    store.reserve([request("a", 0), request("b", 0)])
+    for name, number in (("a", 4), ("b", 7)):
+        metrics = {"loss": 1.5, "count:tp": number, "count:fp": 0}
+        store.record(Evaluation(request(name, 0), 0.5, "f1", metrics=metrics))
+    in_memory = store.history(max_failures=3)
+    store.close()
+    reopened = RunStore(directory, create=False)
+    read = reopened.history(max_failures=3)
+    reopened.close()
+    for history in (in_memory, read):
+        assert [e.metrics for e in history.evaluations] == [
+            {"count:tp": 4, "count:fp": 0},
+            {"count:tp": 7, "count:fp": 0},
+        ]
+        assert history.counts("b").kinds == ("fp", "tp")
+        assert history.counts("b").values.tolist() == [[0, 7]]
+
+
 def test_a_candidate_with_enough_failures_is_withdrawn_until_more_are_allowed(store: RunStore) -> None:
     store.reserve([request("a", k) for k in range(4)])
     for k in range(3):
