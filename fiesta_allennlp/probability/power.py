@@ -1,0 +1,115 @@
+"""How many documents a test of a fixed size would need: the power analysis of Haffari et al. (2017), section 4.1."""
+
+import math
+from dataclasses import dataclass
+from typing import Mapping, Optional
+
+import numpy as np
+from scipy.special import nctdtr, ndtri, stdtrit
+
+ERROR = 0.05
+POWER = 0.8
+"""The paper's: 5 % wrong winners between two equal systems, and 80 % of real differences found."""
+
+LEAST = 2
+"""A standard deviation needs two documents."""
+
+
+@dataclass(frozen=True)
+class FixedSize:
+    """What a one-sided paired t-test between the best two candidates needs to tell them apart.
+
+    `effect` is the mean difference in standard deviations. `baseline_2` documents are enough where these two are known
+    beforehand; `baseline_all` where the best one is compared with each other candidate, at an error that is divided
+    by their number (`BaselineK-1` in the paper). Every one of the compared systems is sent all of these documents.
+    Both are `None` where the effect is 0: then no number is enough.
+    """
+
+    best: str
+    second: str
+    effect: float
+    baseline_2: Optional[int]
+    baseline_all: Optional[int]
+
+
+def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]:
+    """The fixed size for the effect that was observed, which a test would have to know before it begins.
+
+    Where the best two candidates share at least two documents, the effect is the mean difference on these, divided by
+    the standard deviation of the differences; else see `effect_apart`. `None` where fewer than two candidates
+    have two scores.
+
+    # Parameters
+
+    scores : by candidate and document.
+    """
+    known = {name: values for name, values in scores.items() if len(values) >= LEAST}
+    if len(known) < 2:
+        return None
+    means = {name: float(np.mean(list(values.values()))) for name, values in known.items()}
+    best, second = sorted(means, key=lambda name: -means[name])[:2]
+    effect = _effect(known[best], known[second])
+    return FixedSize(
+        best=best,
+        second=second,
+        effect=effect,
+        baseline_2=num_documents(effect),
+        baseline_all=num_documents(effect, error=ERROR / (len(scores) - 1)),
+    )
+
+
+def _effect(best: Mapping[int, float], second: Mapping[int, float]) -> float:
+    common = [document for document in best if document in second]
+    if len(common) >= LEAST:
+        return effect_of_pairs(np.array([best[document] - second[document] for document in common]))
+    return effect_apart(*(np.array(list(values.values())) for values in (best, second)))
+
+
+def effect_of_pairs(differences: np.ndarray) -> float:
+    """The mean difference in standard deviations of the difference, as the paper has it for real data.
+
+    Shape of `differences`: `(num_documents,)`, at least 2. Infinite where all are equal and not 0.
+    """
+    return _ratio(float(differences.mean()), float(differences.std(ddof=1)))
+
+
+def effect_apart(best: np.ndarray, second: np.ndarray) -> float:
+    """(mu_1 - mu_2) / sqrt(sigma_1^2 + sigma_2^2) from scores on documents that are not shared, as for synthetic data.
+
+    Shapes: `(num_documents,)` each, at least 2.
+    """
+    return _ratio(float(best.mean() - second.mean()), math.sqrt(best.var(ddof=1) + second.var(ddof=1)))
+
+
+def _ratio(mean: float, deviation: float) -> float:
+    if deviation > 0:
+        return mean / deviation
+    return math.copysign(math.inf, mean) if mean else 0.0
+
+
+def num_documents(effect: float, *, error: float = ERROR, power: float = POWER) -> Optional[int]:
+    """The least number of documents at which a one-sided paired t-test at level `error` finds `effect` with
+    probability `power`. `None` where the effect is not above 0.
+
+    It is `power.t.test(delta = effect, sd = 1, type = "paired", alternative = "one.sided")` in R, rounded up.
+    """
+    if not effect > 0:
+        return None
+    # As if the standard deviation were known, which takes fewer documents than the test does.
+    guess = ((ndtri(1 - error) + ndtri(power)) / effect) ** 2
+    low = max(LEAST, math.floor(guess))
+    high = low
+    while power_of_test(high, effect, error) < power:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_of_test(middle, effect, error) >= power else (middle, high)
+    return high if power_of_test(low, effect, error) < power else low
+
+
+def power_of_test(num_documents: int, effect: float, error: float) -> float:
+    """The probability that a one-sided paired t-test at level `error` rejects, by the noncentral t distribution."""
+    df = num_documents - 1
+    if math.isinf(effect):
+        return 1.0
+    return 1 - float(nctdtr(df, effect * math.sqrt(num_documents), stdtrit(df, 1 - error)))
