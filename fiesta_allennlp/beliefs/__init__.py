@@ -1,5 +1,15 @@
 from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.beliefs.dirichlet_f_measure import DirichletFMeasure
 from fiesta_allennlp.beliefs.split_paired import LogitSplitPaired, SplitPaired
 from fiesta_allennlp.beliefs.student_t import LogitStudentT, StudentT, StudentTPosterior
 
-__all__ = ["Belief", "LogitSplitPaired", "LogitStudentT", "Posterior", "SplitPaired", "StudentT", "StudentTPosterior"]
+__all__ = [
+    "Belief",
+    "DirichletFMeasure",
+    "LogitSplitPaired",
+    "LogitStudentT",
+    "Posterior",
+    "SplitPaired",
+    "StudentT",
+    "StudentTPosterior",
+]

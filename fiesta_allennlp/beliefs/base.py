@@ -34,6 +34,9 @@ class Belief(Registrable):
     has_margin: bool = True
     """Whether the posterior is of mean scores in their own units, so that a margin above 0 means something."""
 
+    needs_counts: bool = False
+    """Whether every evaluation must report counts of right and wrong answers, see `History.counts`."""
+
     def min_to_win(self, confidence: float) -> int:
         """How many finished evaluations a winner and one rival need before this belief may end a selection."""
         return self.min_evaluations

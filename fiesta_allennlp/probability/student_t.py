@@ -112,7 +112,7 @@ def _spread_best(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin
     density = _density(panels.nodes, location, scale, df)
     shifted = density if margin == 0 else _density(panels.nodes, location - margin, scale, df)
     below = stdtr(df, (left + margin - location) / scale)[:, None] + panels.antiderivative(shifted)
-    return panels.integrate(density * _product_of_others(below))
+    return panels.integrate(density * product_of_others(below))
 
 
 def _density(x: np.ndarray, location: np.ndarray, scale: np.ndarray, df: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ def _density(x: np.ndarray, location: np.ndarray, scale: np.ndarray, df: np.ndar
     return np.exp(log_peak[:, None] - power[:, None] * np.log1p(squared))
 
 
-def _product_of_others(factors: np.ndarray) -> np.ndarray:
+def product_of_others(factors: np.ndarray) -> np.ndarray:
     """The product of all rows but one, for each row, without dividing: a factor may be 0. Same shape as `factors`."""
     others = np.ones_like(factors)
     others[1:] = np.cumprod(factors[:-1], axis=0)

@@ -1,0 +1,185 @@
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import List, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.probability import marginals
+from fiesta_allennlp.probability.dirichlet_multinomial import RatesModel
+from fiesta_allennlp.probability.f_measure import AVERAGES, BINARY, Pair, measure_of
+from fiesta_allennlp.probability.marginals import Marginal, marginal
+from fiesta_allennlp.records import COUNT_PREFIX, Counts, History
+
+LARGEST_COUNT = 1e9
+LEAST_SAMPLES = 64
+CACHED = 1024
+"""Posteriors of single candidates that are kept, for a step changes only one of them."""
+
+
+class FMeasurePosterior(Posterior):
+    """Independent F-measures, or accuracies, each known by weighted draws, in the order of `History.active`."""
+
+    def __init__(self, each: Sequence[Marginal]) -> None:
+        self.marginals = tuple(each)
+        self.location = np.array([one.location for one in each])
+        self.scale = np.array([one.scale for one in each])
+
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Joint draws of the measures. Shape: `(size, num_candidates)`."""
+        return marginals.sample(self.marginals, size, rng)
+
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        """P(measure_i >= max_j measure_j - margin), see `fiesta_allennlp.probability.marginals`.
+
+        Shape: `(num_candidates,)`.
+        """
+        return marginals.prob_best(self.marginals, margin)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What a posterior depends on beside the counts."""
+
+    beta: float
+    average: str
+    concentration: float
+    learn_concentration: bool
+    prior_concentration: float
+    num_samples: int
+
+
+@Belief.register("dirichlet_f_measure")
+class DirichletFMeasure(Belief):
+    """The F-measure of each candidate, by the counts of right and wrong answers in documents (Haffari et al., 2017,
+    section 3).
+
+    Each answer of candidate i is of one of K kinds, such as true positive, false positive, false negative and true
+    negative. Its rates of them, theta_i, have a Dirichlet prior. The rates in document d vary around these,
+    mu_d ~ Dirichlet(A theta_i), and the counts are multinomial with mu_d. The measure is that of the rates theta_i: of
+    all items, not the mean of the documents' own. Candidates are independent given their rates, also where they were
+    asked the same documents.
+
+    Every evaluation must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more
+    than two labels, `count:<gold>><predicted>`. One evaluation of each candidate is enough to begin with.
+
+    The posterior is drawn from with points that are always the same: it is a function of the counts alone, whatever
+    their order, and no chance is involved. See docs/beliefs.md.
+
+    # Parameters
+
+    beta : weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. With 0.5 it
+        is F1.
+    average : `binary`, the F-measure of the positive answers; `macro`, the mean F-measure of all labels; `accuracy`.
+    concentration : A, how alike documents are. Small where they differ much. 1 in the paper.
+    learn_concentration : learn A for each candidate; log A is then normal around log `concentration`, with a standard
+        deviation of 2.
+    prior_concentration : the prior's parameters are this divided by the number of kinds. 1 in the paper.
+    num_samples : how many draws the posterior of a candidate has, a power of 2.
+
+    # Raises
+
+    `ConfigError` : where a parameter is outside its range.
+    """
+
+    min_evaluations = 1
+    needs_counts = True
+
+    def __init__(
+        self,
+        *,
+        beta: float = 0.5,
+        average: str = "binary",
+        concentration: float = 1.0,
+        learn_concentration: bool = False,
+        prior_concentration: float = 1.0,
+        num_samples: int = 1024,
+    ) -> None:
+        if not 0 <= beta <= 1:
+            raise ConfigError(f"beta must be from 0 (recall) to 1 (precision), such as 0.5 for F1, but got {beta}.")
+        if average not in AVERAGES:
+            raise ConfigError(f"average must be {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]} but got '{average}'.")
+        for name, value in {"concentration": concentration, "prior_concentration": prior_concentration}.items():
+            if not 1e-3 <= value <= 1e9:
+                raise ConfigError(f"{name} must be from 0.001 to 1e9, such as 1, but got {value}.")
+        if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
+            raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but got {num_samples}.")
+        self._settings = _Settings(beta, average, concentration, learn_concentration, prior_concentration, num_samples)
+
+    def posterior(self, history: History) -> FMeasurePosterior:
+        counts = [self._counts(history, name) for name in history.active]
+        pairs = _pairs(sorted({kind for one in counts for kind in one.kinds}), self._settings.average)
+        return FMeasurePosterior([_marginal(self._settings, one, pairs) for one in counts])
+
+    def _counts(self, history: History, candidate: str) -> Counts:
+        counts = history.counts(candidate)
+        if history.num_finished(candidate) < self.min_evaluations:
+            raise ScoreError(
+                f"the posterior needs at least {self.min_evaluations} evaluations of every candidate but "
+                f'"{candidate}" has {history.num_finished(candidate)}: evaluate it more often first.'
+            )
+        if counts.num_without:
+            raise ScoreError(
+                f"the belief dirichlet_f_measure needs the counts of every evaluation, as metrics {COUNT_PREFIX}tp and "
+                f'so on, but {counts.num_without} of candidate "{candidate}" have none: choose another belief.'
+            )
+        refused = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (counts.values % 1 != 0)
+        if refused.any():
+            row, column = np.argwhere(refused)[0]
+            raise ScoreError(
+                f'counts must be whole numbers from 0 to {LARGEST_COUNT:g} but candidate "{candidate}" has '
+                f"{COUNT_PREFIX}{counts.kinds[column]} {counts.values[row, column]}: mend the metric."
+            )
+        return counts
+
+
+def _pairs(kinds: List[str], average: str) -> Tuple[Tuple[str, Pair], ...]:
+    """Gold and predicted label of every kind, kinds that were not reported included."""
+    if set(kinds) <= set(BINARY):
+        return tuple(BINARY.items())
+    if average == "binary":
+        raise ScoreError(
+            f"average 'binary' needs the counts {', '.join(BINARY)} but there are {', '.join(kinds[:4])}, ...: "
+            "choose the average 'macro' or 'accuracy'."
+        )
+    split = [tuple(kind.split(">")) for kind in kinds]
+    if any(len(parts) != 2 for parts in split):
+        wrong = next(kind for kind, parts in zip(kinds, split, strict=True) if len(parts) != 2)
+        raise ScoreError(
+            f"counts must be {', '.join(BINARY)}, or all be named {COUNT_PREFIX}<gold>><predicted>, but there is "
+            f"{COUNT_PREFIX}{wrong}: rename it; labels must not contain '>'."
+        )
+    golds = sorted({parts[0] for parts in split})
+    predicted = sorted({label for parts in split for label in parts})
+    if len(predicted) < 2:
+        raise ScoreError(
+            f"counts need at least two labels but have '{predicted[0]}' only: there is nothing to confuse."
+        )
+    return tuple((f"{gold}>{answer}", (gold, answer)) for gold in golds for answer in predicted)
+
+
+@lru_cache(maxsize=CACHED)
+def _marginal(settings: _Settings, counts: Counts, pairs: Tuple[Tuple[str, Pair], ...]) -> Marginal:
+    """The posterior of one candidate's measure: at once where these very counts have been seen."""
+    columns = dict(zip(counts.kinds, counts.values.T, strict=True))
+    absent = np.zeros(len(counts.values))
+    table = np.column_stack([columns.get(kind, absent) for kind, _ in pairs])
+    # The order of documents plays no part, not even in the last digit of a sum.
+    table = table[np.lexsort(table.T)]
+    return _marginal_of_table(settings, table.tobytes(), tuple(pair for _, pair in pairs))
+
+
+@lru_cache(maxsize=CACHED)
+def _marginal_of_table(settings: _Settings, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
+    """Likewise, where other histories have equal counts."""
+    model = RatesModel(
+        prior=np.full(len(pairs), settings.prior_concentration / len(pairs)),
+        concentration=settings.concentration,
+        learned=settings.learn_concentration,
+        num_samples=settings.num_samples,
+    )
+    drawn = model.posterior(np.frombuffer(table).reshape(-1, len(pairs)))
+    measure = measure_of(pairs, average=settings.average, beta=settings.beta)
+    return marginal(measure.log_odds(drawn.log_rates), drawn.weights)

@@ -1,0 +1,96 @@
+"""Logarithms of rising factorials, summed over documents: what counts tell of the rates behind them."""
+
+from dataclasses import dataclass
+from typing import Tuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, zeta
+
+STEP = 0.1
+"""Distance of the nodes of a table, in log x. The cubic between them is off by 1e-7 of the number of documents."""
+
+LEAST_NODES = 4
+MOST_NODES = 400
+
+
+@dataclass(frozen=True, eq=False)
+class RisingFactorials:
+    """S_k(x) = sum_d log [Gamma(x + c_dk) / Gamma(x)] for counts c_dk of each kind k over documents d.
+
+    Only those kinds are kept that were counted at all, for the others are S_k = 0. Arguments are u = log x of the shape
+    `(..., num_kept)`. Documents with equal counts of a kind are one term, so that the cost depends on the number of
+    different counts alone.
+
+    # Parameters
+
+    kept : the kinds that were counted. Shape: `(num_kept,)`.
+    num_positive : in how many documents each kind was counted. Shape: `(num_kept,)`.
+    counts, times : each different count above 0, kind after kind, and in how many documents. Shape: `(num_terms,)`.
+    owner : the position in `kept` of each term. Shape: `(num_terms,)`.
+    """
+
+    kept: np.ndarray
+    num_positive: np.ndarray
+    counts: np.ndarray
+    times: np.ndarray
+    owner: np.ndarray
+
+    def value(self, u: np.ndarray) -> np.ndarray:
+        """S_k. Same shape as `u`."""
+        x = np.exp(u)[..., self.owner]
+        # Gamma(x) = Gamma(1 + x) / x, so that nothing overflows at small x.
+        terms = self.times * (gammaln(x + self.counts) - gammaln(x + 1))
+        return self.num_positive * u + self._sum(terms)
+
+    def derivatives(self, u: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """dS_k / du and d^2 S_k / du^2. Same shapes as `u`."""
+        x = np.exp(u)[..., self.owner]
+        first = self.times * x * (digamma(x + self.counts) - digamma(x + 1))
+        second = self.times * x**2 * (zeta(2, x + self.counts) - zeta(2, x + 1))
+        slope = self._sum(first)
+        return self.num_positive + slope, slope + self._sum(second)
+
+    def tabulated(self, u: np.ndarray) -> np.ndarray:
+        """S_k by a table and cubics, for many arguments. Shape: `(num_arguments, num_kept)`, also of `u`."""
+        low, high = u.min(axis=0), u.max(axis=0)
+        widest = float((high - low).max(initial=0))
+        num_nodes = int(np.clip(np.ceil(widest / STEP) + 1, LEAST_NODES, MOST_NODES))
+        step = np.maximum((high - low) / (num_nodes - 1), np.finfo(float).tiny)
+        nodes = low + step * np.arange(num_nodes)[:, None]
+        return _cubic((u - low) / step, self.value(nodes), step * self.derivatives(nodes)[0])
+
+    def _sum(self, terms: np.ndarray) -> np.ndarray:
+        """The sum of the terms of each kind. Shapes: `(..., num_terms)` to `(..., num_kept)`."""
+        if not len(self.kept):
+            return np.zeros((*terms.shape[:-1], 0))
+        return np.add.reduceat(terms, np.searchsorted(self.owner, np.arange(len(self.kept))), axis=-1)
+
+
+def rising_factorials(counts: np.ndarray) -> RisingFactorials:
+    """From the counts of documents. Shape: `(num_documents, num_kinds)`."""
+    kept = np.flatnonzero((counts > 0).any(axis=0))
+    found = [np.unique(column[column > 0], return_counts=True) for column in counts[:, kept].T]
+    values, times = ([pair[i] for pair in found] for i in range(2))
+    return RisingFactorials(
+        kept=kept,
+        num_positive=np.array([number.sum() for number in times], dtype=float),
+        counts=np.concatenate([*values, np.zeros(0)]),
+        times=np.concatenate([*times, np.zeros(0)]),
+        owner=np.repeat(np.arange(len(kept)), [len(column) for column in values]),
+    )
+
+
+def _cubic(position: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """Hermite cubics between nodes at 0, 1, 2 ... for each column.
+
+    # Parameters
+
+    position : shape `(num_arguments, num_columns)`, the same returned.
+    values, slopes : at the nodes. Shape: `(num_nodes, num_columns)`.
+    """
+    left = np.clip(position.astype(int), 0, len(values) - 2)
+    t = position - left
+    at = lambda table, index: np.take_along_axis(table, index, axis=0)  # noqa: E731
+    v0, v1, s0, s1 = at(values, left), at(values, left + 1), at(slopes, left), at(slopes, left + 1)
+    rise = v1 - v0
+    return v0 + t * (s0 + t * (3 * rise - 2 * s0 - s1 + t * (s0 + s1 - 2 * rise)))
