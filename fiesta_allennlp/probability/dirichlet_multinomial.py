@@ -119,6 +119,8 @@ class _Target:
         kept = self.of_kinds.kept
         shapes[:, kept] = rounded(widening * (slope - curvature)[:, kept])
         log_scales = np.log(shapes / slope)
+        if len(middles) == 1:
+            return ScaledDirichlet(shapes, log_scales, edges, np.ones(1))
         flat = ScaledDirichlet(shapes, log_scales, edges, np.ones(len(middles)))
         log_modes = np.log(slope / slope.sum(axis=1, keepdims=True))
         # The ratio of both densities at their common mode is nearly that of their integrals.
