@@ -172,7 +172,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     if settings.candidates:
         source = restrict(source, settings.candidates)
     means = source.true_means()
-    strategy = build_strategy(settings, list(means))
+    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts)
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)

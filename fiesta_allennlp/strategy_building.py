@@ -13,8 +13,12 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.stopping import FixedBudget
 
 
-def build_strategy(choice: ChoiceSettings, names: List[str]) -> Strategy:
+def build_strategy(choice: ChoiceSettings, names: List[str], *, has_counts: bool = False) -> Strategy:
     """The strategy with its belief, checked for these candidates.
+
+    # Parameters
+
+    has_counts : whether the evaluations will report counts of right and wrong answers, which some beliefs need.
 
     # Raises
 
@@ -29,6 +33,11 @@ def build_strategy(choice: ChoiceSettings, names: List[str]) -> Strategy:
             f"--strategy {params['type']} with --belief {params['belief']['type']}: {plainly(error)}"
         ) from error
     strategy.check(names)
+    if strategy.belief.needs_counts and not has_counts:
+        raise ConfigError(
+            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here every "
+            f"evaluation reports a score alone. Choose another belief, such as {ChoiceSettings().belief}."
+        )
     return strategy
 
 

@@ -70,8 +70,8 @@ class DirichletFMeasure(Belief):
 
     # Parameters
 
-    beta : weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. With 0.5 it
-        is F1.
+    beta : weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5 gives
+        F1.
     average : `binary`, the F-measure of the positive answers; `macro`, the mean F-measure of all labels; `accuracy`.
     concentration : A, how alike documents are. Small where they differ much. 1 in the paper.
     learn_concentration : learn A for each candidate; log A is then normal around log `concentration`, with a standard
@@ -125,7 +125,7 @@ class DirichletFMeasure(Belief):
                 f"the belief dirichlet_f_measure needs the counts of every evaluation, as metrics {COUNT_PREFIX}tp and "
                 f'so on, but {counts.num_without} of candidate "{candidate}" have none: choose another belief.'
             )
-        refused = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (counts.values % 1 != 0)
+        refused = (counts.values < 0) | (counts.values > LARGEST_COUNT) | (np.floor(counts.values) != counts.values)
         if refused.any():
             row, column = np.argwhere(refused)[0]
             raise ScoreError(

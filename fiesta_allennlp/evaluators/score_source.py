@@ -75,6 +75,9 @@ class ScoreSource(ABC):
 
     name: str
 
+    reports_counts: bool = False
+    """Whether the evaluations have counts, which some beliefs need, beside their scores."""
+
     @abstractmethod
     def true_means(self) -> Dict[str, float]:
         """What a replay should find: the mean over all scores that can be drawn, by candidate, in their order."""

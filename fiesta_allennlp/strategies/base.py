@@ -3,6 +3,7 @@ from typing import List
 import numpy as np
 from allennlp.common import Registrable
 
+from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.records import Decision, History
 
 
@@ -11,7 +12,11 @@ class Strategy(Registrable):
 
     One strategy serves one worker or many, synchronous or not, and a resumed run: whoever calls it gives the
     history, pending evaluations included, and the number of workers that are free.
+
+    `belief` gives the probabilities that it reports.
     """
+
+    belief: Belief
 
     def check(self, candidates: List[str]) -> None:
         """Refuse settings that cannot work for these candidates, before the first training.

@@ -28,13 +28,15 @@ class TopTwoThompson(PosteriorSampling):
     the improved transportation cost (Jourdan et al., 2022). Pending evaluations count as made, so that many workers
     do not all run after the same pair. Equal numbers of evaluations keep scores on shared splits in pairs.
 
-    The paper's strategy is `{"type": "ttts", "challenger": "posterior", "beta": 0.5}`.
+    The paper's strategy is `{"type": "ttts", "challenger": "posterior", "beta": 0.5}`. It is also the pure exploration
+    Thompson sampling (PETS) of Haffari et al. (2017, algorithms 1 and 2), and with `beta` 1 their Thompson sampling.
 
     # Parameters
 
     challenger : `cost` as above, or `posterior`: J is drawn with probability pi_J / (1 - pi_I), or with equal
         probability where pi leaves nothing for the others.
-    beta : above 0 and below 1. I is trained with this probability, else J. Left out, it is the one that lags.
+    beta : above 0 and at most 1. I is trained with this probability, else J; with 1 always I. Left out, it is the one
+        that lags.
 
     See `FixedConfidence` for the others.
     """
@@ -48,8 +50,8 @@ class TopTwoThompson(PosteriorSampling):
         super().check(candidates)
         if self.challenger not in CHALLENGERS:
             raise ConfigError(f"challenger must be {' or '.join(CHALLENGERS)} but got '{self.challenger}'.")
-        if self.beta is not None and not 0 < self.beta < 1:
-            raise ConfigError(f"beta must be above 0 and below 1, such as 0.5, or left out, but got {self.beta}.")
+        if self.beta is not None and not 0 < self.beta <= 1:
+            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, or left out, but got {self.beta}.")
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         prob_best = look.decision.prob_best

@@ -70,6 +70,12 @@ def real_processes() -> None:
         (["--belief", "logit_student_t", "--margin", "0.1"], r"margin must be 0 with the belief"),
         (["--strategy", "tttts"], r"--strategy tttts.*tttts.*ttts"),
         (["--belief", "student"], r"--belief student"),
+        (["--belief", "dirichlet_f_measure"], r"--belief dirichlet_f_measure needs counts .* such as split_paired"),
+        (["--belief", '{"type": "dirichlet_f_measure", "num_samples": 100}'], r"num_samples must be a power of 2"),
+        (
+            ["--belief", '{"type": "dirichlet_f_measure", "beta": "half"}'],
+            r"--belief dirichlet_f_measure: .*Expected beta to be numeric",
+        ),
         (["--stop", "glrr"], r"glrr.*glr"),
         (["--stop", "glr", "--budget", "20"], r"--stop does not go with --strategy sequential_halving"),
         (["--strategy", '{"type": "ttts", "betta": 0.5}'], r"betta"),

@@ -12,7 +12,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies import StoppingRule, Strategy
 from tests.strategies.histories import THREE_EACH, evaluation, history, request
-from tests.strategies.simulation import Simulation, build, most_evaluations
+from tests.strategies.simulation import ON_COUNTS, Simulation, build, most_evaluations
 
 MEANS = {"weak": 0.55, "good": 0.63, "best": 0.65, "fair": 0.60}
 LIMITS = {"budget": 48, "max_evaluations": 90, "confidence": 0.9}
@@ -25,8 +25,11 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("num_workers", [1, 3, 8])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_finds_a_candidate_and_stops_within_its_bounds(name: str, num_workers: int, shuffled: bool) -> None:
-    strategy = build(name, **LIMITS)
+@pytest.mark.parametrize("belief", ["student_t", ON_COUNTS], ids=["scores", "counts"])
+def test_finds_a_candidate_and_stops_within_its_bounds(
+    name: str, num_workers: int, shuffled: bool, belief: "str | dict[str, object]"
+) -> None:
+    strategy = build(name, belief=belief, **LIMITS)
     strategy.check(list(MEANS))
     decision, end = Simulation(strategy, MEANS, num_workers, shuffled, seed=5).run()
     assert decision.stopped_by in {"confidence", "budget"}
@@ -104,7 +107,10 @@ def test_check_refuses_candidates(name: str, candidates: "list[str]", message: s
 @settings(max_examples=40, deadline=None)
 @given(data=some.data())
 def test_any_history_gives_an_answer(data: some.DataObject) -> None:
-    scores = some.one_of(some.floats(0, 1), some.floats(-1e100, 1e100), some.sampled_from([0.5, 0.6]))
+    belief = data.draw(some.sampled_from(["student_t", "split_paired", "dirichlet_f_measure"]))
+    scores = some.one_of(some.floats(0, 1), some.sampled_from([0.5, 0.6]))
+    if belief != "dirichlet_f_measure":
+        scores = some.one_of(scores, some.floats(-1e100, 1e100))
     names = ["a", "b", "c", "d"][: data.draw(some.integers(2, 4))]
     now = history(
         {name: data.draw(some.lists(scores, max_size=6)) for name in names},
@@ -115,7 +121,6 @@ def test_any_history_gives_an_answer(data: some.DataObject) -> None:
     limits = {"max_evaluations": 20, "confidence": 0.9, "margin": 0.01}
     for name in Strategy.list_available():
         rule = data.draw(some.sampled_from(StoppingRule.list_available()))
-        belief = data.draw(some.sampled_from(["student_t", "split_paired"]))
         strategy = build(name, belief=belief, budget=data.draw(some.integers(8, 40)), stop=rule, **limits)
         decision = strategy.recommend(now)
         proposed = strategy.propose(now, slots, np.random.default_rng(0))

@@ -1,6 +1,6 @@
 """Histories for tests, written as scores."""
 
-from typing import FrozenSet, List, Mapping, Sequence
+from typing import Dict, FrozenSet, List, Mapping, Sequence
 
 from fiesta_allennlp.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.seeding import make_request
@@ -14,7 +14,15 @@ def request(candidate: str, replicate: int) -> Request:
 
 
 def evaluation(candidate: str, replicate: int, score: float) -> Evaluation:
-    return Evaluation(request(candidate, replicate), score, "macro_f1")
+    return Evaluation(request(candidate, replicate), score, "macro_f1", metrics=counts_of(score))
+
+
+def counts_of(score: float) -> Dict[str, float]:
+    """Counts of a thousand positive answers with this F-measure; none where it cannot be one."""
+    if not 0 <= score <= 1:
+        return {}
+    right = round(1000 * score)
+    return {"count:tp": right, "count:fp": 1000 - right, "count:fn": 1000 - right, "count:tn": 500}
 
 
 def failure(candidate: str, replicate: int) -> Failure:

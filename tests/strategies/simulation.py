@@ -2,7 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Tuple
+from typing import Dict, List, Mapping, Tuple, Union
 
 import numpy as np
 from allennlp.common import Params
@@ -10,17 +10,22 @@ from allennlp.common import Params
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Request
 from fiesta_allennlp.seeding import candidate_key
 from fiesta_allennlp.strategies import FixedBudget, FixedConfidence, Strategy
-from tests.strategies.histories import request
+from tests.strategies.histories import counts_of, request
 
 MAX_STEPS = 3000
 
 
-def build(name: str, *, belief: str = "student_t", **options: object) -> Strategy:
+ON_COUNTS = {"type": "dirichlet_f_measure", "concentration": 1000.0}
+"""A belief to which the counts of these scores are about as noisy as they are."""
+
+
+def build(name: str, *, belief: Union[str, Mapping[str, object]] = "student_t", **options: object) -> Strategy:
     """The strategy registered as `name`, as AllenNLP builds it. `budget` goes to the fixed-budget ones only, and
     every other option to the fixed-confidence ones only."""
     is_budget = issubclass(Strategy.by_name(name), FixedBudget)
     fitting = {key: value for key, value in options.items() if (key == "budget") == is_budget}
-    return Strategy.from_params(Params({"type": name, "belief": {"type": belief}, **fitting}))
+    config = {"type": belief} if isinstance(belief, str) else dict(belief)
+    return Strategy.from_params(Params({"type": name, "belief": config, **fitting}))
 
 
 def most_evaluations(strategy: Strategy) -> int:
@@ -83,7 +88,8 @@ class Simulation:
         done = now.pending[rng.integers(len(now.pending)) if self.shuffled else 0]
         pending = tuple(other for other in now.pending if other != done)
         if rng.random() >= self.failure_rate:
-            finished = Evaluation(done, self.score(done), "macro_f1")
+            score = self.score(done)
+            finished = Evaluation(done, score, "macro_f1", metrics=counts_of(score))
             return replace(now, pending=pending, evaluations=(*now.evaluations, finished))
         failures = (*now.failures, Failure(done, "error", "out of memory"))
         withdrawn = now.withdrawn

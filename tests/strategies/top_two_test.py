@@ -41,6 +41,15 @@ def test_trains_the_second_drawn_from_the_others(numbers: "tuple[float, ...]", e
     assert choose(*numbers) == [expected]
 
 
+def test_with_beta_1_it_is_thompson_sampling() -> None:
+    # rng.random() is below 1, always: the leader, drawn from pi.
+    assert choose(0.65, 0.999999, beta=1.0) == ["b"]
+    always = TopTwoThompson(belief=StudentT(), challenger="posterior", beta=1.0)
+    always.check(["a", "b", "c"])
+    names = always.choose(NOW, Look(Decision("a", prob_best=PI)), 20000, np.random.default_rng(8))
+    np.testing.assert_allclose([names.count(i) / len(names) for i in PI], list(PI.values()), atol=0.012)
+
+
 def test_where_nothing_is_left_for_the_others_they_are_equal() -> None:
     certain = {"a": 0.0, "b": 1.0, "c": 0.0}
     assert choose(0.5, 0.5, 0.49, pi=certain) == ["a"]
@@ -70,9 +79,9 @@ def test_beta_comes_from_params_and_is_checked() -> None:
     strategy = cast(TopTwoThompson, build("ttts", beta=0.25))
     assert strategy.beta == 0.25
     strategy.check(["a", "b"])
-    for beta in (0.0, 1.0, -1.0):
+    for beta in (0.0, 1.01, -1.0):
         with pytest.raises(
-            ConfigError, match=f"beta must be above 0 and below 1, such as 0.5, or left out, but got {beta}"
+            ConfigError, match=f"beta must be above 0 and at most 1, such as 0.5, or left out, but got {beta}"
         ):
             build("ttts", beta=beta).check(["a", "b"])
 
