@@ -7,18 +7,19 @@ answers, and by their F-measures alone, beside the paper's figures. As Markdown,
 
 The paper does not say which rates its systems have, how many items a document has, or what concentration the documents
 were drawn with: these are options. System i has the F-measure `best` - i margin. Documents are independent of each
-other, as in the paper. A row with `--look-every N` lets N queries pass between two looks.
+other, as in the paper, unless `--alike` says otherwise. `--look-every N` lets N queries pass between two looks.
 """
 
 import argparse
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress
+from scipy.special import gammaincinv, ndtr
 
 from fiesta_allennlp.evaluators.score_source import DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.probability.power import ERROR, effect_apart, num_documents
@@ -47,7 +48,7 @@ PAPER: Dict[Tuple[str, float, int], Tuple[int, int]] = {
 }
 """Mean queries and per cent of success, by method, margin and number of systems."""
 
-PAPER_FIXED = {
+PAPER_FIXED: Dict[Tuple[float, int], Tuple[object, object]] = {
     (0.05, 5): (120, 185),
     (0.025, 5): (440, 680),
     (0.01, 5): (2725, 4195),
@@ -71,6 +72,8 @@ class Setting:
     misses : share of the errors that are false negatives.
     concentration : A of the documents.
     believed : A of the hierarchical belief; `None` lets it be learned.
+    alike : correlation of what makes one document harder than another, between systems. Above 0 all systems are asked
+        the same documents, in the same order.
     """
 
     items: int = 10**6
@@ -79,6 +82,7 @@ class Setting:
     misses: float = 0.5
     concentration: float = 1.0
     believed: Optional[float] = 1.0
+    alike: float = 0.0
 
     def rates(self, f: float) -> np.ndarray:
         """Rates in the order of `KINDS` with the F-measure `f`. Shape: `(4,)`."""
@@ -87,10 +91,22 @@ class Setting:
         wrong = tp * errors
         return np.array([tp, wrong * (1 - self.misses), wrong * self.misses, 1 - tp - wrong])
 
-    def documents(self, f: float, number: int, rng: np.random.Generator) -> np.ndarray:
-        """Counts of documents of a system. Shape: `(number, 4)`."""
-        of_documents = rng.dirichlet(self.concentration * self.rates(f), number)
-        return rng.multinomial(self.items, of_documents)
+    def documents(
+        self, f: float, number: int, rng: np.random.Generator, shared: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        """Counts of documents of a system. Shape: `(number, 4)`.
+
+        # Parameters
+
+        shared : normal variables of the documents, for `alike` above 0. Shape: `(number, 4)`.
+        """
+        parameters = self.concentration * self.rates(f)
+        if shared is None:
+            return rng.multinomial(self.items, rng.dirichlet(parameters, number))
+        own = rng.normal(size=shared.shape)
+        normal = math.sqrt(self.alike) * shared + math.sqrt(1 - self.alike) * own
+        rates = np.maximum(gammaincinv(parameters, ndtr(normal)), np.finfo(float).tiny)
+        return rng.multinomial(self.items, rates / rates.sum(axis=1, keepdims=True))
 
     def belief(self) -> Dict[str, Any]:
         belief: Dict[str, Any] = {"type": "dirichlet_f_measure", "num_samples": NUM_SAMPLES}
@@ -138,10 +154,14 @@ class SyntheticDocuments(ScoreSource):
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnDocuments:
+        shared = split_rng.normal(size=(sampling.length, len(KINDS))) if sampling.shared_splits else None
         counts = {
-            name: self.setting.documents(f, sampling.length, score_rngs[name]) for name, f in self.measures.items()
+            name: self.setting.documents(f, sampling.length, score_rngs[name], shared)
+            for name, f in self.measures.items()
         }
-        splits = numbered_apart(list(counts), {name: len(rows) for name, rows in counts.items()})
+        splits: Mapping[str, np.ndarray] = dict.fromkeys(counts, np.arange(sampling.length))
+        if shared is None:
+            splits = numbered_apart(list(counts), dict.fromkeys(counts, sampling.length))
         return DrawnDocuments(splits, {name: f_measures(rows) for name, rows in counts.items()}, self.name, counts)
 
 
@@ -154,6 +174,7 @@ class Row:
     systems: int
     method: str
     look_every: int = 1
+    confidence: float = 0.95
 
     def source(self) -> SyntheticDocuments:
         measures = {f"system{i}": self.setting.best - i * self.margin for i in range(self.systems)}
@@ -164,9 +185,9 @@ class Row:
         settings = ReplaySettings(
             strategy={"type": "ttts", "challenger": "posterior", "beta": SAMPLERS[sampler]},
             belief=self.setting.belief() if kind == "hierarchical" else "student_t",
-            confidence=0.95,
+            confidence=self.confidence,
             max_evaluations=MOST_QUERIES,
-            splits="independent",
+            splits="shared" if self.setting.alike > 0 else "independent",
             repetitions=repetitions,
             processes=processes,
             batch_size=self.look_every,
@@ -190,7 +211,8 @@ def lines(rows: List[Row], args: argparse.Namespace, console: Console) -> Iterat
     for margin, systems in dict.fromkeys((row.margin, row.systems) for row in rows):
         here = [row for row in rows if (row.margin, row.systems) == (margin, systems)]
         fixed, gaussian = here[0].fixed(), math.nan
-        for name, number, paper in zip(("Baseline2", "BaselineK-1"), fixed, PAPER_FIXED[margin, systems], strict=True):
+        papers = PAPER_FIXED.get((margin, systems), ("-", "-"))
+        for name, number, paper in zip(("Baseline2", "BaselineK-1"), fixed, papers, strict=True):
             yield f"| {margin} | {systems} | {name} | {paper} | {number} | | | | |"
         for row in here:
             repetitions = args.gaussian_repetitions if row.method.startswith("Gaussian") else args.repetitions
@@ -199,12 +221,12 @@ def lines(rows: List[Row], args: argparse.Namespace, console: Console) -> Iterat
             mean, error = queries.mean(), queries.std(ddof=1) / math.sqrt(len(done))
             if row.method.startswith("Gaussian"):
                 gaussian = mean
-            paper, success = PAPER[row.method, margin, systems]
+            paper = "{} ({} %)".format(*PAPER.get((row.method, margin, systems), ("-", "-")))
             right = np.mean([one.correct for one in done])
             limit = np.mean([one.stopped_by != "confidence" for one in done])
             ratios = f"{mean / gaussian:.2f} | {mean / fixed[0]:.2f}" if fixed[0] else f"{mean / gaussian:.2f} | "
             yield (
-                f"| {margin} | {systems} | {row.method} | {paper} ({success} %) | {mean:.0f} ± {error:.0f} | "
+                f"| {margin} | {systems} | {row.method} | {paper} | {mean:.0f} ± {error:.0f} | "
                 f"{right:.0%} | {limit:.0%} | {ratios} |"
             )
 
@@ -230,9 +252,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="WORDS", help="methods that have all of these words")
     parser.add_argument("--problems", nargs="*", metavar="MARGIN:SYSTEMS", help="such as 0.05:5; all where left out")
     parser.add_argument("--look-every", type=int, default=1, help="queries between two looks of the Gaussian belief")
+    parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--search", action="store_true", help="margins .05 and .01 at each of many settings")
     parser.add_argument("--items", type=int, default=default.items)
-    for name in ("best", "positives", "misses", "concentration", "believed"):
+    for name in ("best", "positives", "misses", "concentration", "believed", "alike"):
         parser.add_argument(f"--{name}", type=float, default=getattr(default, name))
     parser.add_argument("--learn", action="store_true", help="let the belief learn the concentration")
     return parser.parse_args()
@@ -240,7 +263,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     args, console = parse(), Console(stderr=True)
-    given = Setting(*(getattr(args, name) for name in ("items", "best", "positives", "misses", "concentration")))
+    given = Setting(**{field.name: getattr(args, field.name) for field in fields(Setting)})
     given = replace(given, believed=None if args.learn else args.believed)
     settings = [Setting(**open_ones) for open_ones in SEARCHED] if args.search else [given]
     problems = [(float(m), int(k)) for m, k in (text.split(":") for text in args.problems or ())]
@@ -249,7 +272,7 @@ def main() -> None:
     for setting in settings:
         print(f"\n{setting}\n", flush=True)
         rows = [
-            Row(setting, margin, systems, method, args.look_every if method.startswith("Gaussian") else 1)
+            Row(setting, margin, systems, method, args.look_every if "Gaussian" in method else 1, args.confidence)
             for margin, systems in problems
             for method in methods
         ]
