@@ -1,5 +1,6 @@
 """The records that travel between the layers: all frozen, none knows how it was made."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
@@ -82,6 +83,23 @@ class Counts:
     values: np.ndarray
     num_without: int
 
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+    def with_(self, other: "Counts", order: np.ndarray) -> "Counts":
+        """Both together, the rows of the one above those of the other and then in this order."""
+        kinds = tuple(sorted({*self.kinds, *other.kinds}))
+        values = np.concatenate([self.of(kinds), other.of(kinds)])[order]
+        return Counts(kinds, values, self.num_without + other.num_without)
+
+    def of(self, kinds: Sequence[str]) -> np.ndarray:
+        """`values` with these columns, 0 where there is none. Shape: `(num_finished, len(kinds))`."""
+        if tuple(kinds) == self.kinds:
+            return self.values
+        columns = dict(zip(self.kinds, self.values.T, strict=True))
+        absent = np.zeros(len(self.values))
+        return np.array([columns.get(kind, absent) for kind in kinds]).T.reshape(len(self.values), len(kinds))
+
 
 @dataclass(frozen=True)
 class History:
@@ -103,7 +121,7 @@ class History:
         return tuple(name for name in self.candidates if name not in self.withdrawn)
 
     @cached_property
-    def _finished(self) -> Dict[str, "Tuple[np.ndarray, np.ndarray]"]:
+    def _finished(self) -> "Dict[str, _Finished]":
         """`scores` and `split_seeds` of every candidate."""
         return _finished_of(self.candidates, self.evaluations)
 
@@ -112,11 +130,11 @@ class History:
 
         Shape: `(num_finished,)`.
         """
-        return self._finished[candidate][0]
+        return self._finished[candidate].scores
 
     def split_seeds(self, candidate: str) -> np.ndarray:
         """The split seeds of `scores`. Shape: `(num_finished,)`."""
-        return self._finished[candidate][1]
+        return self._finished[candidate].split_seeds
 
     @cached_property
     def _counts(self) -> Dict[str, Counts]:
@@ -152,9 +170,15 @@ class History:
         pending = tuple(request for request in self.pending if request not in finished)
         later = replace(self, evaluations=(*self.evaluations, *new), pending=pending)
         touched = {request.candidate for request in finished}
-        later.__dict__["_finished"] = {**self._finished, **_finished_of(touched, later.evaluations)}
+        joining = _finished_of(touched, new)
+        known = {name: self._finished.get(name, NONE_FINISHED) for name in touched}
+        later.__dict__["_finished"] = {**self._finished, **{name: known[name].with_(joining[name]) for name in touched}}
         if "_counts" in self.__dict__:
-            later.__dict__["_counts"] = {**self._counts, **_counts_of(touched, later.evaluations)}
+            counted = _counts_of(touched, new)
+            for name in touched & self._counts.keys():
+                order = np.argsort(np.concatenate([known[name].replicates, joining[name].replicates]), kind="stable")
+                counted[name] = self._counts[name].with_(counted[name], order)
+            later.__dict__["_counts"] = {**self._counts, **counted}
         return later
 
     def first(self, num_evaluations: int) -> "History":
@@ -166,21 +190,45 @@ class History:
         )
 
 
-def _finished_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, "Tuple[np.ndarray, np.ndarray]"]:
-    """The scores and split seeds of each of `names` by replicate, as arrays that cannot be written to."""
+@dataclass(frozen=True, eq=False)
+class _Finished:
+    """Scores, split seeds and replicates of one candidate by replicate, read only. Shape: `(num_finished,)` each."""
+
+    scores: np.ndarray
+    split_seeds: np.ndarray
+    replicates: np.ndarray
+
+    def __post_init__(self) -> None:
+        self.scores.flags.writeable = self.split_seeds.flags.writeable = False
+
+    def with_(self, other: "_Finished") -> "_Finished":
+        """Both together."""
+        replicates = np.concatenate([self.replicates, other.replicates])
+        order = np.argsort(replicates, kind="stable")
+        scores = np.concatenate([self.scores, other.scores])
+        split_seeds = np.concatenate([self.split_seeds, other.split_seeds])
+        return _Finished(scores[order], split_seeds[order], replicates[order])
+
+
+NONE_FINISHED = _Finished(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+def _finished_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, _Finished]:
+    """What is finished of each of `names`."""
     found: Dict[str, List[Tuple[int, float, int]]] = {name: [] for name in names}
     for evaluation in evaluations:
         request = evaluation.request
         if request.candidate in found:
             found[request.candidate].append((request.replicate, evaluation.score, request.split_seed))
-    return {name: _arrays(sorted(rows)) for name, rows in found.items()}
+    return {name: _in_order(sorted(rows)) for name, rows in found.items()}
 
 
-def _arrays(rows: "List[Tuple[int, float, int]]") -> "Tuple[np.ndarray, np.ndarray]":
-    scores = np.array([score for _, score, _ in rows], dtype=float)
-    split_seeds = np.array([seed for _, _, seed in rows], dtype=np.int64)
-    scores.flags.writeable = split_seeds.flags.writeable = False
-    return scores, split_seeds
+def _in_order(rows: List[Tuple[int, float, int]]) -> _Finished:
+    return _Finished(
+        scores=np.array([score for _, score, _ in rows], dtype=float),
+        split_seeds=np.array([seed for _, _, seed in rows], dtype=np.int64),
+        replicates=np.array([replicate for replicate, _, _ in rows], dtype=np.int64),
+    )
 
 
 def _counts_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, Counts]:
@@ -194,11 +242,11 @@ def _counts_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[
 
 
 def _counts_in(reported: Sequence[Mapping[str, float]]) -> Counts:
-    keys = sorted({key for metrics in reported for key in metrics if key.startswith(COUNT_PREFIX)})
+    names = Counter(map(tuple, reported))
+    keys = sorted({key for together in names for key in together if key.startswith(COUNT_PREFIX)})
     rows = [[metrics.get(key, 0) for key in keys] for metrics in reported]
     values = np.array(rows, dtype=float).reshape(len(reported), len(keys))
-    values.flags.writeable = False
-    without = sum(not any(key in metrics for key in keys) for metrics in reported)
+    without = sum(number for together, number in names.items() if not set(together) & set(keys))
     return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_without=without)
 
 

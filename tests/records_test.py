@@ -66,6 +66,18 @@ def test_after_gathers_the_counts_of_those_that_finished_only() -> None:
     assert now.counts("b") is before["b"]
 
 
+def test_after_with_counts_is_the_history_gathered_anew() -> None:
+    now = History(("a", "b", "c"), (counted("a", 1, tp=5), counted("b", 0, tp=1)))
+    now.counts("a")
+    new = (counted("a", 0, tp=2, fp=7), counted("a", 2), counted("b", 3, tp=1), counted("c", 0, fn=2))
+    later, anew = now.after(new), History(now.candidates, now.evaluations + new)
+    for name in now.candidates:
+        assert later.counts(name).kinds == anew.counts(name).kinds
+        assert later.counts(name).values.tolist() == anew.counts(name).values.tolist()
+        assert later.counts(name).num_without == anew.counts(name).num_without
+    assert later.counts("a").values.tolist() == [[7, 2], [0, 5], [0, 0]]
+
+
 def test_started_counts_finished_and_pending_but_no_failures() -> None:
     now = replace(history({"a": [0.1, 0.2], "b": []}, pending=["a", "b", "b"]), failures=(failure("b", 5),))
     assert [now.num_finished(name) for name in "ab"] == [2, 0]

@@ -163,9 +163,7 @@ def _pairs(kinds: List[str], average: str) -> Tuple[Tuple[str, Pair], ...]:
 @lru_cache(maxsize=CACHED)
 def _marginal(settings: _Settings, counts: Counts, pairs: Tuple[Tuple[str, Pair], ...]) -> Marginal:
     """The posterior of one candidate's measure: at once where these very counts have been seen."""
-    columns = dict(zip(counts.kinds, counts.values.T, strict=True))
-    absent = np.zeros(len(counts.values))
-    table = np.column_stack([columns.get(kind, absent) for kind, _ in pairs])
+    table = counts.of([kind for kind, _ in pairs])
     # The order of documents plays no part, not even in the last digit of a sum.
     table = table[np.lexsort(table.T)]
     return _marginal_of_table(settings, table.tobytes(), tuple(pair for _, pair in pairs))

@@ -1,0 +1,284 @@
+"""Tables 1 and 2 of Haffari et al. (2017): queries needed to find the best of several systems by the counts of their
+answers, and by their F-measures alone, beside the paper's figures. As Markdown, a row as soon as it is there.
+
+    python scripts/reproduce_haffari.py                              # all rows, at the setting nearest to the paper's
+    python scripts/reproduce_haffari.py --items 25 --best 0.8 --repetitions 50 --only "hierarchical PETS"
+    python scripts/reproduce_haffari.py --search --repetitions 20    # what the paper leaves open, one by one
+
+The paper does not say which rates its systems have, how many items a document has, or what concentration the documents
+were drawn with: these are options. System i has the F-measure `best` - i margin. Documents are independent of each
+other, as in the paper, unless `--alike` says otherwise. `--look-every N` lets N queries pass between two looks.
+"""
+
+import argparse
+import math
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from scipy.special import gammaincinv, ndtr
+
+from fiesta_allennlp.evaluators.score_source import DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.probability.power import ERROR, effect_apart, num_documents
+from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.replay_settings import ReplaySettings
+from fiesta_allennlp.replaying import Replay, replay
+
+ENTROPY = 2017
+MOST_QUERIES = 2000
+NUM_SAMPLES = 512
+"""Half of the default: P(best) differs in the third digit."""
+
+KINDS = ("tp", "fp", "fn", "tn")
+SAMPLERS = {"TS": 1.0, "PETS": 0.5}
+"""beta of both."""
+
+PAPER: Dict[Tuple[str, float, int], Tuple[int, int]] = {
+    **{("hierarchical TS", m, 5): (n, ok) for m, n, ok in ((0.05, 22, 100), (0.025, 41, 96), (0.01, 66, 100))},
+    **{("hierarchical PETS", m, 5): (n, ok) for m, n, ok in ((0.05, 19, 100), (0.025, 27, 100), (0.01, 64, 96))},
+    **{("Gaussian TS", m, 5): (n, 100) for m, n in ((0.05, 513), (0.025, 1169), (0.01, 2000))},
+    **{("Gaussian PETS", m, 5): (n, 100) for m, n in ((0.05, 360), (0.025, 848), (0.01, 1965))},
+    **{("hierarchical TS", 0.05, k): (n, ok) for k, n, ok in ((10, 43, 96), (20, 70, 100))},
+    **{("hierarchical PETS", 0.05, k): (n, ok) for k, n, ok in ((10, 35, 100), (20, 64, 100))},
+    **{("Gaussian TS", 0.05, k): (n, 100) for k, n in ((10, 1019), (20, 1404))},
+    **{("Gaussian PETS", 0.05, k): (n, 100) for k, n in ((10, 661), (20, 937))},
+}
+"""Mean queries and per cent of success, by method, margin and number of systems."""
+
+PAPER_FIXED: Dict[Tuple[float, int], Tuple[object, object]] = {
+    (0.05, 5): (120, 185),
+    (0.025, 5): (440, 680),
+    (0.01, 5): (2725, 4195),
+    (0.05, 10): (245, 380),
+    (0.05, 20): (400, 620),
+}
+"""Baseline2 and BaselineK-1, by margin and number of systems."""
+
+HEADINGS = ("margin", "systems", "method", "paper", "queries", "success", "at the limit", "/ Gaussian", "/ Baseline2")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the paper leaves open.
+
+    # Parameters
+
+    items : answers in a document.
+    best : F-measure of the best system.
+    positives : share of the answers that are true positives for a system without errors.
+    misses : share of the errors that are false negatives.
+    concentration : A of the documents.
+    believed : A of the hierarchical belief; `None` lets it be learned.
+    alike : correlation of what makes one document harder than another, between systems. Above 0 all systems are asked
+        the same documents, in the same order.
+    """
+
+    items: int = 10**6
+    best: float = 0.99
+    positives: float = 0.5
+    misses: float = 0.5
+    concentration: float = 1.0
+    believed: Optional[float] = 1.0
+    alike: float = 0.0
+
+    def rates(self, f: float) -> np.ndarray:
+        """Rates in the order of `KINDS` with the F-measure `f`. Shape: `(4,)`."""
+        errors = 2 * (1 - f) / f
+        tp = self.positives / (1 + self.positives * errors)
+        wrong = tp * errors
+        return np.array([tp, wrong * (1 - self.misses), wrong * self.misses, 1 - tp - wrong])
+
+    def documents(
+        self, f: float, number: int, rng: np.random.Generator, shared: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        """Counts of documents of a system. Shape: `(number, 4)`.
+
+        # Parameters
+
+        shared : normal variables of the documents, for `alike` above 0. Shape: `(number, 4)`.
+        """
+        parameters = self.concentration * self.rates(f)
+        if shared is None:
+            return rng.multinomial(self.items, rng.dirichlet(parameters, number))
+        own = rng.normal(size=shared.shape)
+        normal = math.sqrt(self.alike) * shared + math.sqrt(1 - self.alike) * own
+        rates = np.maximum(gammaincinv(parameters, ndtr(normal)), np.finfo(float).tiny)
+        return rng.multinomial(self.items, rates / rates.sum(axis=1, keepdims=True))
+
+    def belief(self) -> Dict[str, Any]:
+        belief: Dict[str, Any] = {"type": "dirichlet_f_measure", "num_samples": NUM_SAMPLES}
+        if self.believed is None:
+            return {**belief, "learn_concentration": True}
+        return {**belief, "concentration": self.believed}
+
+
+def f_measures(counts: np.ndarray) -> np.ndarray:
+    """F1 of each document, 1 where there is nothing to find. Shapes: `(num_documents, 4)` to `(num_documents,)`."""
+    tp, fp, fn, _ = counts.T
+    return np.where(tp + fp + fn > 0, 2 * tp / np.maximum(2 * tp + fp + fn, 1), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnDocuments(DrawnScores):
+    """Replicate k of a system is its k-th document."""
+
+    counts: Mapping[str, np.ndarray]
+
+    def evaluate(self, request: Request, directory: Path = Path()) -> Evaluation:
+        row = self.counts[request.candidate][request.replicate]
+        metrics = {f"count:{kind}": int(number) for kind, number in zip(KINDS, row, strict=True)}
+        return replace(super().evaluate(request), metrics=metrics)
+
+
+@dataclass(frozen=True)
+class SyntheticDocuments(ScoreSource):
+    """Documents of systems with F-measures a margin apart, drawn from the paper's model."""
+
+    setting: Setting
+    measures: Mapping[str, float]
+    name: str = "synthetic documents"
+    reports_counts = True
+
+    def true_means(self) -> Dict[str, float]:
+        return dict(self.measures)
+
+    def restricted(self, names: Sequence[str]) -> "SyntheticDocuments":
+        return replace(self, measures={name: self.measures[name] for name in names})
+
+    def check(self, sampling: Sampling) -> None:
+        """All ways of drawing work: documents never run out, and every system has its own."""
+
+    def draw(
+        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+    ) -> DrawnDocuments:
+        shared = split_rng.normal(size=(sampling.length, len(KINDS))) if sampling.shared_splits else None
+        counts = {
+            name: self.setting.documents(f, sampling.length, score_rngs[name], shared)
+            for name, f in self.measures.items()
+        }
+        splits: Mapping[str, np.ndarray] = dict.fromkeys(counts, np.arange(sampling.length))
+        if shared is None:
+            splits = numbered_apart(list(counts), dict.fromkeys(counts, sampling.length))
+        return DrawnDocuments(splits, {name: f_measures(rows) for name, rows in counts.items()}, self.name, counts)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method on one problem."""
+
+    setting: Setting
+    margin: float
+    systems: int
+    method: str
+    look_every: int = 1
+    confidence: float = 0.95
+
+    def source(self) -> SyntheticDocuments:
+        measures = {f"system{i}": self.setting.best - i * self.margin for i in range(self.systems)}
+        return SyntheticDocuments(self.setting, measures)
+
+    def run(self, repetitions: int, processes: int, console: Console) -> Replay:
+        kind, sampler = self.method.split()
+        settings = ReplaySettings(
+            strategy={"type": "ttts", "challenger": "posterior", "beta": SAMPLERS[sampler]},
+            belief=self.setting.belief() if kind == "hierarchical" else "student_t",
+            confidence=self.confidence,
+            max_evaluations=MOST_QUERIES,
+            splits="shared" if self.setting.alike > 0 else "independent",
+            repetitions=repetitions,
+            processes=processes,
+            batch_size=self.look_every,
+            entropy=ENTROPY,
+        )
+        with Progress(console=console, transient=True) as progress:
+            task = progress.add_task(f"{self.method}, margin {self.margin}, {self.systems} systems", total=repetitions)
+            return replay(settings, source=self.source(), on_repetitions=lambda number: progress.advance(task, number))
+
+    def fixed(self) -> Tuple[Optional[int], Optional[int]]:
+        """Baseline2 and BaselineK-1, by the F-measures of 100,000 documents of the best two systems."""
+        rng = np.random.default_rng(ENTROPY)
+        best, second = list(self.source().measures.values())[:2]
+        effect = effect_apart(*(f_measures(self.setting.documents(f, 100_000, rng)) for f in (best, second)))
+        return num_documents(effect), num_documents(effect, error=ERROR / (self.systems - 1))
+
+
+def lines(rows: List[Row], args: argparse.Namespace, console: Console) -> Iterator[str]:
+    """The table, problem by problem: the Gaussian belief first, which the others are compared with."""
+    yield f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}"
+    for margin, systems in dict.fromkeys((row.margin, row.systems) for row in rows):
+        here = [row for row in rows if (row.margin, row.systems) == (margin, systems)]
+        fixed, gaussian = here[0].fixed(), math.nan
+        papers = PAPER_FIXED.get((margin, systems), ("-", "-"))
+        for name, number, paper in zip(("Baseline2", "BaselineK-1"), fixed, papers, strict=True):
+            yield f"| {margin} | {systems} | {name} | {paper} | {number} | | | | |"
+        for row in here:
+            repetitions = args.gaussian_repetitions if row.method.startswith("Gaussian") else args.repetitions
+            done = row.run(repetitions or args.repetitions, args.processes, console).repetitions
+            queries = np.array([one.num_evaluations for one in done])
+            mean, error = queries.mean(), queries.std(ddof=1) / math.sqrt(len(done))
+            if row.method.startswith("Gaussian"):
+                gaussian = mean
+            paper = "{} ({} %)".format(*PAPER.get((row.method, margin, systems), ("-", "-")))
+            right = np.mean([one.correct for one in done])
+            limit = np.mean([one.stopped_by != "confidence" for one in done])
+            ratios = f"{mean / gaussian:.2f} | {mean / fixed[0]:.2f}" if fixed[0] else f"{mean / gaussian:.2f} | "
+            yield (
+                f"| {margin} | {systems} | {row.method} | {paper} | {mean:.0f} ± {error:.0f} | "
+                f"{right:.0%} | {limit:.0%} | {ratios} |"
+            )
+
+
+TABLES = ((0.05, 5), (0.025, 5), (0.01, 5), (0.05, 10), (0.05, 20))
+METHODS = ("Gaussian TS", "hierarchical TS", "Gaussian PETS", "hierarchical PETS")
+
+SEARCHED: Tuple[Mapping[str, Any], ...] = (
+    *({"items": items, "best": best} for items in (25, 1000, 10**6, 10**9) for best in (0.8, 0.95, 0.99)),
+    *({"positives": positives} for positives in (0.1, 0.9)),
+    {"misses": 0.95},
+    *({"concentration": a, "believed": a, "items": 100} for a in (10.0, 100.0)),
+    {"concentration": 10.0, "items": 100},
+)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Setting()
+    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--gaussian-repetitions", type=int, help="of the Gaussian belief; as the others where left out")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", default="", metavar="WORDS", help="methods that have all of these words")
+    parser.add_argument("--problems", nargs="*", metavar="MARGIN:SYSTEMS", help="such as 0.05:5; all where left out")
+    parser.add_argument("--look-every", type=int, default=1, help="queries between two looks of the Gaussian belief")
+    parser.add_argument("--confidence", type=float, default=0.95)
+    parser.add_argument("--search", action="store_true", help="margins .05 and .01 at each of many settings")
+    parser.add_argument("--items", type=int, default=default.items)
+    for name in ("best", "positives", "misses", "concentration", "believed", "alike"):
+        parser.add_argument(f"--{name}", type=float, default=getattr(default, name))
+    parser.add_argument("--learn", action="store_true", help="let the belief learn the concentration")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args, console = parse(), Console(stderr=True)
+    given = Setting(**{field.name: getattr(args, field.name) for field in fields(Setting)})
+    given = replace(given, believed=None if args.learn else args.believed)
+    settings = [Setting(**open_ones) for open_ones in SEARCHED] if args.search else [given]
+    problems = [(float(m), int(k)) for m, k in (text.split(":") for text in args.problems or ())]
+    problems = problems or ([TABLES[0], TABLES[2]] if args.search else list(TABLES))
+    methods = [name for name in METHODS if all(word in name.split() for word in args.only.split())]
+    for setting in settings:
+        print(f"\n{setting}\n", flush=True)
+        rows = [
+            Row(setting, margin, systems, method, args.look_every if "Gaussian" in method else 1, args.confidence)
+            for margin, systems in problems
+            for method in methods
+        ]
+        for line in lines(rows, args, console):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
