@@ -147,10 +147,11 @@ class Report:
 
     `decision` is two sentences or so, each an element. `best` leads or has won; None where nothing can be said yet.
     `stopped_by` is as in `selection.json`, None for a table of scores and while nothing has stopped the selection;
-    `running` tells that it is still at work. `equal_evaluations` and `equal_seconds` are what evaluating every
-    candidate as often as `best` would have cost. `path` is P(best) over the evaluations, `order` the candidate of
-    every finished evaluation in order of finishing (empty for a table). `comparisons` are of `best` against every
-    other, or of the two that were asked for. `checklist` are pairs of key and value. `notes` are caveats to be shown.
+    `running` tells that it is still at work, `adaptive` that a selection chose what was evaluated. `equal_evaluations`
+    and `equal_seconds` are what evaluating every candidate as often as `best` would have cost. `path` is P(best) over
+    the evaluations, `order` the candidate of every finished evaluation in order of finishing (empty for a table).
+    `comparisons` are of `best` against every other, or of the two that were asked for. `checklist` are pairs of key and
+    value. `notes` are caveats to be shown.
     """
 
     title: str
@@ -163,6 +164,7 @@ class Report:
     margin: float = 0.0
     stopped_by: Optional[str] = None
     running: bool = False
+    adaptive: bool = False
     belief: str = ""
     seconds: float = 0.0
     equal_evaluations: Optional[int] = None
