@@ -121,7 +121,16 @@ def _report(source: Source, *, pair: bool) -> Report:
         single_score=None if decision.best is None else single_score(active, decision.best),
         development=None if development is None else report_development(active, development),
         checklist=source.checklist,
-        notes=source.notes,
+        notes=(*source.notes, *_notes(candidates)),
+    )
+
+
+def _notes(candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
+    if all(len(set(candidate.split_seeds)) == candidate.num_evaluations for candidate in candidates):
+        return ()
+    return (
+        "Several scores of a candidate share a split, so they are not independent: the intervals of the means and the "
+        "tests that take them as such are too sure. P(best), paired differences and Wilcoxon's test know of splits.",
     )
 
 

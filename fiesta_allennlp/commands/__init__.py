@@ -1,2 +1,3 @@
 import fiesta_allennlp.commands.fiesta_replay
+import fiesta_allennlp.commands.fiesta_report
 import fiesta_allennlp.commands.fiesta_select  # noqa: F401

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import List, Optional, Tuple
 
 import numpy as np
@@ -6,7 +7,8 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.content import PathPoint
 
-MOST_POINTS = 200
+MOST_POINTS = 120
+"""As many as a figure can show; each costs as much as a step of the selection."""
 
 
 def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
@@ -28,7 +30,7 @@ def _point(history: History, belief: Belief) -> Optional[PathPoint]:
     begun = tuple(name for name in history.active if history.num_finished(name))
     if len(begun) < 2 or min(map(history.num_finished, begun)) < belief.min_evaluations:
         return None
-    known = History(begun, tuple(e for e in history.evaluations if e.request.candidate in begun))
-    return PathPoint(
-        len(history.evaluations), dict(zip(begun, belief.posterior(known).prob_best().tolist(), strict=True))
-    )
+    if begun != history.active:
+        history = replace(history, candidates=begun, withdrawn=frozenset())
+    prob_best = belief.posterior(history).prob_best()
+    return PathPoint(len(history.evaluations), dict(zip(begun, prob_best.tolist(), strict=True)))
