@@ -57,10 +57,11 @@ def report(
     `FiestaError` : where there is no such source or candidate, an option does not go with it, there are fewer than two
         scores, or the output cannot be written.
     """
-    directory = None if output is None else check_output(Path(output))
+    if output is not None:
+        check_output(Path(output))
     made = make_report(source, compare=compare, options=TableOptions(evaluations_per_split, belief), paired=paired)
-    if directory is not None:
-        write_report(made, directory)
+    if output is not None:
+        write_report(made, Path(output))
     return made
 
 
@@ -188,20 +189,18 @@ def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]])
     return place / f"{Path(source).stem}-report"
 
 
-def check_output(directory: Path) -> Path:
-    """Make the directory, before the work.
+def check_output(directory: Path) -> None:
+    """Before the work, and without making anything.
 
     # Raises
 
-    `ConfigError` : where it cannot be made or written to.
+    `ConfigError` : where the directory cannot be made or written to.
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(directory, error) from error
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise _unwritable(directory, PermissionError("permission denied"))
-    return directory
+    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise _unwritable(directory, NotADirectoryError(f"{there} is no directory"))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise _unwritable(directory, PermissionError(f"no permission to write to {there}"))
 
 
 def _unwritable(directory: Path, error: OSError) -> ConfigError:
@@ -222,6 +221,7 @@ def write_report(report: Report, directory: Path) -> List[Path]:
     }
     paths = []
     try:
+        directory.mkdir(parents=True, exist_ok=True)
         for name, render in renderers.items():
             part = directory / (name + ".part")
             part.write_text(render(report), encoding="utf-8", newline="")

@@ -122,8 +122,9 @@ def _tests(x: np.ndarray, y: np.ndarray, differences: np.ndarray) -> Tuple[TestR
         (MANN_WHITNEY, lambda: stats.mannwhitneyu(x, y, alternative="two-sided")),
     )
     results = [_tested(test, min(len(x), len(y)), sizes, call) for test, call in samples]
-    pairs = f"{len(differences)} shared split{'' if len(differences) == 1 else 's'}"
-    results.append(_tested(WILCOXON, len(differences), pairs, lambda: stats.wilcoxon(differences)))
+    unequal = int(np.count_nonzero(differences))  # equal scores tell this test nothing
+    pairs = f"{unequal} shared split{'' if unequal == 1 else 's'} with a difference"
+    results.append(_tested(WILCOXON, unequal, pairs, lambda: stats.wilcoxon(differences)))
     return tuple(results)
 
 
