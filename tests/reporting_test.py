@@ -2,7 +2,7 @@ import csv
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, List
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.evaluators.score_files import read_csv
 from fiesta_allennlp.reporting import default_output, report
-from tests.selections import write_selection
+from tests.selections import ENVIRONMENT, write_selection
 
 RNG = np.random.default_rng(11)
 
@@ -86,29 +86,15 @@ def test_failed_and_withdrawn_candidates_are_told(run: Path) -> None:
 
 
 def test_a_running_selection_says_so(tmp_path: Path) -> None:
-    import platform
-
-    meta = {"environments": [{"host": platform.node(), **HERE}]}
-    store = write_selection(tmp_path, SCORES, pending=[("good", 9)], meta=meta)
+    store = write_selection(tmp_path, SCORES, pending=[("good", 9)], meta={"environments": [ENVIRONMENT]})
     made = report(tmp_path)
     store.close()
     assert (made.running, made.stopped_by) == (True, None)
     assert made.decision[0].startswith("The selection is running; after 18 evaluations of 3 candidates good leads with")
 
 
-HERE: Dict[str, Any] = {
-    "python": "3.11.7",
-    "platform": "Linux",
-    "processor": "Some CPU",
-    "cores": 2,
-    "memory_gib": 7.5,
-    "gpus": ["Some GPU"],
-    "versions": {"torch": "2.0"},
-}
-
-
 def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
-    meta = {"environments": [HERE, {**HERE, "python": "3.12.1"}], "working_seconds": 61.0}
+    meta = {"environments": [ENVIRONMENT, {**ENVIRONMENT, "python": "3.12.1"}], "working_seconds": 61.0}
     options = {"workers": 2, "belief": {"type": "student_t"}, "cuda_devices": "0,1", "ship_data": False}
     write_selection(tmp_path, SCORES, meta=meta, include_package=("my models",), **options).close()
     found = dict(report(tmp_path).checklist)

@@ -1,5 +1,6 @@
 """Stores as selections leave them, written without a training."""
 
+import platform
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -11,6 +12,17 @@ from fiesta_allennlp.settings import Settings
 
 METRIC = "f1"
 ENTROPY = 7
+
+ENVIRONMENT = {
+    "host": platform.node(),
+    "python": "3.11.7",
+    "platform": "Linux",
+    "processor": "Some CPU",
+    "cores": 2,
+    "memory_gib": 7.5,
+    "gpus": ["Some GPU"],
+    "versions": {"torch": "2.0"},
+}
 
 
 def facts(fingerprint: str = "abc") -> Dict[str, Any]:

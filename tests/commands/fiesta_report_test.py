@@ -85,11 +85,12 @@ def test_what_is_wrong_is_said_in_one_message(
     call: Any, monkeypatch: pytest.MonkeyPatch, arguments: List[str], message: str
 ) -> None:
     monkeypatch.chdir(REPOSITORY)
+    before = [sorted(REPOSITORY.iterdir()), sorted((REPOSITORY / "docs").iterdir())]
     status, text = call(*arguments)
     assert status == 2, text
     assert re.search(f"^error: .*{message}", text, re.MULTILINE), text
     assert "Traceback" not in text
-    assert not (REPOSITORY / "docs" / "report").exists()
+    assert [sorted(REPOSITORY.iterdir()), sorted((REPOSITORY / "docs").iterdir())] == before
 
 
 def test_debug_shows_the_traceback(call: Any, tmp_path: Path) -> None:

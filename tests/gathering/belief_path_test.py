@@ -13,7 +13,7 @@ ORDER = [(name, k) for k in range(6) for name in "abc"]
 HISTORY = History(
     ("a", "b", "c"),
     tuple(
-        Evaluation(make_request(1, name, k, shared_splits=True), float(RNG.normal(ord(name) / 500, 0.01)), "f1")
+        Evaluation(make_request(1, name, k, shared_splits=True), float(RNG.normal(ord(name) / 50, 0.01)), "f1")
         for name, k in ORDER
     ),
 )

@@ -57,7 +57,7 @@ def test_splits_of_two_tables_are_different_ones() -> None:
 def test_paired_tables_share_splits_of_one_name() -> None:
     assert scores(pair("left.csv", "right.csv", paired=True)) == [
         ("left", [0.1, 0.2, 0.3], [0, 1, 2]),
-        ("right", [0.2, 0.1, 0.3], [1, 2, 3]),
+        ("right", [0.1, 0.2, 0.3], [2, 1, 3]),
     ]
     assert scores(pair("two.json:old", "one.json", paired=True))[1] == ("mine", [0.1, 0.2, 0.3], [0, 1, 2])
 

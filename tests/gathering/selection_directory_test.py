@@ -1,6 +1,5 @@
 import hashlib
 import json
-import platform
 from pathlib import Path
 from typing import Any, Dict
 
@@ -10,12 +9,14 @@ from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.gathering import selection_directory
 from fiesta_allennlp.gathering.selection_directory import from_directory
+from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.strategies.stopping import believed
-from tests.selections import METRIC, write_selection
+from tests.selections import ENVIRONMENT, METRIC, write_selection
 
 SCORES = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7], "c": [0.5, 0.62]}
-HERE = {"environments": [{"host": platform.node()}]}
+HERE = {"environments": [ENVIRONMENT]}
 
 
 def contents(root: Path) -> Dict[str, str]:
@@ -34,7 +35,7 @@ def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
     assert len(source.history.pending) == 2
     assert source.history.evaluations[0].metrics == {f"test_{METRIC}": 0.8}
     assert source.decision == believed(store.history(max_failures=3), SplitPaired()).decision
-    store.record(source.history.evaluations[0].__class__(source.history.pending[0], 0.8, METRIC))
+    store.record(Evaluation(source.history.pending[0], 0.8, METRIC))
     assert len(from_directory(tmp_path / "run").history.evaluations) == 8
     store.close()
 
@@ -59,7 +60,8 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
 
 
 def test_one_that_has_stopped_says_what_its_strategy_says(tmp_path: Path) -> None:
-    write_selection(tmp_path, SCORES, max_evaluations=7, confidence=0.999, belief="student_t").close()
+    scores = {name: [*row, row[0], row[1]][:4] for name, row in SCORES.items()}
+    write_selection(tmp_path, scores, max_evaluations=12, belief="student_t").close()
     source = from_directory(tmp_path)
     assert isinstance(source.belief, StudentT)
     assert (source.belief_name, source.decision.stopped_by, source.running) == ("student_t", "max_evaluations", False)
@@ -68,7 +70,7 @@ def test_one_that_has_stopped_says_what_its_strategy_says(tmp_path: Path) -> Non
 def test_from_another_machine_a_selection_that_writes_is_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = write_selection(tmp_path, SCORES, meta={"environments": [{"host": "elsewhere"}]})
+    store = write_selection(tmp_path, SCORES, meta={"environments": [{**ENVIRONMENT, "host": "elsewhere"}]})
     assert from_directory(tmp_path).running
     monkeypatch.setattr(selection_directory, "SECONDS_OF_SILENCE", -1e9)
     assert not from_directory(tmp_path).running
@@ -108,8 +110,6 @@ def test_what_is_no_selection_is_refused(tmp_path: Path) -> None:
 
 
 def test_one_that_has_not_begun_is_refused(tmp_path: Path) -> None:
-    from fiesta_allennlp.run_store import RunStore
-
     store = RunStore(RunDirectory(tmp_path), create=True)
     with pytest.raises(StoreError, match="has not begun"):
         from_directory(tmp_path)
