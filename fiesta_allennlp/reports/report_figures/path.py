@@ -64,10 +64,11 @@ def split_names(report: Report) -> Tuple[List[str], List[str]]:
 
 
 def thinned(path: Sequence[PathPoint]) -> Tuple[PathPoint, ...]:
-    """At most 400 points, evenly spaced, the first and the last among them."""
-    if len(path) <= MOST_STEPS:
-        return tuple(path)
-    return tuple(path[round(place)] for place in np.linspace(0, len(path) - 1, MOST_STEPS))
+    """At most 400 of those points where something was believed, evenly spaced, the first and the last among them."""
+    known = [point for point in path if point.prob_best]
+    if len(known) <= MOST_STEPS:
+        return tuple(known)
+    return tuple(known[round(place)] for place in np.linspace(0, len(known) - 1, MOST_STEPS))
 
 
 def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
