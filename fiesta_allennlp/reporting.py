@@ -1,11 +1,8 @@
 """From a selection or a table of scores to its report. What the command line calls."""
 
-import csv
-import io
-import os
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError
 from fiesta_allennlp.gathering.belief_path import belief_path
@@ -16,8 +13,7 @@ from fiesta_allennlp.reports.content import CandidateReport, Comparison, Report
 from fiesta_allennlp.reports.decision import equal_evaluations, pair_in_words, selection_in_words, table_in_words
 from fiesta_allennlp.reports.development import report_development
 from fiesta_allennlp.reports.distributions import report_candidate
-from fiesta_allennlp.reports.latex import render_latex
-from fiesta_allennlp.reports.markdown import render_markdown
+from fiesta_allennlp.reports.files import check_output, write_report
 from fiesta_allennlp.reports.significance import compare as compare_two
 from fiesta_allennlp.reports.significance import with_holm
 from fiesta_allennlp.reports.single_score import single_score
@@ -187,59 +183,3 @@ def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]])
     if source is None or Path(source).is_dir():
         return RunDirectory(place).report
     return place / f"{Path(source).stem}-report"
-
-
-def check_output(directory: Path) -> None:
-    """Before the work, and without making anything.
-
-    # Raises
-
-    `ConfigError` : where the directory cannot be made or written to.
-    """
-    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise _unwritable(directory, NotADirectoryError(f"{there} is no directory"))
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise _unwritable(directory, PermissionError(f"no permission to write to {there}"))
-
-
-def _unwritable(directory: Path, error: OSError) -> ConfigError:
-    return ConfigError(f"--output {directory}: cannot be written to: {error}. Give another directory with --output.")
-
-
-def write_report(report: Report, directory: Path) -> List[Path]:
-    """Write every file of a report, each in one step. Returns their paths.
-
-    # Raises
-
-    `ConfigError` : where the directory cannot be written to.
-    """
-    renderers: Dict[str, Callable[[Report], str]] = {
-        "report.md": render_markdown,
-        "table.tex": render_latex,
-        "scores.csv": render_csv,
-    }
-    paths = []
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, render in renderers.items():
-            part = directory / (name + ".part")
-            part.write_text(render(report), encoding="utf-8", newline="")
-            os.replace(part, directory / name)
-            paths.append(directory / name)
-    except OSError as error:
-        raise _unwritable(directory, error) from error
-    return paths
-
-
-def render_csv(report: Report) -> str:
-    """Every score, as a table that `fiesta-replay` reads: candidate, split, seed (the replicate) and score, and the
-    development score beside it."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["candidate", "split", "seed", "score", "development_score"])
-    for candidate in report.candidates:
-        development = candidate.development_scores or (None,) * candidate.num_evaluations
-        columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
-        writer.writerows([candidate.name, *row] for row in zip(*columns, strict=True))
-    return out.getvalue()

@@ -1,6 +1,7 @@
 import csv
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, List
 
@@ -143,7 +144,12 @@ def history_of(path: Path) -> Any:
 def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     report(run, output=out)
-    assert {path.name for path in out.iterdir()} >= {"report.md", "table.tex", "scores.csv"}
+    figures = ("distributions", "differences", "path", "allocation")
+    assert {path.name for path in out.iterdir()} == {"report.html", "report.md", "table.tex", "scores.csv", "figures"}
+    assert {path.name for path in (out / "figures").iterdir()} == {f"{n}.{e}" for n in figures for e in ("png", "pdf")}
+    assert "good" in (out / "report.html").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[(.+)\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
+    assert sorted(path for _, path in shown) == sorted(f"figures/{name}.png" for name in figures)
     assert not list(out.glob("*.part"))
     table = read_csv(out / "scores.csv")
     assert {name: sorted(scores.tolist()) for name, scores in table.scores.items()} == {

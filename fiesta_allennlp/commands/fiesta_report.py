@@ -83,5 +83,5 @@ def _report(args: argparse.Namespace, console: Console) -> int:
     )
     for sentence in made.decision:
         console.print(sentence, markup=False, soft_wrap=True)
-    console.print(f"The report is in {output}: report.md", markup=False, soft_wrap=True)
+    console.print(f"The report is {output / 'report.html'}, with more files beside it.", markup=False, soft_wrap=True)
     return 0

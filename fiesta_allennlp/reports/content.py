@@ -4,7 +4,6 @@ A number that does not exist, such as the sd of one score, is None. Scores are i
 """
 
 from dataclasses import dataclass, field
-from html import escape
 from typing import Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
@@ -202,16 +201,6 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The decision and a small table, for notebooks."""
-        columns = ("candidate", "evaluations", "mean", "sd", "P(best)")
-        head = "".join(f"<th>{column}</th>" for column in columns)
-        rows = "".join(f"<tr>{_cells(candidate)}</tr>" for candidate in self.candidates)
-        words = escape(" ".join(self.decision))
-        return f"<p>{words}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        from fiesta_allennlp.reports.html import render_fragment
 
-
-def _cells(candidate: CandidateReport) -> str:
-    numbers = (candidate.mean, candidate.sd, candidate.prob_best)
-    texts = ["-" if number is None else f"{number:.4f}" for number in numbers]
-    if candidate.withdrawn:
-        texts[-1] = "withdrawn"
-    return "".join(f"<td>{escape(text)}</td>" for text in (candidate.name, str(candidate.num_evaluations), *texts))
+        return render_fragment(self)

@@ -1,10 +1,12 @@
 """A report as Markdown."""
 
 import re
-from typing import Iterable, List, Sequence
+from typing import Iterable, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.reports import cells, texts
+from fiesta_allennlp.reports.captions import caption
 from fiesta_allennlp.reports.content import Report
+from fiesta_allennlp.reports.report_figures.alt_texts import ALT_TEXTS
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
@@ -14,12 +16,17 @@ def escape_markdown(text: str) -> str:
     return SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def render_markdown(report: Report) -> str:
-    """The whole of a report."""
+def render_markdown(report: Report, figures: Optional[Mapping[str, str]] = None) -> str:
+    """The whole of a report. `figures` are the files of those that were drawn, by name."""
+    drawn = {name: _figure(report, name, path) for name, path in (figures or {}).items()}
     sections = (
         _head(report),
         _candidates(report),
+        drawn.get("distributions", []),
+        drawn.get("path", []),
+        drawn.get("allocation", []),
         _comparisons(report),
+        drawn.get("differences", []),
         _tests(report),
         _single_score(report),
         _development(report),
@@ -31,6 +38,10 @@ def render_markdown(report: Report) -> str:
 def _head(report: Report) -> List[str]:
     notes = [f"- {escape_markdown(note)}" for note in report.notes]
     return [f"# {escape_markdown(report.title)}", "", escape_markdown(" ".join(report.decision)), "", *notes, ""]
+
+
+def _figure(report: Report, name: str, path: str) -> List[str]:
+    return [f"![{escape_markdown(ALT_TEXTS[name](report))}]({path})", "", escape_markdown(caption(report, name)), ""]
 
 
 def _candidates(report: Report) -> List[str]:
