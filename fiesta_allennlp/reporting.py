@@ -104,6 +104,7 @@ def _report(source: Source, *, pair: bool) -> Report:
         best=decision.best,
         candidates=candidates,
         confidence=decision.confidence,
+        asked_confidence=source.asked_confidence,
         margin=decision.margin,
         stopped_by=decision.stopped_by,
         running=source.running,

@@ -96,12 +96,20 @@ def test_a_running_selection_says_so(tmp_path: Path) -> None:
 
 def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
     meta = {"environments": [ENVIRONMENT, {**ENVIRONMENT, "python": "3.12.1"}], "working_seconds": 61.0}
-    options = {"workers": 2, "belief": {"type": "student_t"}, "cuda_devices": "0,1", "ship_data": False}
+    options = {
+        "workers": 2,
+        "belief": {"type": "student_t"},
+        "cuda_devices": "0,1",
+        "ship_data": False,
+        "confidence": 0.975,
+    }
     write_selection(tmp_path, SCORES, meta=meta, include_package=("my models",), **options).close()
-    found = dict(report(tmp_path).checklist)
+    made = report(tmp_path)
+    assert made.asked_confidence == 0.975
+    found = dict(made.checklist)
     assert found["command to repeat it all"] == (
         'allennlp fiesta-select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' --confidence '
-        "0.99999999 --max-evaluations 1000000 --metric f1 --workers 2 --cuda-devices 0,1 --no-ship-data --entropy 7 "
+        "0.975 --max-evaluations 1000000 --metric f1 --workers 2 --cuda-devices 0,1 --no-ship-data --entropy 7 "
         "--include-package 'my models'"
     )
     assert found["versions"] == "Python 3.11.7, torch 2.0"
@@ -113,6 +121,7 @@ def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
     )
     assert found["data fingerprint (SHA-256)"] == "files def; labels and groups abc"
     assert "entropy 7" in found["seeds"]
+    assert (found["confidence asked for"], found["margin"]) == ("0.975", "0")
     assert found["candidates"] == "good: 0.jsonnet; fair: 1.jsonnet; poor: 2.jsonnet"
 
 
@@ -125,6 +134,7 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     path.write_text(json.dumps({"a": [0.5, 0.6, 0.7, 0.4], "b": [0.8, 0.7, 0.9, 0.9]}))
     made = report(path, evaluations_per_split=2)
     assert (made.best, made.adaptive, made.order, made.running) == ("b", False, (), False)
+    assert made.asked_confidence is None
     assert made.candidate("a").split_seeds == (0, 0, 1, 1)
     assert [point.num_evaluations for point in made.path] == [4, 5, 6, 7, 8]
     assert made.comparisons[0].paired_differences == pytest.approx((0.2, 0.35))

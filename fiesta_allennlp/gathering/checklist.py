@@ -19,8 +19,10 @@ Checklist = Tuple[Tuple[str, str], ...]
 UNKNOWN = "not written down: the selection was begun by an older version"
 
 
-def selection_checklist(store: StoreReader, settings: Settings, history: History) -> Checklist:
-    """The checklist of a selection, from its store."""
+def selection_checklist(
+    store: StoreReader, settings: Settings, history: History, *, asked_confidence: Optional[float]
+) -> Checklist:
+    """The checklist of a selection, from its store. `asked_confidence` is None where a budget was given."""
     candidates = store.candidates()
     entropy = store.get_meta("entropy")
     params = settings.strategy_params()
@@ -28,6 +30,8 @@ def selection_checklist(store: StoreReader, settings: Settings, history: History
         ("candidates", "; ".join(f"{c['name']}: {c['source']}" for c in candidates)),
         ("metric", f"{settings.metric} on the test part, of the epoch that was best on the validation part"),
         ("how evaluations were chosen", _typed(params, without="belief")),
+        ("confidence asked for", "none" if asked_confidence is None else f"{asked_confidence:g}"),
+        ("margin", f"{params.get('margin', 0):g}"),
         ("belief", _typed(params["belief"])),
         *_seeds(settings, entropy),
         *_pool(candidates[0]["facts"]["pool"]),

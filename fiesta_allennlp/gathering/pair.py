@@ -89,6 +89,7 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
         metric=metrics[0] if metrics[0] != METRIC else metrics[1],
         history=history,
         decision=believed(history, first.source.belief).decision,
+        asked_confidence=None,
         is_selection=False,
         running=first.source.running or second.source.running,
         num_parameters=dict(known),

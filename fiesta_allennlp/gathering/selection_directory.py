@@ -55,6 +55,7 @@ def from_directory(root: Path) -> Source:
             decision = replace(decision, stopped_by=_stopped_by(directory, len(history.evaluations)))
         candidates = store.candidates()
         params = settings.strategy_params()
+        asked_confidence = getattr(strategy, "confidence", None)
         return Source(
             name=str(root),
             metric=settings.metric,
@@ -62,11 +63,12 @@ def from_directory(root: Path) -> Source:
             decision=decision,
             belief=Belief.from_params(Params(dict(params["belief"]))),
             belief_name=params["belief"]["type"],
+            asked_confidence=asked_confidence,
             is_selection=True,
             running=running and decision.stopped_by is None,
             removed=store.removed(),
             num_parameters={c["name"]: c["facts"]["num_parameters"] for c in candidates},
-            checklist=selection_checklist(store, settings, history),
+            checklist=selection_checklist(store, settings, history, asked_confidence=asked_confidence),
             data=candidates[0]["facts"]["pool"]["fingerprint"],
         )
 

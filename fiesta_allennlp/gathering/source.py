@@ -18,6 +18,7 @@ class Source:
     history : scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
     decision : what is made of them; of a table of scores, what the belief says of all.
     belief : the selection's own; `belief_name` as in its settings.
+    asked_confidence : the probability at which the selection stops; None where it spends a budget, and of a table.
     is_selection : whether evaluations were chosen one after the other; else they are a table, in no order.
     running : whether the selection is at work at this moment.
     removed : the candidates that the user took out.
@@ -34,6 +35,7 @@ class Source:
     decision: Decision
     belief: Belief
     belief_name: str
+    asked_confidence: Optional[float] = None
     is_selection: bool = False
     running: bool = False
     removed: FrozenSet[str] = frozenset()

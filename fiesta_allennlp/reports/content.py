@@ -145,12 +145,13 @@ class Report:
     """Everything a report says of a selection, of a table of scores, or of two candidates.
 
     `decision` is two sentences or so, each an element. `best` leads or has won; None where nothing can be said yet.
-    `stopped_by` is as in `selection.json`, None for a table of scores and while nothing has stopped the selection;
-    `running` tells that it is still at work, `adaptive` that a selection chose what was evaluated. `equal_evaluations`
-    and `equal_seconds` are what evaluating every candidate as often as `best` would have cost. `path` is P(best) over
-    the evaluations, `order` the candidate of every finished evaluation in order of finishing (empty for a table).
-    `comparisons` are of `best` against every other, or of the two that were asked for. `checklist` are pairs of key and
-    value. `notes` are caveats to be shown.
+    `confidence` is the probability that it is best, within `margin`; `asked_confidence` the one that was to be reached,
+    None where none was. `stopped_by` is as in `selection.json`, None for a table of scores and while nothing has
+    stopped the selection; `running` tells that it is still at work, `adaptive` that a selection chose what was
+    evaluated. `equal_evaluations` and `equal_seconds` are what evaluating every candidate as often as `best` would have
+    cost. `path` is P(best) over the evaluations, `order` the candidate of every finished evaluation in order of
+    finishing (empty for a table). `comparisons` are of `best` against every other, or of the two that were asked for.
+    `checklist` are pairs of key and value. `notes` are caveats to be shown.
     """
 
     title: str
@@ -160,6 +161,7 @@ class Report:
     best: Optional[str]
     candidates: Tuple[CandidateReport, ...]
     confidence: Optional[float] = None
+    asked_confidence: Optional[float] = None
     margin: float = 0.0
     stopped_by: Optional[str] = None
     running: bool = False

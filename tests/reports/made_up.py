@@ -47,6 +47,7 @@ def made_up(
         best=best.name,
         candidates=tuple(candidates),
         confidence=0.95,
+        asked_confidence=0.95,
         margin=margin,
         stopped_by="confidence",
         belief="split_paired",

@@ -112,9 +112,10 @@ def apart(places: Sequence[float], step: float) -> List[float]:
 def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    if report.confidence is not None:
-        axes.axhline(report.confidence, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
-        axes.text(x[0], report.confidence + 0.01, f" confidence {report.confidence:g}", va="bottom", fontsize="small")
+    asked = report.asked_confidence
+    if asked is not None:
+        axes.axhline(asked, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
+        axes.text(x[0], asked + 0.01, f" confidence {asked:g}", va="bottom", fontsize="small")
     axes.set_ylim(0, 1)
     if len(x) > 1:
         axes.set_xlim(x[0], x[-1])
