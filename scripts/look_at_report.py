@@ -1,5 +1,5 @@
-"""Makes the pages and figures of invented reports, large, small and awkward, to look at, and photographs the pages where
-Chromium is found: at 1280 and at 390 pixels, and as printed.
+"""Makes the pages and figures of invented reports, large, small and awkward, to look at. Where Chromium is found it
+photographs the pages: at 1280 and at 390 pixels, and as printed.
 
     PYTHONPATH=. python scripts/look_at_report.py runs/look --only two ugly
 """

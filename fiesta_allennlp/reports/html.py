@@ -1,7 +1,7 @@
 """A report as a page: one file that needs nothing else. Names and texts are escaped by the templates."""
 
 from dataclasses import dataclass, replace
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.reports import cells, texts
 from fiesta_allennlp.reports.captions import caption
@@ -11,6 +11,9 @@ from fiesta_allennlp.reports.report_figures.alt_texts import ALT_TEXTS
 from fiesta_allennlp.reports.report_figures.drawing import FIGURES, Embedded, embed
 from fiesta_allennlp.reports.seconds import duration_text
 from fiesta_allennlp.reports.summary import probability_text
+
+BELIEF = "P(best)"
+"""The column that the candidates are sorted by."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,9 @@ def render(report: Report) -> str:
     pages = {name: _page_figure(shown, name) for name in FIGURES}
     return _template("report.html.j2").render(
         report=shown,
+        bar=BELIEF,
         facts=_facts(shown),
-        candidate_header=cells.candidate_header(shown)[1:],
+        candidate_header=_belief_first(cells.candidate_header(shown), shown)[1:],
         candidate_rows=_candidate_rows(shown),
         figures=pages,
         difference_header=cells.DIFFERENCE_HEADER[1:],
@@ -97,7 +101,7 @@ def _facts(report: Report) -> List[Tuple[str, str]]:
     best = next((candidate for candidate in report.candidates if candidate.name == report.best), None)
     facts: List[Tuple[str, str]] = []
     if best is not None:
-        facts += [("leads" if report.running else "best", best.name), ("P(best)", probability_text(best.prob_best))]
+        facts += [("leads" if report.running else "best", best.name), (BELIEF, probability_text(best.prob_best))]
     if best is not None and report.margin:
         facts.append((f"P(within {report.margin:g} of the best)", probability_text(best.prob_within_margin)))
     facts.append(("trainings" if report.adaptive else "scores", str(report.num_evaluations)))
@@ -114,10 +118,18 @@ def _facts(report: Report) -> List[Tuple[str, str]]:
 
 def _candidate_rows(report: Report) -> List[Row]:
     rows = []
-    for candidate, (name, *others) in zip(report.candidates, cells.candidate_rows(report), strict=True):
+    for candidate, texts_of in zip(report.candidates, cells.candidate_rows(report), strict=True):
+        name, *others = _belief_first(texts_of, report)
         is_best = candidate.name == report.best
         rows.append(Row(name, tuple(others), candidate.prob_best or 0.0, is_best, candidate.withdrawn))
     return rows
+
+
+def _belief_first(row: Sequence[str], report: Report) -> List[str]:
+    """A row of the candidates' table with its probabilities right of the name: a telephone shows little more."""
+    start = cells.candidate_header(report).index(BELIEF)
+    end = start + (2 if report.margin else 1)
+    return [row[0], *row[start:end], *row[1:start], *row[end:]]
 
 
 def _rows(rows: cells.Rows) -> List[Row]:

@@ -42,7 +42,7 @@ def made_up(
     return Report(
         title="Selection of models",
         source="runs/made up",
-        decision=(f"{best.name} is the best with probability {last[best.name]:.3f}.", "That is an invented decision."),
+        decision=(f"{best.name} is the best with probability {last[best.name]:.2f}.", "That is an invented decision."),
         metric="macro_f1",
         best=best.name,
         candidates=tuple(candidates),
@@ -50,6 +50,7 @@ def made_up(
         asked_confidence=0.95,
         margin=margin,
         stopped_by="confidence",
+        adaptive=True,
         belief="split_paired",
         seconds=sum(candidate.seconds for candidate in candidates),
         equal_evaluations=best.num_evaluations * num_candidates,
@@ -59,7 +60,7 @@ def made_up(
         comparisons=tuple(compared(best, rival) for rival in candidates[1:]),
         single_score=SingleScore(best.name, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
         development=Development("validation_macro_f1", 0.61, len(order), {best.name: 0.4}),
-        checklist=(("seeds", "entropy 12345"), ("the command to repeat it", "allennlp fiesta-select a.jsonnet -s DIR")),
+        checklist=(("seeds", "entropy 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
         notes=("The scores are invented.",),
     )
 
@@ -136,7 +137,7 @@ def compared(first: CandidateReport, second: CandidateReport) -> Comparison:
 def _test(name: str, p_value: Optional[float]) -> TestResult:
     lacking = "" if p_value is not None else "needs 3 shared splits, has 1"
     p_holm = None if p_value is None else min(1.0, 3 * p_value)
-    asks, assumes = f"what {name} asks", f"what {name} assumes"
+    asks, assumes = f"What does {name} ask?", f"what {name} assumes"
     statistic = None if p_value is None else 12.5
     return TestResult(name, asks, assumes, statistic=statistic, p_value=p_value, p_holm=p_holm, too_few=lacking)
 
@@ -187,7 +188,9 @@ def of_table() -> Report:
     apart = Comparison(first=report.candidates[0].name, second=alone.name, mean_difference=0.01, interval=(0.0, 0.02))
     candidates = tuple(replace(c, seconds=0.0, mean_seconds=None) for c in (*report.candidates[:2], alone))
     comparisons = (report.comparisons[0], apart)
-    return replace(report, candidates=candidates, comparisons=comparisons, order=(), path=(), stopped_by=None)
+    return replace(
+        report, candidates=candidates, comparisons=comparisons, order=(), path=(), stopped_by=None, adaptive=False
+    )
 
 
 def all_made_up() -> Dict[str, Report]:

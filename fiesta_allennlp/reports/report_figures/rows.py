@@ -30,7 +30,7 @@ def set_rows(
     shown = labels(report, look)
     axes.set_yticks(range(len(names)), [shown[name] for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="y", length=0, pad=7)
     for text, name in zip(axes.get_yticklabels(), names, strict=True):
         if name == report.best:
             text.set_fontweight("bold")
