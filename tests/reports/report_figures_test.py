@@ -21,6 +21,7 @@ from tests.reports.made_up import just_begun, long_names, made_up, of_table, ugl
 
 REPORTS = {
     "two": made_up(2),
+    "running": made_up(3, num_evaluations=9),
     "one_each": made_up(12, num_evaluations=12),
     "forty": made_up(40, num_evaluations=120),
     "long_names": long_names(),
@@ -124,10 +125,12 @@ def test_nothing_is_cut_and_no_names_overlap(name: str, look: Look) -> None:
         width, height = figure.get_size_inches()
         assert box.x0 > -0.01 and box.y0 > -0.01 and box.x1 < width + 0.01 and box.y1 < height + 0.01
         for axes in figure.axes:
-            places = sorted(
-                (t.get_window_extent() for t in axes.get_yticklabels() if t.get_text()), key=lambda place: place.y0
-            )
-            assert all(lower.y1 <= upper.y0 + 0.5 for lower, upper in itertools.pairwise(places))
+            rows = [text.get_window_extent() for text in axes.get_yticklabels() if text.get_text()]
+            assert not any(one.overlaps(two) for one, two in itertools.combinations(rows, 2))
+            left, right = sorted(axes.get_xlim())
+            ticks = [t for t in axes.get_xticklabels() if left <= t.get_position()[0] <= right]
+            numbers = [text.get_window_extent() for text in ticks]
+            assert not any(one.overlaps(two) for one, two in itertools.combinations(numbers, 2))
             assert axes.get_window_extent().width > 0.25 * width * figure.dpi or len(figure.axes) == 2
 
 

@@ -43,8 +43,7 @@ def draw_differences(report: Report, look: Look) -> "Optional[Figure]":
             rows.draw_interval(axes, comparison.interval, row, limits=limits)
         if comparison.num_pairs != 1:
             rows.draw_mean(axes, means[row], row)
-    axes.set_xlim(limits)
-    axes.set_xlabel(_axis_label(report, comparisons[0], look))
+    rows.set_scores(axes, limits, _axis_label(report, comparisons[0], look), look=look)
     names = [comparison.second for comparison in comparisons]
     notes = [ahead_text(comparison) for comparison in comparisons]
     rows.set_rows(axes, report, names, look=look, notes=notes, heading="ahead on")

@@ -36,8 +36,7 @@ def draw_distributions(report: Report, look: Look) -> "Optional[Figure]":
         colour = colour_of(report, candidate.name)
         _draw_scores(axes, candidate, row, colour=colour, rasterised=len(scores) > rows.MOST_POINTS)
         _draw_summary(axes, candidate, row, limits=limits)
-    axes.set_xlim(limits)
-    axes.set_xlabel(f"test {report.metric}")
+    rows.set_scores(axes, limits, f"test {report.metric}", look=look)
     rows.set_rows(axes, report, [c.name for c in candidates], look=look, notes=[_note(c) for c in candidates])
     rows.add_legend(figure, _legend(), look=look)
     return figure

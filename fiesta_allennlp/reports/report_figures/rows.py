@@ -43,6 +43,15 @@ def set_rows(
     axes.grid(color="0.92", linewidth=0.6)
 
 
+def set_scores(axes: "Axes", limits: Interval, label: str, *, look: Look) -> None:
+    """The axis of scores, with so few ticks that their numbers do not touch."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(limits)
+    axes.set_xlabel(label)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=3 if look.narrow else 7))
+
+
 def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
     size = 3.0 if len(values) <= 150 else 1.8
     axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, rasterized=rasterised)
