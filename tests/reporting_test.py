@@ -86,6 +86,15 @@ def test_failed_and_withdrawn_candidates_are_told(run: Path) -> None:
     assert report(run).num_failures == 2
 
 
+def test_a_development_score_that_is_no_number_is_left_out(tmp_path: Path) -> None:
+    development = {"good": [float("nan"), *DEVELOPMENT["good"][1:]], **{n: DEVELOPMENT[n] for n in ("fair", "poor")}}
+    write_selection(tmp_path, SCORES, development=development).close()
+    made = report(tmp_path)
+    assert made.candidate("good").development_scores[0] is None
+    assert made.development is not None
+    assert (made.development.num_evaluations, made.single_score.wrong_best_of_3) == (17, None)  # type: ignore
+
+
 def test_a_running_selection_says_so(tmp_path: Path) -> None:
     store = write_selection(tmp_path, SCORES, pending=[("good", 9)], meta={"environments": [ENVIRONMENT]})
     made = report(tmp_path)

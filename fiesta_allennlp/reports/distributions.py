@@ -38,7 +38,9 @@ def report_candidate(
         scores=tuple(scores.tolist()),
         split_seeds=tuple(e.request.split_seed for e in evaluations),
         replicates=tuple(e.request.replicate for e in evaluations),
-        development_scores=() if development is None else tuple(e.metrics.get(development) for e in evaluations),
+        development_scores=()
+        if development is None
+        else tuple(_finite(e.metrics.get(development)) for e in evaluations),
         mean=summary["mean"],
         sd=summary["sd"],
         median=float(np.median(scores)) if has_any else None,
@@ -54,6 +56,11 @@ def report_candidate(
         mean_seconds=summary["mean_seconds"],
         num_parameters=(num_parameters or {}).get(name),
     )
+
+
+def _finite(value: Optional[float]) -> Optional[float]:
+    """None in place of a development score that is not a number, as of a training without an epoch."""
+    return value if value is not None and np.isfinite(value) else None
 
 
 def mean_interval(values: np.ndarray) -> Optional[Interval]:
