@@ -108,7 +108,7 @@ def _report(source: Source, *, pair: bool) -> Report:
         margin=decision.margin,
         stopped_by=decision.stopped_by,
         running=source.running,
-        adaptive=source.is_selection,
+        adaptive=source.adaptive,
         belief=source.belief_name,
         seconds=summary["seconds"],
         equal_evaluations=equal,

@@ -91,12 +91,22 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
         decision=believed(history, first.source.belief).decision,
         asked_confidence=None,
         is_selection=False,
+        adaptive=first.source.adaptive or second.source.adaptive,
+        notes=_notes(first.source, second.source),
         running=first.source.running or second.source.running,
         num_parameters=dict(known),
         checklist=tuple(
             (f"{side.typed}: {key}", value) for side in (first, second) for key, value in side.source.checklist
         ),
     )
+
+
+def _notes(first: Source, second: Source) -> Tuple[str, ...]:
+    if first.data and first.data == second.data:
+        return ()
+    if first.data and second.data:
+        return ("The two were scored on different data, so a difference is not one of the models alone.",)
+    return ("Whether the two were scored on the same data is not known.",)
 
 
 def _splits_of_second(first: Source, second: Source, *, paired: bool) -> Mapping[int, int]:

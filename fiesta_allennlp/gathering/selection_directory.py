@@ -65,6 +65,7 @@ def from_directory(root: Path) -> Source:
             belief_name=params["belief"]["type"],
             asked_confidence=asked_confidence,
             is_selection=True,
+            adaptive=True,
             running=running and decision.stopped_by is None,
             removed=store.removed(),
             num_parameters={c["name"]: c["facts"]["num_parameters"] for c in candidates},

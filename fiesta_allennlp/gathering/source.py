@@ -20,6 +20,7 @@ class Source:
     belief : the selection's own; `belief_name` as in its settings.
     asked_confidence : the probability at which the selection stops; None where it spends a budget, and of a table.
     is_selection : whether evaluations were chosen one after the other; else they are a table, in no order.
+    adaptive : whether the numbers of scores depend on scores, of one candidate at least.
     running : whether the selection is at work at this moment.
     removed : the candidates that the user took out.
     num_parameters : by candidate, as far as they are known.
@@ -37,6 +38,7 @@ class Source:
     belief_name: str
     asked_confidence: Optional[float] = None
     is_selection: bool = False
+    adaptive: bool = False
     running: bool = False
     removed: FrozenSet[str] = frozenset()
     num_parameters: Mapping[str, int] = field(default_factory=dict)

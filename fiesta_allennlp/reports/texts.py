@@ -10,6 +10,10 @@ DESCRIPTIVE = (
 DESCRIPTIVE_TABLE = (
     "The best candidate was found on the same scores that are tested here, so these p-values describe and do not prove."
 )
+DESCRIPTIVE_PAIR = (
+    "These p-values describe. They have the meaning of a test only if the two candidates and the numbers of their "
+    "scores were chosen before any score was seen."
+)
 INTERVAL = (
     "The interval of a mean is the candidate's own: the mean -+ t(.975; n - 1) sd / sqrt(n), which is its 95 % "
     "credible interval under the prior 1 / sigma. The luck of the splits is in it. P(best) compares on shared splits, "
@@ -42,4 +46,6 @@ DEVELOPMENT = (
 
 def descriptive(report: Report) -> str:
     """Why no p-value of this report proves anything."""
-    return DESCRIPTIVE if report.adaptive else DESCRIPTIVE_TABLE
+    if report.adaptive:
+        return DESCRIPTIVE
+    return DESCRIPTIVE_TABLE if len(report.candidates) > 2 else DESCRIPTIVE_PAIR

@@ -50,6 +50,8 @@ def test_splits_of_two_tables_are_different_ones() -> None:
     made = pair("two.json:new", "one.json")
     assert scores(made) == [("new", [0.8, 0.7, 0.9, 0.8], [0, 1, 2, 3]), ("mine", [0.1, 0.2, 0.3], [4, 5, 6])]
     assert made.name == "two.json and one.json"
+    assert made.adaptive is False
+    assert made.notes == ("Whether the two were scored on the same data is not known.",)
     assert [key.partition(":")[0] for key, _ in made.checklist][::4] == ["two.json", "one.json"]
 
 
@@ -72,13 +74,16 @@ def test_selections_share_splits_only_of_equal_data(tmp_path: Path) -> None:
     for name, fingerprint in (("first", "x"), ("second", "x"), ("other", "y")):
         write_selection(tmp_path / name, given, fingerprint=fingerprint, failures=[("b", 3, "no")]).close()
 
-    def shared(other: str) -> int:
+    def shared(other: str, notes: str) -> int:
         made = pair(f"{tmp_path}/first:a", f"{tmp_path}/{other}:b")
+        assert (made.adaptive, made.is_selection) == (True, False)
+        assert notes in " ".join(made.notes)
+        assert bool(made.notes) == bool(notes)
         assert made.num_parameters == {"a": 1234, "b": 1234}
         assert [failure.request.candidate for failure in made.history.failures] == ["b"]
         return len(np.intersect1d(made.history.split_seeds("a"), made.history.split_seeds("b")))
 
-    assert (shared("second"), shared("other")) == (3, 0)
+    assert (shared("second", ""), shared("other", "on different data")) == (3, 0)
 
 
 @pytest.mark.usefixtures("tables")

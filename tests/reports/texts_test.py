@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from typing import List
 
 import pytest
@@ -67,6 +68,17 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     assert "was withdrawn: 3 failures" in text
     assert "x-3 error: no memory \\| at all" in text
     assert "0.100 / 0.100" in text
+
+
+@pytest.mark.parametrize(
+    ("adaptive", "number", "words"),
+    [(True, 3, "trains longer what did well"), (False, 3, "found on the same scores"), (False, 2, "before any score")],
+)
+def test_why_the_tests_describe_depends_on_where_scores_are_from(
+    report: Report, adaptive: bool, number: int, words: str
+) -> None:
+    made = replace(report, adaptive=adaptive, candidates=report.candidates[:number])
+    assert words in render_markdown(made)
 
 
 def test_names_are_shown_as_they_are(report: Report) -> None:
