@@ -15,6 +15,9 @@ from fiesta_allennlp.reports.summary import probability_text
 BELIEF = "P(best)"
 """The column that the candidates are sorted by."""
 
+UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
+"""Reasons to stop that name no winner."""
+
 
 @dataclass(frozen=True)
 class PageFigure:
@@ -44,6 +47,7 @@ def render(report: Report) -> str:
     return _template("report.html.j2").render(
         report=shown,
         bar=BELIEF,
+        rank=_rank(shown),
         facts=_facts(shown),
         candidate_header=_belief_first(cells.candidate_header(shown), shown)[1:],
         candidate_rows=_candidate_rows(shown),
@@ -96,12 +100,17 @@ def _page_figure(report: Report, name: str) -> Optional[PageFigure]:
     return None if pictures is None else PageFigure(pictures, ALT_TEXTS[name](report), caption(report, name))
 
 
+def _rank(report: Report) -> str:
+    """What `report.best` is: nothing was decided while a selection runs, or where a limit ended it."""
+    return "leads" if report.running or report.stopped_by in UNDECIDED else "best"
+
+
 def _facts(report: Report) -> List[Tuple[str, str]]:
     """The numbers that a reader looks for first."""
     best = next((candidate for candidate in report.candidates if candidate.name == report.best), None)
     facts: List[Tuple[str, str]] = []
     if best is not None:
-        facts += [("leads" if report.running else "best", best.name), (BELIEF, probability_text(best.prob_best))]
+        facts += [(_rank(report), best.name), (BELIEF, probability_text(best.prob_best))]
     if best is not None and report.margin:
         facts.append((f"P(within {report.margin:g} of the best)", probability_text(best.prob_within_margin)))
     facts.append(("trainings" if report.adaptive else "scores", str(report.num_evaluations)))

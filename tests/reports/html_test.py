@@ -110,6 +110,12 @@ def test_a_running_selection_says_so(pages: Dict[str, str]) -> None:
     assert "Still running." not in Page(pages["two"]).text
 
 
+@pytest.mark.parametrize(("stopped_by", "rank"), [("confidence", "best"), ("max_hours", "leads"), (None, "best")])
+def test_only_a_decided_selection_has_a_best_candidate(stopped_by: Optional[str], rank: str) -> None:
+    words = Page(render(replace(made_up(2), stopped_by=stopped_by))).words
+    assert words[words.index("model_0", words.index("parameters")) + 1] == rank
+
+
 def test_failures_are_listed_with_their_reasons(pages: Dict[str, str]) -> None:
     text = Page(pages["long_names"]).text
     assert "Tried to allocate 2.00 GiB <here>" in text
@@ -125,7 +131,8 @@ def test_numbers_of_the_page(pages: Dict[str, str]) -> None:
 
 def test_a_table_says_that_no_order_is_known(pages: Dict[str, str]) -> None:
     assert len(Page(pages["table"]).all("img")) == 3
-    assert "Nothing is known of the order of the scores." in Page(pages["table"]).text
+    text = Page(pages["table"]).text
+    assert "Nothing is known of the order of the scores." in text and "stroke" not in text
 
 
 def test_a_selection_without_scores_has_a_page_without_figures(pages: Dict[str, str]) -> None:

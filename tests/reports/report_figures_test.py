@@ -81,6 +81,15 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
     assert len({line.get_linestyle() for line in lines}) == 3
 
 
+def test_the_line_is_at_the_confidence_that_was_asked_for() -> None:
+    report = replace(made_up(2), confidence=0.7, asked_confidence=0.9)
+    texts = [text.get_text().strip() for text in drawn(report, "path").axes[0].texts]
+    assert "confidence 0.9" in texts and "confidence 0.7" not in texts
+    assert not any(
+        "confidence" in t.get_text() for t in drawn(replace(report, asked_confidence=None), "path").axes[0].texts
+    )
+
+
 def test_a_withdrawn_candidate_ends_where_it_was_withdrawn() -> None:
     path = (PathPoint(2, {"a": 0.5, "b": 0.5}), PathPoint(3, {"a": 1.0}))
     report = made_up(2, names=("a", "b"))

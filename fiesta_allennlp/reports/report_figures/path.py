@@ -7,6 +7,7 @@ import numpy as np
 from fiesta_allennlp.reports.content import PathPoint, Report
 from fiesta_allennlp.reports.ranking import ranked
 from fiesta_allennlp.reports.report_figures.style import LINE_COLOURS, Look, labels, new_figure
+from fiesta_allennlp.reports.summary import count_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ def draw_path(report: Report, look: Look) -> "Optional[Figure]":
         axes.plot(x, y, color=colour, linestyle=style, linewidth=1.6, marker="o" if len(x) == 1 else None)
         ends.append((_last(y), shown[name], colour))
     if others:
-        ends.append((max(_last(_line(path, name)) for name in others), f"{len(others)} others", "0.6"))
+        ends.append((max(_last(_line(path, name)) for name in others), count_text(len(others), "other"), "0.6"))
     _label_ends(axes, ends, look=look)
     _set_axes(axes, report, x)
     return figure
