@@ -16,7 +16,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["fiesta_allennlp", "fiesta_allennlp.*"]),
-    package_data={"fiesta_allennlp": ["py.typed"]},
+    package_data={"fiesta_allennlp": ["py.typed", "reports/templates/*"]},
     python_requires=">=3.10,<3.14",
     # requirements.txt pins what these resolve to on Python 3.11 to 3.13, where AllenNLP's own pins
     # have no solution. On Python 3.10 they resolve as they stand.

@@ -5,7 +5,7 @@ import argparse
 from allennlp.common.util import import_module_and_submodules
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.commands import fiesta_documents, fiesta_replay, fiesta_select
+from fiesta_allennlp.commands import fiesta_documents, fiesta_replay, fiesta_report, fiesta_select
 
 
 def main() -> None:
@@ -17,10 +17,13 @@ def main() -> None:
     replay = commands.add_parser("replay", help="repeat a selection over released scores")
     fiesta_replay.add_arguments(replay)
     replay.set_defaults(func=fiesta_replay.replay_from_args)
+    report = commands.add_parser("report", help="tell what a selection came to, or how it stands")
+    fiesta_report.add_arguments(report)
+    report.set_defaults(func=fiesta_report.report_from_args)
     documents = commands.add_parser("documents", help="find the best of several trained systems")
     fiesta_documents.add_arguments(documents)
     documents.set_defaults(func=fiesta_documents.documents_from_args, program="python -m fiesta_allennlp documents")
-    for command in (select, replay, documents):
+    for command in (select, replay, report, documents):
         command.add_argument("--include-package", action="append", default=[], help="additional packages to include")
     args = parser.parse_args()
     for package in args.include_package:

@@ -6,6 +6,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from rich.console import Console
 
+from fiesta_allennlp.environment import environment
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.evaluators.config import Config, load_config
 from fiesta_allennlp.evaluators.pool import Pool
@@ -94,8 +95,13 @@ def prepare_stored(
 def write_down(
     roster: Roster, preparations: Mapping[str, Preparation], settings: Settings, store: RunStore, *, entropy: int
 ) -> None:
-    """Write everything that a selection is about into the store, all or none: from then on it can be recovered."""
+    """Write everything that a selection is about into the store, all or none: from then on it can be recovered.
+
+    Where it is resumed on another machine or with other versions, these are added to those of the start.
+    """
     sources = named_candidates(settings.candidates)
+    environments = store.get_meta("environments") or []
+    here = environment(settings.include_package)
     store.put_candidates(
         [
             {"name": name, "source": str(sources[name]), "config": config, "facts": _facts(preparations[name])}
@@ -104,6 +110,7 @@ def write_down(
         removed=sorted(roster.removed),
         settings=settings.as_json(),
         entropy=str(entropy),
+        environments=environments if here in environments[-1:] else [*environments, here],
     )
 
 

@@ -15,6 +15,17 @@ class RunDirectory:
         return self.root / "store.sqlite"
 
     @property
+    def store_log(self) -> Path:
+        """What has been written to the store and is not in its file yet. There while the store is open, or where its
+        process was killed."""
+        return self.root / "store.sqlite-wal"
+
+    @property
+    def report(self) -> Path:
+        """Where a report of this selection is written, unless another place is given."""
+        return self.root / "report"
+
+    @property
     def lock(self) -> Path:
         """Held by the one process that may write."""
         return self.root / "store.lock"

@@ -1,7 +1,7 @@
 import json
 from contextlib import contextmanager
 from dataclasses import asdict, fields
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from filelock import FileLock, Timeout
 
@@ -10,6 +10,7 @@ from fiesta_allennlp.records import Evaluation, Failure, History, Outcome, Reque
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_state import RunState, read_state
 from fiesta_allennlp.store_file import create_database, open_database, transaction
+from fiesta_allennlp.store_reader import StoreReader
 
 REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
 
@@ -35,7 +36,7 @@ def lock(directory: RunDirectory) -> FileLock:
     return held
 
 
-class RunStore:
+class RunStore(StoreReader):
     """All that a run knows, in one SQLite file: every request is written down before its work starts, and every
     outcome in one transaction when it is there. One process writes; others may read.
 
@@ -63,7 +64,7 @@ class RunStore:
         self._state: Optional[RunState] = None
         self._lock = lock(directory)
         try:
-            self._database = create_database(self._path) if create else open_database(self._path)
+            super().__init__(create_database(self._path) if create else open_database(self._path))
         except BaseException:
             self._lock.release()
             raise
@@ -73,16 +74,6 @@ class RunStore:
         self._lock.release()
 
     # What the selection is about.
-
-    @property
-    def begun(self) -> bool:
-        """Whether the checks were passed: before, there is nothing to go on with."""
-        return self.get_meta("settings") is not None
-
-    def get_meta(self, key: str) -> Any:
-        """The value written with `set_meta`, or None."""
-        row = self._database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
 
     def set_meta(self, **values: Any) -> None:
         self.put_candidates([], **values)
@@ -103,23 +94,6 @@ class RunStore:
             )
             if candidates or "removed" in values:
                 self._state = None  # to be read anew
-
-    def removed(self) -> FrozenSet[str]:
-        """The candidates that the user took out. Their evaluations stay."""
-        return frozenset(self.get_meta("removed") or ())
-
-    def candidates(self) -> List[Dict[str, Any]]:
-        """`name`, `source`, `config` and `facts` of every candidate, in the order given."""
-        rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
-        return [
-            {
-                "name": row["name"],
-                "source": row["source"],
-                "config": json.loads(row["config"]),
-                "facts": json.loads(row["facts"]),
-            }
-            for row in rows
-        ]
 
     # The way of an evaluation.
 
@@ -222,21 +196,8 @@ class RunStore:
         return int(row[0])
 
     def history(self, *, max_failures: int) -> History:
-        """Everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
-
-        A candidate that was removed, or has `max_failures` failures, is withdrawn. The latter is not written down, so
-        a selection that is resumed with a larger number gives it another chance.
-        """
+        """See `StoreReader`. From memory, so that a step costs as much after two thousand evaluations as after two."""
         return self._known().history(max_failures=max_failures)
-
-    def rows(self) -> List[Dict[str, Any]]:
-        """Every outcome in order of finishing, each with all of its columns, and `status` `finished` or `failed`."""
-        finished = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
-        failed = self._database.execute(
-            "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"
-            " JOIN evaluations e ON e.candidate = f.candidate AND e.replicate = f.replicate"
-        ).fetchall()
-        return sorted((dict(row) for row in [*finished, *failed]), key=lambda row: row["finished_order"])
 
 
 NEXT_ORDER = (

@@ -75,6 +75,26 @@ def open_database(path: Path) -> sqlite3.Connection:
     return database
 
 
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """A database that is there, at one moment: what is written to it later is not seen, and nothing is changed.
+
+    # Raises
+
+    `StoreError` : as `open_database`.
+    """
+    is_closed = not path.with_name(path.name + "-wal").exists()
+    mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
+    try:
+        database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
+        database.row_factory = sqlite3.Row
+        database.execute("BEGIN")
+        _check_version(path, database)
+        _check_whole(path, database)
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
+    return database
+
+
 def _check_version(path: Path, database: sqlite3.Connection) -> None:
     row = database.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
     version = row and row[0]

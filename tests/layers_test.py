@@ -19,6 +19,7 @@ ALLOWED = {
     "errors": set(),
     "version": set(),
     "defaults": set(),
+    "environment": BASE,
     "run_directory": set(),
     "seeding": BASE,
     "probability": BASE,
@@ -35,7 +36,8 @@ ALLOWED = {
     "executors": DOING | {"plugin"},
     "store_file": BASE,
     "run_state": BASE,
-    "run_store": BASE | {"store_file", "run_state"},
+    "store_reader": BASE | {"store_file", "run_state"},
+    "run_store": BASE | {"store_file", "run_state", "store_reader"},
     "working_time": BASE | {"run_store"},
     "opening": BASE | {"run_store"},
     "roster": DOING | {"run_state", "run_store"},
@@ -48,7 +50,11 @@ ALLOWED = {
     "replaying": DOING | CHOOSING | {"replay_settings", "strategy_building", "strategies"},
     "reports": BASE | {"run_store", "replaying", "probability"},
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store", "working_time"},
-    "preparing": DOING | {"settings", "run_store", "roster", "plain_words"},
+    "gathering": CHOOSING
+    | {"evaluators", "beliefs", "strategies", "choice", "settings", "strategy_building", "plain_words", "reports"}
+    | {"environment", "store_reader", "working_time"},
+    "reporting": BASE | {"gathering", "reports"},
+    "preparing": DOING | {"settings", "run_store", "roster", "plain_words", "environment"},
     "run": DOING
     | CHOOSING
     | {"preparing", "settings", "strategies", "strategy_building", "executor_building", "selection", "run_store"}
@@ -64,7 +70,7 @@ ALLOWED = {
     | {"document_preparing", "document_settings", "document_systems", "choice", "settings"}
     | {"selection", "run_store", "opening", "reports"},
     "commands": BASE
-    | {"run", "settings", "replaying", "replay_settings", "reports"}
+    | {"run", "settings", "replaying", "replay_settings", "reports", "reporting"}
     | {"document_run", "document_preparing", "document_settings"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
@@ -78,6 +84,8 @@ NO_TORCH = (
     "run_directory",
     "store_file",
     "run_store",
+    "store_reader",
+    "environment",
     "run_state",
     "working_time",
     "fork_server",

@@ -46,9 +46,9 @@ def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> Sco
     )
 
 
-def read_json(path: Path, evaluations_per_split: int) -> ScoreTable:
+def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2) -> ScoreTable:
     """A table from `{candidate: [scores]}`: the scores N s .. N s + N - 1 of every candidate share split s, where N is
-    `evaluations_per_split`.
+    `evaluations_per_split`. There are at least `least_candidates`.
 
     # Raises
 
@@ -77,13 +77,14 @@ def read_json(path: Path, evaluations_per_split: int) -> ScoreTable:
             if isinstance(score, bool) or not isinstance(score, (int, float)):
                 _refuse(path, where, _short(score))
             builder.add(candidate, number // evaluations_per_split, score, where)
-    return builder.table()
+    return builder.table(least_candidates)
 
 
-def read_csv(path: Path) -> ScoreTable:
+def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
     """A table from CSV with the columns candidate, split, seed and score; others are ignored.
 
-    Equal texts in `split` are one split. `seed` tells the scores of one candidate on one split apart.
+    Equal texts in `split` are one split. `seed` tells the scores of one candidate on one split apart. There are at
+    least `least_candidates`.
 
     # Raises
 
@@ -117,7 +118,7 @@ def read_csv(path: Path) -> ScoreTable:
         except ValueError:
             _refuse(path, where, f"'{row['score']}'")
         builder.add(row["candidate"], row["split"], score, where)
-    return builder.table()
+    return builder.table(least_candidates)
 
 
 class _Pairs(tuple):
@@ -140,10 +141,11 @@ class _Builder:
         position = self._splits.setdefault(split, len(self._splits))
         self.rows.setdefault(candidate, []).append((position, score))
 
-    def table(self) -> ScoreTable:
-        if len(self.rows) < 2:
+    def table(self, least_candidates: int) -> ScoreTable:
+        if len(self.rows) < least_candidates:
+            least = "1 candidate" if least_candidates == 1 else f"{least_candidates} candidates"
             raise DataError(
-                f"{self.path}: a replay needs at least 2 candidates but got {len(self.rows)}: "
+                f"{self.path}: there must be scores of at least {least} but got {len(self.rows)}: "
                 f"{', '.join(self.rows) or 'none'}."
             )
         splits, scores = {}, {}

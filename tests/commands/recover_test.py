@@ -13,9 +13,12 @@ from typing import Any, Callable, Dict, List
 import psutil
 import pytest
 
+import fiesta_allennlp.preparing
 import fiesta_allennlp.run
+from fiesta_allennlp.environment import environment
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.store_reader import reading
 from tests.commands.fiesta_select_test import BLIND, call, candidates, num_finished, scores_of, start  # noqa: F401
 from tests.conftest import until
 
@@ -380,3 +383,23 @@ def test_two_signals_in_one_moment_quit_and_leave_no_worker(
     assert process.returncode == 130, output
     assert "Traceback" not in output
     until(lambda: not any(worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE for worker in workers))
+
+
+def test_versions_and_hardware_are_written_down_and_others_are_added(
+    candidates: List[str],  # noqa: F811
+    call: Any,  # noqa: F811
+    run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def environments() -> List[Any]:
+        with reading(RunDirectory(run)) as store:
+            return store.get_meta("environments")
+
+    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", 5]
+    assert call(*candidates, "-s", run, *options, "--budget", 4)[0] == 0
+    assert environments() == [environment()]
+    assert call("-s", run, "--recover")[0] == 0
+    assert environments() == [environment()]
+    monkeypatch.setattr(fiesta_allennlp.preparing, "environment", lambda packages: {"host": "elsewhere"})
+    assert call("-s", run, "--recover")[0] == 0
+    assert environments() == [environment(), {"host": "elsewhere"}]

@@ -1,0 +1,87 @@
+"""
+The `fiesta-report` subcommand tells what a selection came to, or how it stands, for people and papers:
+
+    allennlp fiesta-report runs/first
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from allennlp.commands.subcommand import Subcommand
+from rich.console import Console
+
+from fiesta_allennlp.commands.running import run_and_exit
+
+
+@Subcommand.register("fiesta-report")
+class FiestaReport(Subcommand):
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
+        description = """Write the report of a selection, finished or running, or of a table of scores: a page,
+        figures, tables and the scores. Nothing in the selection is locked or changed."""
+        subparser = parser.add_parser(self.name, description=description, help="Report on a selection.")
+        add_arguments(subparser)
+        subparser.set_defaults(func=report_from_args)
+        return subparser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.allow_abbrev = False
+    parser.add_argument(
+        "source",
+        nargs="?",
+        metavar="DIR|SCORES.json|SCORES.csv",
+        help="the directory of a selection, or a table of scores as fiesta-replay reads it",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="where to write the report (default: report in the selection's directory, or NAME-report beside the "
+        "table, or compare-A-B)",
+    )
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("A", "B"),
+        help="report on two candidates alone: their names; or PATH:NAME for a candidate of another selection or "
+        "table, or the PATH of a table with one candidate",
+    )
+    parser.add_argument(
+        "--paired", action="store_true", help="with --compare of two tables: splits of equal name are the same"
+    )
+    parser.add_argument(
+        "--evaluations-per-split",
+        type=int,
+        metavar="N",
+        help="JSON: so many consecutive scores of every candidate share a split (default 1)",
+    )
+    parser.add_argument(
+        "--belief", metavar="NAME|JSON", help="of a table: what P(best) is computed with (default split_paired)"
+    )
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def report_from_args(args: argparse.Namespace) -> None:
+    """Run the command and end the process with its status: 0 done, 2 something to mend, 130 interrupted."""
+    run_and_exit(
+        lambda console: _report(args, console), debug=args.debug, interrupted=lambda: "Interrupted; run it again."
+    )
+
+
+def _report(args: argparse.Namespace, console: Console) -> int:
+    from fiesta_allennlp.reporting import default_output, report
+
+    output = args.output or default_output(args.source, args.compare)
+    made = report(
+        args.source,
+        output=output,
+        compare=args.compare,
+        evaluations_per_split=args.evaluations_per_split,
+        belief=args.belief,
+        paired=args.paired,
+    )
+    for sentence in made.decision:
+        console.print(sentence, markup=False, soft_wrap=True)
+    console.print(f"The report is {output / 'report.html'}, with more files beside it.", markup=False, soft_wrap=True)
+    return 0

@@ -1,0 +1,69 @@
+"""On what a selection runs: versions and hardware, for those who want to repeat it."""
+
+import os
+import platform
+import shutil
+import subprocess
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from typing import Any, Dict, Iterable, List
+
+from fiesta_allennlp.version import __version__
+
+PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "numpy", "scipy", "ray")
+"""Distributions whose versions decide scores. One that is not installed is left out."""
+
+
+def environment(packages: Iterable[str] = ()) -> Dict[str, Any]:
+    """`host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus` (their names) and `versions` (by
+    distribution) of this process's machine, as plain data. `packages` are further modules to look up."""
+    return {
+        "host": platform.node(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "gpus": _gpus(),
+        "versions": _versions([*PACKAGES, *_distributions(packages)]),
+    }
+
+
+def _distributions(modules: Iterable[str]) -> List[str]:
+    """The distributions that modules such as `my_models.lstm` come from."""
+    names = {module.partition(".")[0] for module in modules}
+    known = packages_distributions() if names else {}
+    return sorted({distribution for name in names for distribution in known.get(name, [])})
+
+
+def _versions(distributions: Iterable[str]) -> Dict[str, str]:
+    found = {"fiesta-allennlp": __version__}
+    for name in distributions:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    """The name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+def _gpus() -> List[str]:
+    """The names of the NVIDIA cards. The driver's own program is asked, for torch would take memory on each card."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    query = [program, "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]

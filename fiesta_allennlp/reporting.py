@@ -1,0 +1,186 @@
+"""From a selection or a table of scores to its report. What the command line calls."""
+
+import re
+from pathlib import Path
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+
+from fiesta_allennlp.errors import ConfigError, DataError, StoreError
+from fiesta_allennlp.gathering.belief_path import belief_path
+from fiesta_allennlp.gathering.opening import TableOptions, open_source
+from fiesta_allennlp.gathering.pair import open_pair
+from fiesta_allennlp.gathering.source import Source, development_name
+from fiesta_allennlp.reports.content import CandidateReport, Comparison, Report
+from fiesta_allennlp.reports.decision import equal_evaluations, pair_in_words, selection_in_words, table_in_words
+from fiesta_allennlp.reports.development import report_development
+from fiesta_allennlp.reports.distributions import report_candidate
+from fiesta_allennlp.reports.files import check_output, write_report
+from fiesta_allennlp.reports.significance import compare as compare_two
+from fiesta_allennlp.reports.significance import with_holm
+from fiesta_allennlp.reports.single_score import single_score
+from fiesta_allennlp.reports.summary import summarise
+from fiesta_allennlp.run_directory import RunDirectory
+
+MIN_SCORES = 2
+"""With fewer scores in all there is nothing to report."""
+
+Pathlike = Union[str, Path]
+
+
+def report(
+    source: Optional[Pathlike] = None,
+    *,
+    output: Optional[Pathlike] = None,
+    compare: Optional[Sequence[str]] = None,
+    evaluations_per_split: Optional[int] = None,
+    belief: Any = None,
+    paired: bool = False,
+) -> Report:
+    """Everything there is to say of a selection or of a table of scores, or of two candidates.
+
+    # Parameters
+
+    source : the directory of a selection, finished or running, or a table of scores as `fiesta-replay` reads it. May
+        be left out where `compare` names files.
+    output : a directory to write the files of the report into; nothing is written where it is None.
+    compare : two candidates of `source`; either may be `PATH:NAME` of another source, or its `PATH` where it has one
+        candidate.
+    evaluations_per_split : of a JSON table: so many consecutive scores of a candidate share a split (default 1).
+    belief : of a table: a registered name or a config (default `split_paired`).
+    paired : with `compare` and two tables: splits of equal name are the same.
+
+    # Raises
+
+    `FiestaError` : where there is no such source or candidate, an option does not go with it, there are fewer than two
+        scores, or the output cannot be written.
+    """
+    if output is not None:
+        check_output(Path(output))
+    made = make_report(source, compare=compare, options=TableOptions(evaluations_per_split, belief), paired=paired)
+    if output is not None:
+        write_report(made, Path(output))
+    return made
+
+
+def make_report(
+    source: Optional[Pathlike], *, compare: Optional[Sequence[str]], options: TableOptions, paired: bool
+) -> Report:
+    """See `report`."""
+    if compare is None:
+        if source is None:
+            raise ConfigError("give the directory of a selection or a table of scores, or two candidates to --compare.")
+        if paired:
+            raise ConfigError("--paired is about two tables of scores. Add --compare, or leave it out.")
+        return _report(open_source(Path(source), options), pair=False)
+    if len(compare) != 2:
+        raise ConfigError(f"--compare takes two candidates but got {len(compare)}: {', '.join(compare) or 'none'}.")
+    opened = None if source is None else open_source(Path(source), options, least_candidates=1)
+    return _report(open_pair((compare[0], compare[1]), opened, options, paired=paired), pair=True)
+
+
+def _report(source: Source, *, pair: bool) -> Report:
+    history, decision = source.history, source.decision
+    _check_scores(source)
+    development = development_name(history, source.metric)
+    candidates = tuple(
+        report_candidate(
+            history,
+            decision,
+            name,
+            development=development,
+            removed=source.removed,
+            num_parameters=source.num_parameters,
+        )
+        for name in history.candidates
+    )
+    summary = summarise(history, decision, {"metric": source.metric}, removed=source.removed)
+    equal = equal_evaluations(candidates, decision.best)
+    comparisons = with_holm(_comparisons(candidates, decision.best, pair=pair))
+    active = [candidate for candidate in candidates if not candidate.withdrawn]
+    return Report(
+        title=_title(source, pair=pair),
+        source=source.name,
+        decision=_decision(source, candidates, comparisons, summary, equal, pair=pair),
+        metric=source.metric,
+        best=decision.best,
+        candidates=candidates,
+        confidence=decision.confidence,
+        asked_confidence=source.asked_confidence,
+        margin=decision.margin,
+        stopped_by=decision.stopped_by,
+        running=source.running,
+        adaptive=source.adaptive,
+        belief=source.belief_name,
+        seconds=summary["seconds"],
+        equal_evaluations=equal,
+        equal_seconds=summary["seconds_of_equal_allocation"],
+        path=belief_path(history, source.belief),
+        order=tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
+        comparisons=comparisons,
+        single_score=None if decision.best is None else single_score(active, decision.best),
+        development=None if development is None else report_development(active, development),
+        checklist=source.checklist,
+        notes=(*source.notes, *_notes(candidates)),
+    )
+
+
+def _notes(candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
+    if all(len(set(candidate.split_seeds)) == candidate.num_evaluations for candidate in candidates):
+        return ()
+    return (
+        "Several scores of a candidate share a split, so they are not independent: the intervals of the means and the "
+        "tests that take them as such are too sure. P(best), paired differences and Wilcoxon's test know of splits.",
+    )
+
+
+def _check_scores(source: Source) -> None:
+    number = len(source.history.evaluations)
+    if number >= MIN_SCORES:
+        return
+    text = f"{source.name}: a report needs at least {MIN_SCORES} scores but there are {number}."
+    raise (StoreError if source.is_selection else DataError)(
+        f"{text} Wait until more trainings have finished." if source.running else f"{text} Add scores."
+    )
+
+
+def _title(source: Source, *, pair: bool) -> str:
+    if pair:
+        return " against ".join(source.history.candidates)
+    kind = "Selection" if source.is_selection else "Scores"
+    return f"{kind} among {len(source.history.candidates)} candidates by {source.metric}"
+
+
+def _comparisons(candidates: Tuple[CandidateReport, ...], best: Optional[str], *, pair: bool) -> Tuple[Comparison, ...]:
+    """Of the best candidate against every other that has a score, or of the two that were asked for."""
+    if pair:
+        return (compare_two(*candidates),)
+    firsts = [candidate for candidate in candidates if candidate.name == best]
+    others = [candidate for candidate in candidates if candidate.name != best and candidate.scores]
+    return tuple(compare_two(first, other) for first in firsts for other in others)
+
+
+def _decision(
+    source: Source,
+    candidates: Tuple[CandidateReport, ...],
+    comparisons: Tuple[Comparison, ...],
+    summary: Mapping[str, Any],
+    equal: Optional[int],
+    *,
+    pair: bool,
+) -> Tuple[str, ...]:
+    decision = source.decision
+    if pair:
+        return pair_in_words(comparisons[0], decision.best, decision.confidence, source.metric)
+    if source.is_selection:
+        return selection_in_words(summary, running=source.running, equal=equal)
+    return table_in_words(candidates, decision.best, decision.confidence, source.metric, source.belief_name)
+
+
+def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
+    """Where the files go unless told: `report` in the directory of the selection, or beside the table; for two
+    candidates a name made of theirs."""
+    place = Path() if source is None else Path(source) if Path(source).is_dir() else Path(source).parent
+    if compare is not None:
+        return place / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
+    if source is None or Path(source).is_dir():
+        return RunDirectory(place).report
+    return place / f"{Path(source).stem}-report"

@@ -1,0 +1,121 @@
+"""The numbers of a report as texts, and its tables as rows of them: the same in Markdown, LaTeX and HTML."""
+
+from typing import List, Optional, Tuple
+
+from fiesta_allennlp.reports.content import CandidateReport, Comparison, Interval, Report, TestResult
+from fiesta_allennlp.reports.summary import probability_text
+
+MISSING = "-"
+
+Rows = List[List[str]]
+
+
+def number_text(value: Optional[float], digits: int = 4) -> str:
+    return MISSING if value is None else f"{value:.{digits}f}"
+
+
+def interval_text(interval: Optional[Interval]) -> str:
+    return MISSING if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
+
+
+def p_value_text(value: Optional[float]) -> str:
+    """Three decimals, but never a rounded 0."""
+    return MISSING if value is None else "< 0.001" if value < 0.0005 else f"{value:.3f}"
+
+
+def candidate_header(report: Report) -> List[str]:
+    within = [f"P(within {report.margin:g})"] if report.margin else []
+    names = ["candidate", "n", "mean", "sd", "95 % interval of the mean", "median", "min", "max", "P(best)", *within]
+    return [*names, "failures", "mean s", "parameters"]
+
+
+def candidate_rows(report: Report) -> Rows:
+    """A row for every candidate, in the order given."""
+    return [_candidate_row(candidate, report) for candidate in report.candidates]
+
+
+def _candidate_row(candidate: CandidateReport, report: Report) -> List[str]:
+    within = [probability_text(candidate.prob_within_margin)] if report.margin else []
+    return [
+        candidate.name,
+        str(candidate.num_evaluations),
+        number_text(candidate.mean),
+        number_text(candidate.sd),
+        interval_text(candidate.interval),
+        number_text(candidate.median),
+        number_text(candidate.min),
+        number_text(candidate.max),
+        "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best),
+        *within,
+        str(len(candidate.failures)),
+        number_text(candidate.mean_seconds or None, 1),
+        MISSING if candidate.num_parameters is None else f"{candidate.num_parameters:,}",
+    ]
+
+
+DIFFERENCE_HEADER = [
+    "against",
+    "shared splits",
+    "mean difference",
+    "95 % interval",
+    "Cliff's delta",
+    "Vargha-Delaney A",
+    "Cohen's d, paired",
+    "ASO epsilon min",
+]
+
+
+def difference_rows(report: Report) -> Rows:
+    """A row for every comparison: differences and effect sizes."""
+    return [
+        [
+            against(comparison, report),
+            str(comparison.num_pairs),
+            MISSING if comparison.mean_difference is None else f"{comparison.mean_difference:+.4f}",
+            interval_text(comparison.interval),
+            number_text(comparison.cliffs_delta, 3),
+            number_text(comparison.vargha_delaney, 3),
+            number_text(comparison.cohens_d_paired, 2),
+            number_text(comparison.aso_epsilon_min, 3),
+        ]
+        for comparison in report.comparisons
+    ]
+
+
+def against(comparison: Comparison, report: Report) -> str:
+    """Who is compared: the other one, where all comparisons are of the best candidate."""
+    is_with_best = comparison.first == report.best
+    return comparison.second if is_with_best else f"{comparison.first} against {comparison.second}"
+
+
+def p_value_header(report: Report) -> List[str]:
+    return ["against", *(test.name for test in report.comparisons[0].tests)] if report.comparisons else ["against"]
+
+
+def p_value_rows(report: Report) -> Rows:
+    """A row for every comparison: the p-value of each test, and after a slash Holm's."""
+    return [[against(c, report), *(p_values_text(test) for test in c.tests)] for c in report.comparisons]
+
+
+def p_values_text(test: TestResult) -> str:
+    if test.p_value is None:
+        return test.too_few.partition(":")[0]
+    return f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
+
+
+def share_text(value: Optional[float]) -> str:
+    return MISSING if value is None else f"{value:.1%}"
+
+
+def single_score_lines(report: Report) -> List[Tuple[str, str]]:
+    """What was compared, and how often it named another candidate than the best one."""
+    single = report.single_score
+    if single is None:
+        return []
+    splits = f"{single.num_common_splits} split{'' if single.num_common_splits == 1 else 's'} that all have"
+    lines = [
+        ("one run of each, every one on a split of its own", share_text(single.wrong_single)),
+        (f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)),
+        ("of 3 runs of each the one with the best development score", share_text(single.wrong_best_of_3)),
+    ]
+    return [line for line in lines if line[1] != MISSING]

@@ -1,0 +1,208 @@
+"""What a report says, as records: every page, table and figure is made from these and computes nothing itself.
+
+A number that does not exist, such as the sd of one score, is None. Scores are in the units of the metric.
+"""
+
+from dataclasses import dataclass, field
+from typing import Mapping, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+
+Interval = Tuple[float, float]
+"""Lower and upper end."""
+
+
+@dataclass(frozen=True)
+class CandidateReport:
+    """One candidate and its scores.
+
+    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long; the last is empty
+    where trainings told none, and has None where one did not. Evaluations with equal split seed share a data split.
+    `sd` has ddof 1. `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone,
+    mean +- t(.975; n - 1) sd / sqrt(n): the posterior under the prior 1 / sigma. It has the splits' variance in it, so
+    two of them may overlap where the paired comparison is sure. `prob_best` and `prob_within_margin` are the belief's.
+    `failures` are reasons, each with its evaluation. `seconds` is the sum over finished evaluations.
+    """
+
+    name: str
+    scores: Tuple[float, ...] = ()
+    split_seeds: Tuple[int, ...] = ()
+    replicates: Tuple[int, ...] = ()
+    development_scores: Tuple[Optional[float], ...] = ()
+    mean: Optional[float] = None
+    sd: Optional[float] = None
+    median: Optional[float] = None
+    min: Optional[float] = None
+    max: Optional[float] = None
+    interval: Optional[Interval] = None
+    prob_best: Optional[float] = None
+    prob_within_margin: Optional[float] = None
+    failures: Tuple[str, ...] = ()
+    withdrawn: bool = False
+    withdrawn_because: Optional[str] = None
+    seconds: float = 0.0
+    mean_seconds: Optional[float] = None
+    num_parameters: Optional[int] = None
+
+    @property
+    def num_evaluations(self) -> int:
+        return len(self.scores)
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """The belief when so many evaluations had finished. `prob_best` has the active candidates."""
+
+    num_evaluations: int
+    prob_best: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test of two candidates' scores, descriptive only.
+
+    `asks` is its question, `assumes` what it takes for granted. `p_holm` is corrected by Holm's method over the
+    comparisons of the report. Where there are too few scores the numbers are None and `too_few` says what is lacking.
+    """
+
+    name: str
+    asks: str
+    assumes: str
+    statistic: Optional[float] = None
+    p_value: Optional[float] = None
+    p_holm: Optional[float] = None
+    too_few: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of `first` against those of `second`; every difference is first minus second.
+
+    `paired_differences` are on splits that both have, in the order of `first`'s replicates, each of the mean scores on
+    that split; `num_pairs` is their number, `pair_seeds` their splits. `mean_difference` and `interval` (95 %,
+    Student's t) are of these where there are two or more pairs (`paired`), else of the two samples (Welch's t).
+
+    `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1; `vargha_delaney` is
+    P(first > second) + P(equal) / 2, from 0 to 1; `cohens_d_paired` the mean over the sd of the paired differences.
+    `aso_epsilon` is the share of the squared Wasserstein distance that speaks against `first` being stochastically
+    larger, `aso_epsilon_min` its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
+    stochastically larger.
+    """
+
+    first: str
+    second: str
+    paired: bool = False
+    paired_differences: Tuple[float, ...] = ()
+    pair_seeds: Tuple[int, ...] = ()
+    mean_difference: Optional[float] = None
+    interval: Optional[Interval] = None
+    tests: Tuple[TestResult, ...] = ()
+    cliffs_delta: Optional[float] = None
+    vargha_delaney: Optional[float] = None
+    cohens_d_paired: Optional[float] = None
+    aso_epsilon: Optional[float] = None
+    aso_epsilon_min: Optional[float] = None
+
+    @property
+    def num_pairs(self) -> int:
+        return len(self.paired_differences)
+
+
+@dataclass(frozen=True)
+class SingleScore:
+    """Why not one score: the probability that such a comparison names another candidate than `best`, exactly, over
+    all ways of drawing from the recorded scores of the candidates that were not withdrawn. A tie is shared.
+
+    `wrong_single`: one run of each candidate, whatever its split. `wrong_same_split`: one run of each on one split,
+    drawn from the `num_common_splits` that all of them have; None without one. `wrong_best_of_3`: of three runs of each
+    candidate (drawn with replacement) the one with the best development score, by its test score; None where a
+    candidate has no development scores.
+    """
+
+    best: str
+    wrong_single: float
+    wrong_same_split: Optional[float] = None
+    num_common_splits: int = 0
+    wrong_best_of_3: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class Development:
+    """Spearman's rank correlation of development and test scores.
+
+    `metric` names the development score. `overall` is over the evaluations of all candidates, `by_candidate` within
+    each that has three or more and where neither side is constant.
+    """
+
+    metric: str
+    overall: Optional[float]
+    num_evaluations: int
+    by_candidate: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a report says of a selection, of a table of scores, or of two candidates.
+
+    `decision` is two sentences or so, each an element. `best` leads or has won; None where nothing can be said yet.
+    `confidence` is the probability that it is best, within `margin`; `asked_confidence` the one that was to be reached,
+    None where none was. `stopped_by` is as in `selection.json`, None for a table of scores and while nothing has
+    stopped the selection; `running` tells that it is still at work, `adaptive` that a selection chose what was
+    evaluated. `equal_evaluations` and `equal_seconds` are what evaluating every candidate as often as `best` would have
+    cost. `path` is P(best) over the evaluations, `order` the candidate of every finished evaluation in order of
+    finishing (empty for a table). `comparisons` are of `best` against every other, or of the two that were asked for.
+    `checklist` are pairs of key and value. `notes` are caveats to be shown.
+    """
+
+    title: str
+    source: str
+    decision: Tuple[str, ...]
+    metric: str
+    best: Optional[str]
+    candidates: Tuple[CandidateReport, ...]
+    confidence: Optional[float] = None
+    asked_confidence: Optional[float] = None
+    margin: float = 0.0
+    stopped_by: Optional[str] = None
+    running: bool = False
+    adaptive: bool = False
+    belief: str = ""
+    seconds: float = 0.0
+    equal_evaluations: Optional[int] = None
+    equal_seconds: Optional[float] = None
+    path: Tuple[PathPoint, ...] = ()
+    order: Tuple[str, ...] = ()
+    comparisons: Tuple[Comparison, ...] = ()
+    single_score: Optional[SingleScore] = None
+    development: Optional[Development] = None
+    checklist: Tuple[Tuple[str, str], ...] = ()
+    notes: Tuple[str, ...] = ()
+
+    @property
+    def num_evaluations(self) -> int:
+        return sum(candidate.num_evaluations for candidate in self.candidates)
+
+    @property
+    def num_failures(self) -> int:
+        return sum(len(candidate.failures) for candidate in self.candidates)
+
+    @property
+    def active(self) -> Tuple[CandidateReport, ...]:
+        """The candidates that were not withdrawn."""
+        return tuple(candidate for candidate in self.candidates if not candidate.withdrawn)
+
+    def candidate(self, name: str) -> CandidateReport:
+        """# Raises
+
+        `ConfigError` : where there is none of this name.
+        """
+        for candidate in self.candidates:
+            if candidate.name == name:
+                return candidate
+        raise ConfigError(f"the report has no candidate '{name}' but: {', '.join(c.name for c in self.candidates)}.")
+
+    def _repr_html_(self) -> str:
+        """The decision and a small table, for notebooks."""
+        from fiesta_allennlp.reports.html import render_fragment
+
+        return render_fragment(self)

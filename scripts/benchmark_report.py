@@ -1,0 +1,95 @@
+"""What a report of a large selection costs: makes a store as a selection leaves it, and times the report of it.
+
+    python scripts/benchmark_report.py --candidates 40 --evaluations 2000
+
+The time to start an `allennlp` command, some seconds, is not in it.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Dict, List
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.gathering.opening import TableOptions
+from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.reporting import make_report, write_report
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.settings import Settings
+
+SECONDS = 60.0
+"""Of a made-up training."""
+
+
+def made_up(num_candidates: int, num_evaluations: int) -> List[Evaluation]:
+    """Evaluations as a selection makes them: the nearer to the best, the more. Normal scores on shared splits, with a
+    development score that tells a little of them."""
+    rng = np.random.default_rng(1)
+    weights = 1 / np.arange(1, num_candidates + 1)
+    counts = np.maximum(2, np.round(weights / weights.sum() * num_evaluations).astype(int))
+    counts[0] += num_evaluations - counts.sum()
+    splits = rng.normal(0, 0.02, counts.max())
+    late = [(max(k - 1, 0) / counts[i], k, i) for i in range(num_candidates) for k in range(counts[i])]
+    made = []
+    for _, k, i in sorted(late):
+        noise, score = rng.normal(0, 0.02, 2), 0.6 - i / 500 + splits[k]
+        request = make_request(1, f"candidate-{i}", k, shared_splits=True)
+        metrics = {"best_validation_f1": score + noise.sum(), "test_f1": score + noise[0]}
+        made.append(Evaluation(request, score + noise[0], "f1", SECONDS, "2026-01-01T00:00:00+00:00", metrics))
+    return made
+
+
+def write_store(directory: Path, evaluations: List[Evaluation]) -> None:
+    """A selection in a new directory that made these evaluations and was then interrupted."""
+    names = list(dict.fromkeys(evaluation.request.candidate for evaluation in evaluations))
+    pool: Dict[str, Any] = {"official": {"train": 100}, "targets": {"train": 60, "validation": 20, "test": 20}}
+    facts = {
+        "pool": {**pool, "num_groups": 100, "group_by": None, "data": "0", "fingerprint": "0"},
+        "num_parameters": 1000,
+        "metrics": ["f1"],
+        "vectors": [],
+    }
+    settings = Settings(candidates=tuple(f"{name}.jsonnet" for name in names), metric="f1", max_evaluations=10**6)
+    store = RunStore(RunDirectory(directory), create=True)
+    store.put_candidates(
+        [{"name": name, "source": f"{name}.jsonnet", "config": {}, "facts": facts} for name in names],
+        settings=settings.as_json(),
+        entropy="1",
+    )
+    store.reserve([evaluation.request for evaluation in evaluations])
+    for evaluation in evaluations:
+        store.record(evaluation)
+    store.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--candidates", type=int, default=40)
+    parser.add_argument("--evaluations", type=int, default=2000)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        run, out = Path(scratch) / "run", Path(scratch) / "report"
+        write_store(run, made_up(args.candidates, args.evaluations))
+        out.mkdir()
+        begin, cpu = time.perf_counter(), time.process_time()
+        report = make_report(run, compare=None, options=TableOptions(), paired=False)
+        gathered = time.perf_counter() - begin
+        paths = write_report(report, out)
+        seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
+        print(f"{args.candidates} candidates, {args.evaluations} evaluations, {len(report.path)} points of P(best):")
+        print(f"numbers {gathered:.1f} s, files {seconds - gathered:.1f} s; processor time of both {cpu:.1f} s")
+        for path in sorted(paths, key=lambda path: -path.stat().st_size):
+            print(f"{path.stat().st_size / 1000:10.0f} kB  {path.name}")
+        print(f"{sum(path.stat().st_size for path in paths) / 1000:10.0f} kB  in all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""The page: whole, escaped, in need of nothing else, and without numbers that do not exist."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Dict, List, Optional, Tuple
+
+import pytest
+
+from fiesta_allennlp.reports.content import Report
+from fiesta_allennlp.reports.html import render, render_fragment
+from tests.reports.made_up import UGLY_NAMES, all_made_up, just_begun, long_names, made_up, of_table, ugly
+
+VOID = ("meta", "img", "source", "br", "link")
+TEXTLESS = ("style", "script")
+
+
+class Page(HTMLParser):
+    """The elements of a page; an element that is closed out of turn is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: List[Tuple[str, Dict[str, str]]] = []
+        self.words: List[str] = []
+        self._open: List[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: "List[Tuple[str, Optional[str]]]") -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] not in TEXTLESS and data.strip():
+            self.words.append(data.strip())
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    def all(self, tag: str) -> List[Dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def pages() -> Dict[str, str]:
+    small = {name: report for name, report in all_made_up().items() if name not in ("forty", "forty_once", "twelve")}
+    return {name: render(report) for name, report in small.items()}
+
+
+CASES = ("two", "long_names", "ugly", "table", "just_begun", "running")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_elements_are_closed_in_turn_and_headings_leave_no_level_out(pages: Dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
+    anchors = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    assert {link["href"] for link in page.all("a")} == {f"#{anchor}" for anchor in anchors}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_fetched_from_elsewhere(pages: Dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in page.elements}
+    sources = [image["src"] for image in page.all("img")] + [source["srcset"] for source in page.all("source")]
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert not re.search(r"(?:https?:)?//\w|url\(|@import", re.sub(r"data:[\w/+;]+,[\w/+=]+", "", pages[name]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_number_that_does_not_exist_is_shown(pages: Dict[str, str], name: str) -> None:
+    assert not re.search(r"\b(nan|None|inf)\b", Page(pages[name]).text)
+
+
+def test_every_figure_has_a_text_with_numbers(pages: Dict[str, str]) -> None:
+    images = Page(pages["two"]).all("img")
+    assert len(images) == 4
+    for image in images:
+        assert re.search(r"\d", image["alt"]) and "model_0" in image["alt"]
+
+
+def test_names_are_escaped(pages: Dict[str, str]) -> None:
+    page = Page(pages["ugly"])
+    assert "<script" not in pages["ugly"] and 'best" <b>' not in pages["ugly"]
+    for name in UGLY_NAMES:
+        assert name in page.words
+        assert any(name in image["alt"] for image in page.all("img"))
+
+
+def test_candidates_stand_by_falling_probability_and_withdrawn_ones_last() -> None:
+    report = made_up(3)
+    chances = {"model_0": 0.2, "model_1": 0.5, "model_2": 0.3}
+    candidates = [replace(c, prob_best=chances[c.name], withdrawn=c.name == "model_1") for c in report.candidates]
+    words = Page(render(replace(report, candidates=tuple(candidates), best="model_2"))).words
+    first_table = words[words.index("parameters") :]
+    assert [word for word in first_table if word.startswith("model_")][:3] == ["model_2", "model_0", "model_1"]
+
+
+def test_a_running_selection_says_so(pages: Dict[str, str]) -> None:
+    assert "Still running." in Page(pages["running"]).text
+    assert "Still running." not in Page(pages["two"]).text
+
+
+@pytest.mark.parametrize(("stopped_by", "rank"), [("confidence", "best"), ("max_hours", "leads"), (None, "best")])
+def test_only_a_decided_selection_has_a_best_candidate(stopped_by: Optional[str], rank: str) -> None:
+    words = Page(render(replace(made_up(2), stopped_by=stopped_by))).words
+    assert words[words.index("model_0", words.index("parameters")) + 1] == rank
+
+
+def test_failures_are_listed_with_their_reasons(pages: Dict[str, str]) -> None:
+    text = Page(pages["long_names"]).text
+    assert "Tried to allocate 2.00 GiB <here>" in text
+    assert "was withdrawn: 2 failures" in text
+
+
+def test_numbers_of_the_page(pages: Dict[str, str]) -> None:
+    best = made_up(2).candidates[0]
+    words = Page(pages["two"]).words
+    assert f"{best.mean:.4f}" in words and f"{best.sd:.4f}" in words and "31.0% wrong" in words
+    assert "allennlp fiesta-select a.jsonnet -s DIR" in words
+
+
+def test_a_table_says_that_no_order_is_known(pages: Dict[str, str]) -> None:
+    assert len(Page(pages["table"]).all("img")) == 3
+    text = Page(pages["table"]).text
+    assert "Nothing is known of the order of the scores." in text and "stroke" not in text
+
+
+def test_a_selection_without_scores_has_a_page_without_figures(pages: Dict[str, str]) -> None:
+    page = Page(pages["just_begun"])
+    assert page.all("img") == []
+    assert "No training has a score yet." in page.text and "Nothing has finished yet." in page.text
+
+
+def test_a_large_selection_stays_below_5_mb() -> None:
+    page = render(made_up(40, num_evaluations=2000))
+    assert len(page.encode()) < 4_000_000
+    assert "400 of 2000 steps are drawn." in Page(page).text
+
+
+@pytest.mark.parametrize("report", [made_up(2), ugly(), just_begun(), of_table(), long_names()])
+def test_the_fragment_names_every_candidate(report: Report) -> None:
+    page = Page(render_fragment(report))
+    names = [word for word in page.words if word in {candidate.name for candidate in report.candidates}]
+    assert len(names) == len(report.candidates)
+    assert " ".join(report.decision) in page.words
+    assert not re.search(r"\b(nan|None)\b", page.text)

@@ -1,0 +1,208 @@
+"""Reports of invented selections, large and small, to draw and to look at."""
+
+from dataclasses import replace
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+from scipy import stats
+
+from fiesta_allennlp.reports.content import (
+    CandidateReport,
+    Comparison,
+    Development,
+    PathPoint,
+    Report,
+    SingleScore,
+    TestResult,
+)
+
+LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
+UGLY_NAMES = ('<script>alert("x")</script>', 'a & b\'s "best" <b>', "100 % $x_1$ {{ name }} \\frac", "模型 ünïcode ☃")
+TESTS = ("Kolmogorov-Smirnov", "Brown-Forsythe", "Mann-Whitney", "Wilcoxon signed-rank")
+
+
+def made_up(
+    num_candidates: int, *, num_evaluations: int = 0, names: Sequence[str] = (), margin: float = 0.0, seed: int = 1
+) -> Report:
+    """A report of candidates `model_0`, the best, to `model_N`, whose scores share splits. The better a candidate the
+    more evaluations it has; 0 means about 8 for each. With as many evaluations as candidates each has one."""
+    rng = np.random.default_rng(seed)
+    shown = list(names) + [f"model_{index}" for index in range(len(names), num_candidates)]
+    counts = _counts(num_candidates, num_evaluations or 8 * num_candidates)
+    splits = rng.normal(0, 0.015, max(counts))
+    candidates = [
+        _candidate(name, 0.65 - 0.006 * place + splits[:count] + rng.normal(0, 0.008, count), rng)
+        for place, (name, count) in enumerate(zip(shown, counts, strict=True))
+    ]
+    order = tuple(rng.permutation([c.name for c in candidates for _ in c.scores]).tolist())
+    path = _path(shown, len(order), rng)
+    last = path[-1].prob_best
+    candidates = [replace(c, prob_best=last[c.name], prob_within_margin=last[c.name]) for c in candidates]
+    best = candidates[0]
+    return Report(
+        title="Selection of models",
+        source="runs/made up",
+        decision=(f"{best.name} is the best with probability {last[best.name]:.2f}.", "That is an invented decision."),
+        metric="macro_f1",
+        best=best.name,
+        candidates=tuple(candidates),
+        confidence=0.95,
+        asked_confidence=0.95,
+        margin=margin,
+        stopped_by="confidence",
+        adaptive=True,
+        belief="split_paired",
+        seconds=sum(candidate.seconds for candidate in candidates),
+        equal_evaluations=best.num_evaluations * num_candidates,
+        equal_seconds=100.0 * best.num_evaluations * num_candidates,
+        path=path,
+        order=order,
+        comparisons=tuple(compared(best, rival) for rival in candidates[1:]),
+        single_score=SingleScore(best.name, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
+        development=Development("validation_macro_f1", 0.61, len(order), {best.name: 0.4}),
+        checklist=(("seeds", "entropy 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
+        notes=("The scores are invented.",),
+    )
+
+
+def _counts(num_candidates: int, num_evaluations: int) -> List[int]:
+    """Each at least one, the rest falling by half from the best on, as a bandit deals them out."""
+    shares = 0.5 ** np.arange(num_candidates)
+    extra = (shares / shares.sum() * (num_evaluations - num_candidates)).astype(int)
+    extra[0] += num_evaluations - num_candidates - extra.sum()
+    return [1 + int(number) for number in extra]
+
+
+def _candidate(name: str, scores: np.ndarray, rng: np.random.Generator) -> CandidateReport:
+    number = len(scores)
+    sd = float(np.std(scores, ddof=1)) if number > 1 else None
+    mean = float(scores.mean())
+    half = None if sd is None else float(stats.t.ppf(0.975, number - 1) * sd / np.sqrt(number))
+    return CandidateReport(
+        name=name,
+        scores=tuple(scores.tolist()),
+        split_seeds=tuple(range(number)),
+        replicates=tuple(range(number)),
+        development_scores=tuple((scores + rng.normal(0, 0.01, number)).tolist()),
+        mean=mean,
+        sd=sd,
+        median=float(np.median(scores)),
+        min=float(scores.min()),
+        max=float(scores.max()),
+        interval=None if half is None else (mean - half, mean + half),
+        seconds=100.0 * number,
+        mean_seconds=100.0,
+        num_parameters=123456,
+    )
+
+
+def _path(names: Sequence[str], num_evaluations: int, rng: np.random.Generator) -> Tuple[PathPoint, ...]:
+    """Noisy beliefs that come to favour the first."""
+    points = []
+    worth = -0.3 * np.arange(len(names))
+    for number in range(1, num_evaluations + 1):
+        worth += rng.normal(0, 1.5, len(names)) / np.sqrt(number)
+        lead = np.where(np.arange(len(names)) == 0, 9 * number / num_evaluations, 0)
+        weights = np.exp(worth - worth.max() + lead)
+        points.append(PathPoint(number, dict(zip(names, (weights / weights.sum()).tolist(), strict=True))))
+    return tuple(points)
+
+
+def compared(first: CandidateReport, second: CandidateReport) -> Comparison:
+    """`first` against `second` on the splits that both have, with tests that have numbers where there are three."""
+    by_split: Dict[int, float] = dict(zip(second.split_seeds, second.scores, strict=True))
+    pairs = [(s, x - by_split[s]) for s, x in zip(first.split_seeds, first.scores, strict=True) if s in by_split]
+    differences = np.array([difference for _, difference in pairs])
+    number = len(pairs)
+    half = stats.t.ppf(0.975, number - 1) * np.std(differences, ddof=1) / np.sqrt(number) if number > 1 else None
+    mean = float(differences.mean()) if number else None
+    enough = number > 2
+    return Comparison(
+        first=first.name,
+        second=second.name,
+        paired=number > 1,
+        paired_differences=tuple(differences.tolist()),
+        pair_seeds=tuple(seed for seed, _ in pairs),
+        mean_difference=mean,
+        interval=None if half is None or mean is None else (mean - float(half), mean + float(half)),
+        tests=tuple(_test(name, 0.01 * (1 + place) if enough else None) for place, name in enumerate(TESTS)),
+        cliffs_delta=0.5,
+        vargha_delaney=0.75,
+        cohens_d_paired=1.2 if enough else None,
+        aso_epsilon=0.02 if enough else None,
+        aso_epsilon_min=0.07 if enough else None,
+    )
+
+
+def _test(name: str, p_value: Optional[float]) -> TestResult:
+    lacking = "" if p_value is not None else "needs 3 shared splits, has 1"
+    p_holm = None if p_value is None else min(1.0, 3 * p_value)
+    asks, assumes = f"What does {name} ask?", f"what {name} assumes"
+    statistic = None if p_value is None else 12.5
+    return TestResult(name, asks, assumes, statistic=statistic, p_value=p_value, p_holm=p_holm, too_few=lacking)
+
+
+def with_failures(report: Report) -> Report:
+    """The last candidate is withdrawn after failures, the one before it failed before it had any score."""
+    *others, before, last = report.candidates
+    reasons = ("x-0 error: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB <here>", "x-1 timeout: 3600 s")
+    last = replace(last, failures=reasons, withdrawn=True, withdrawn_because="2 failures", prob_best=None)
+    before = CandidateReport(name=before.name, failures=reasons[:1])
+    kept = tuple(c for c in report.comparisons if c.second not in (before.name, last.name))
+    order = tuple(name for name in report.order if name != before.name)
+    path = tuple(_without(point, (before.name, last.name)) for point in report.path)
+    return replace(report, candidates=(*others, before, last), comparisons=kept, order=order, path=path)
+
+
+def _without(point: PathPoint, names: Sequence[str]) -> PathPoint:
+    return replace(point, prob_best={name: p for name, p in point.prob_best.items() if name not in names})
+
+
+def ugly() -> Report:
+    """Names with markup, quotes, mathematics and letters that the figures' font lacks."""
+    return made_up(5, names=UGLY_NAMES, margin=0.005)
+
+
+def long_names(num_candidates: int = 12) -> Report:
+    return with_failures(made_up(num_candidates, names=[LONG_NAME.format(index) for index in range(num_candidates)]))
+
+
+def just_begun() -> Report:
+    """A running selection without a single score."""
+    names = ("td_lstm", "ian")
+    return Report(
+        title="Selection of models",
+        source="runs/new",
+        decision=("Nothing has finished yet.",),
+        metric="macro_f1",
+        best=None,
+        candidates=tuple(CandidateReport(name=name) for name in names),
+        running=True,
+    )
+
+
+def of_table() -> Report:
+    """A table of released scores: no order, no path, no time, and a rival that shares no split."""
+    report = made_up(3, num_evaluations=30)
+    alone = replace(report.candidates[2], split_seeds=tuple(100 + s for s in report.candidates[2].split_seeds))
+    apart = Comparison(first=report.candidates[0].name, second=alone.name, mean_difference=0.01, interval=(0.0, 0.02))
+    candidates = tuple(replace(c, seconds=0.0, mean_seconds=None) for c in (*report.candidates[:2], alone))
+    comparisons = (report.comparisons[0], apart)
+    return replace(
+        report, candidates=candidates, comparisons=comparisons, order=(), path=(), stopped_by=None, adaptive=False
+    )
+
+
+def all_made_up() -> Dict[str, Report]:
+    """Every case to look at, by name."""
+    return {
+        "two": made_up(2),
+        "twelve": with_failures(made_up(12, margin=0.005)),
+        "forty": made_up(40, num_evaluations=2000),
+        "forty_once": made_up(40, num_evaluations=40),
+        "long_names": long_names(),
+        "ugly": ugly(),
+        "table": of_table(),
+        "just_begun": just_begun(),
+        "running": replace(made_up(3, num_evaluations=9), running=True, stopped_by=None),
+    }

@@ -1,0 +1,124 @@
+"""Markdown and LaTeX of the same report."""
+
+import html
+import re
+from dataclasses import replace
+from typing import List
+
+import pytest
+
+from fiesta_allennlp.reports.content import CandidateReport, Development, Report
+from fiesta_allennlp.reports.latex import escape_latex, render_latex
+from fiesta_allennlp.reports.markdown import escape_markdown, render_markdown
+from fiesta_allennlp.reports.significance import compare, with_holm
+from fiesta_allennlp.reports.single_score import single_score
+
+NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
+
+
+def candidate(name: str, scores: List[float], **values: object) -> CandidateReport:
+    return CandidateReport(name, scores=tuple(scores), split_seeds=tuple(range(len(scores))), **values)  # type: ignore
+
+
+@pytest.fixture
+def report() -> Report:
+    candidates = (
+        candidate(NAMES[0], [0.7, 0.8, 0.9], mean=0.8, prob_best=0.97, interval=(0.55, 1.05), num_parameters=1234567),
+        candidate(NAMES[1], [0.6, 0.5, 0.4], mean=0.5, prob_best=0.03, failures=("x-3 error: no\nmemory | at all",)),
+        candidate(NAMES[2], [], withdrawn=True, withdrawn_because="3 failures"),
+    )
+    return Report(
+        title="Selection",
+        source="runs/x",
+        decision=(f"{NAMES[0]} is the best.", "It took 6."),
+        metric="f1",
+        best=NAMES[0],
+        candidates=candidates,
+        margin=0.01,
+        adaptive=True,
+        comparisons=with_holm([compare(candidates[0], candidates[1])]),
+        single_score=single_score(candidates, NAMES[0]),
+        development=Development("best_validation_f1", 0.5, 6, {NAMES[0]: 0.25}),
+        checklist=(("data fingerprint", "a_b"),),
+        notes=("Mind <this>.",),
+    )
+
+
+def rows_of(text: str, heading: str) -> List[List[str]]:
+    """The cells of the first Markdown table after a heading."""
+    lines = text.partition(f"## {heading}\n")[2].splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    end = next((n for n, line in enumerate(lines[lines.index(table[0]) :]) if not line.startswith("|")), len(lines))
+    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in table[:end]]
+
+
+def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
+    text = render_markdown(report)
+    headings = ["Candidates", "Differences", "Tests, descriptive only", "Why not one score"]
+    for heading in [*headings, "Development and test scores", "Checklist"]:
+        header, rule, *rows = rows_of(text, heading)
+        assert rows
+        assert {len(row) for row in [rule, *rows]} == {len(header)}, heading
+    header, _, first, *_ = rows_of(text, "Candidates")
+    found = dict(zip((cell.strip() for cell in header), (cell.strip() for cell in first), strict=True))
+    assert (found["n"], found["mean"], found["P(best)"], found["parameters"]) == ("3", "0.8000", "0.970", "1,234,567")
+    assert found["95 % interval of the mean"] == "0.5500 to 1.0500"
+    assert found["P(within 0.01)"] == "-"
+    assert "A selection trains longer what did well" in text
+    assert "was withdrawn: 3 failures" in text
+    assert "x-3 error: no memory \\| at all" in text
+    assert "0.100 / 0.100" in text
+
+
+@pytest.mark.parametrize(
+    ("adaptive", "number", "words"),
+    [(True, 3, "trains longer what did well"), (False, 3, "found on the same scores"), (False, 2, "before any score")],
+)
+def test_why_the_tests_describe_depends_on_where_scores_are_from(
+    report: Report, adaptive: bool, number: int, words: str
+) -> None:
+    made = replace(report, adaptive=adaptive, candidates=report.candidates[:number])
+    assert words in render_markdown(made)
+
+
+def test_names_are_shown_as_they_are(report: Report) -> None:
+    text = render_markdown(report)
+    assert r"a\_b" in text
+    assert r'\<i\>\&"x"' in text
+    assert r"50% \| \*bold\* \#1" in text
+    assert not re.search(r"(?<!\\)[<_]", text.replace("< 0", ""))
+
+
+def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
+    text = render_latex(report)
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
+    for table in re.findall(r"\\begin\{tabular\}\{(l r*)\}(.*?)\\end", text.replace("{l", "{l "), re.DOTALL):
+        columns, body = len(table[0].replace(" ", "")), table[1]
+        lines = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert lines
+        assert all(len(re.findall(r"(?<!\\)&", line)) == columns - 1 for line in lines)
+    assert r"a\_b & 3 & 0.8000" in text
+    assert r"\textless{}i\textgreater{}\&\textquotedbl{}x\textquotedbl{} & 3" in text
+    assert r"50\% \textbar{} *bold* \#1 & 0" in text
+    assert r"\usepackage{booktabs}" in text
+
+
+def test_escapes() -> None:
+    assert escape_latex("\\a{b}$^~") == r"\textbackslash{}a\{b\}\$\textasciicircum{}\textasciitilde{}"
+    assert escape_markdown("a\n b`[c]") == r"a b\`\[c\]"
+
+
+def test_a_report_of_nothing_but_candidates_is_short() -> None:
+    report = Report("t", "s", ("Nothing can be said yet.",), "f1", None, (candidate("a", [0.5]), candidate("b", [0.4])))
+    text = render_markdown(report)
+    assert "## Differences" not in text
+    assert "| a | 1 | - |" in text
+    assert render_latex(report).count(r"\begin{tabular}") == 1
+
+
+def test_a_notebook_shows_the_decision_and_a_table(report: Report) -> None:
+    shown = report._repr_html_()
+    assert shown.count("<tr>") == 4
+    assert "<i>" not in shown
+    assert NAMES[1] in html.unescape(shown)
+    assert "withdrawn" in shown

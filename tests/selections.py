@@ -1,0 +1,92 @@
+"""Stores as selections leave them, written without a training."""
+
+import platform
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.records import Evaluation, Failure
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.settings import Settings
+
+METRIC = "f1"
+ENTROPY = 7
+
+ENVIRONMENT = {
+    "host": platform.node(),
+    "python": "3.11.7",
+    "platform": "Linux",
+    "processor": "Some CPU",
+    "cores": 2,
+    "memory_gib": 7.5,
+    "gpus": ["Some GPU"],
+    "versions": {"torch": "2.0"},
+}
+
+
+def facts(fingerprint: str = "abc") -> Dict[str, Any]:
+    """What building a candidate told."""
+    return {
+        "pool": {
+            "official": {"train": 100, "test": 25},
+            "targets": {"train": 75, "validation": 25, "test": 25},
+            "num_groups": 60,
+            "group_by": "sentence_id",
+            "data": "def",
+            "fingerprint": fingerprint,
+        },
+        "num_parameters": 1234,
+        "metrics": [METRIC],
+        "vectors": [],
+    }
+
+
+def write_selection(
+    root: Path,
+    scores: Mapping[str, Sequence[float]],
+    *,
+    development: Optional[Mapping[str, Sequence[float]]] = None,
+    failures: Sequence[Tuple[str, int, str]] = (),
+    pending: Sequence[Tuple[str, int]] = (),
+    entropy: int = ENTROPY,
+    fingerprint: str = "abc",
+    meta: Optional[Mapping[str, Any]] = None,
+    **settings: Any,
+) -> RunStore:
+    """A selection that is under way: whoever calls closes the store.
+
+    # Parameters
+
+    scores : by candidate and replicate. Replicate 0 of all candidates finished first, then replicate 1, and so on.
+    development : likewise.
+    failures : candidate, replicate and error, in order, after all evaluations.
+    pending : candidate and replicate.
+    """
+    given = {"max_evaluations": 10**6, "confidence": 0.99999999, "metric": METRIC, **settings}
+    typed = Settings(candidates=tuple(f"{number}.jsonnet" for number, _ in enumerate(scores)), **given)
+    store = RunStore(RunDirectory(root), create=True)
+    store.put_candidates(
+        [
+            {"name": name, "source": f"{number}.jsonnet", "config": {}, "facts": facts(fingerprint)}
+            for number, name in enumerate(scores)
+        ],
+        settings=typed.as_json(),
+        entropy=str(entropy),
+        **(meta or {}),
+    )
+    in_order: List[Tuple[int, str]] = [(k, name) for name, values in scores.items() for k in range(len(values))]
+    for k, name in sorted(in_order, key=lambda pair: pair[0]):
+        request = make_request(entropy, name, k, shared_splits=typed.splits == "shared")
+        metrics = {f"test_{METRIC}": scores[name][k]}
+        if development is not None:
+            metrics[f"best_validation_{METRIC}"] = development[name][k]
+        store.reserve([request])
+        evaluation = Evaluation(request, scores[name][k], METRIC, 2.0, f"2026-01-01T00:00:{k % 60:02d}", metrics)
+        store.record(evaluation)
+    for name, k, error in failures:
+        request = make_request(entropy, name, k, shared_splits=True)
+        store.reserve([request])
+        store.record(Failure(request, "error", error, 1.0))
+    store.reserve([make_request(entropy, name, k, shared_splits=True) for name, k in pending])
+    return store
