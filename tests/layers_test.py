@@ -54,6 +54,7 @@ ALLOWED = {
     | {"preparing", "settings", "strategies", "strategy_building", "executor_building", "selection", "run_store"}
     | {"roster", "opening", "reports"},
     "commands": BASE | {"run", "settings", "replaying", "replay_settings", "reports"},
+    "library": BASE | {"run", "choice", "evaluators", "replaying", "replay_settings", "reports", "plugin"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 
