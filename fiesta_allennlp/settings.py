@@ -32,7 +32,7 @@ KINDS: Dict[str, Kinds] = {
     **dict.fromkeys(("cpus_per_evaluation", "gpus_per_evaluation", "memory_per_evaluation"), (int, float)),
     **dict.fromkeys(("metric", "group_by", "cuda_devices", "overrides", "ray_address"), (str,)),
     **dict.fromkeys(("candidates", "include_package"), (tuple,)),
-    "ship_data": (bool,),
+    **dict.fromkeys(("ship_data", "tensorboard"), (bool,)),
 }
 """What a setting may be. Flags are converted by the command line; a file can hold anything."""
 
@@ -83,6 +83,7 @@ class Settings(ChoiceSettings):
     time_limit: Optional[float] = None
     max_failures: int = 3
     keep: str = "none"
+    tensorboard: bool = False
     overrides: str = ""
     entropy: Optional[int] = None
     include_package: Tuple[str, ...] = ()
