@@ -6,7 +6,7 @@
 A page's code blocks run in their order in one shell, so that a later one finds what an earlier one made. Comments above
 a block say what else there is to know: `<!-- not run: why -->`; `<!-- file: NAME -->`, write the block to this file;
 and `<!-- before: COMMAND -->`, run this first, unseen. Blocks in `bash` are commands and in `python` scripts; one
-without a language is a command if it begins like one; others are for reading.
+without a language is a command if it begins like one and has no "["; others are for reading.
 """
 
 import argparse
@@ -59,7 +59,7 @@ class Block:
         if self.language or "file" in self.marks:
             return self.language == "bash"
         first = (self.text.split() or [""])[0]
-        return first in PROGRAMS and "[options]" not in self.text
+        return first in PROGRAMS and "[" not in self.text
 
     @property
     def commands(self) -> str:

@@ -42,6 +42,7 @@ ALLOWED = {
     "choice": BASE,
     "settings": BASE | {"choice"},
     "plain_words": BASE,
+    "library": BASE | {"run", "choice", "evaluators", "replaying", "replay_settings", "reports", "plugin"},
     "strategy_building": CHOOSING | {"choice", "strategies", "plain_words"},
     "executor_building": BASE | {"choice", "settings", "executors", "plain_words"},
     "replay_settings": BASE | {"choice"},
@@ -54,7 +55,6 @@ ALLOWED = {
     | {"preparing", "settings", "strategies", "strategy_building", "executor_building", "selection", "run_store"}
     | {"roster", "opening", "reports"},
     "commands": BASE | {"run", "settings", "replaying", "replay_settings", "reports"},
-    "library": BASE | {"run", "choice", "evaluators", "replaying", "replay_settings", "reports", "plugin"},
 }
 """By module or sub-package; what is at the top (`plugin`, `__main__`, `__init__`) may import anything."""
 
