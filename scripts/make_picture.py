@@ -17,6 +17,7 @@ NUM_COLOURS = 64
 
 
 def make_picture(selection: Path, picture: Path) -> None:
+    picture.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         report(selection, output=scratch)
         with Image.open(Path(scratch) / "figures" / "path.png") as figure:
