@@ -1,8 +1,9 @@
 """How to choose, as options: what a selection and a replay have in common."""
 
+import difflib
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 
@@ -76,6 +77,20 @@ def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
                     f"{option(name)} {value} contradicts '{name}': {params[name]} in {where}. Give one of them."
                 )
             params[name] = value
+
+
+def check_names(names: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse a name that is no setting.
+
+    # Raises
+
+    `ConfigError` : with the near one, and those that there are.
+    """
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise ConfigError(f"'{name}' is not a setting.{hint} There are: {', '.join(known)}.")
 
 
 def check_kinds(settings: Any, kinds: Mapping[str, Kinds]) -> None:

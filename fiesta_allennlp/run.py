@@ -2,10 +2,10 @@
 
 import os
 import tempfile
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Iterator, List, Mapping
 
 from rich.console import Console
 
@@ -21,11 +21,12 @@ from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored, 
 from fiesta_allennlp.records import Decision
 from fiesta_allennlp.reports.progress import Progress
 from fiesta_allennlp.reports.summary import summarise, write_csv, write_json
+from fiesta_allennlp.reports.tensorboard import tensorboard
 from fiesta_allennlp.roster import Roster, read_roster
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import fresh_entropy
-from fiesta_allennlp.selection import Selection
+from fiesta_allennlp.selection import Listener, Listeners, Selection
 from fiesta_allennlp.settings import Settings, changed_settings, merge
 from fiesta_allennlp.strategy_building import build_strategy
 
@@ -128,20 +129,30 @@ def _run(
             keep_archives=settings.keep != "none",
             free_device=executor.gives_devices,
         )
-        with Progress(console, settings.metric) as progress:
+        with _listening(settings, directory, console) as listener:
             decision = Selection(
                 strategy=strategy,
                 evaluator=evaluator,
                 executor=executor,
                 store=store,
                 directory=directory,
-                listener=progress,
+                listener=listener,
                 entropy=int(store.get_meta("entropy")),
                 shared_splits=settings.splits == "shared",
                 max_failures=settings.max_failures,
                 max_hours=settings.max_hours,
             ).run()
     return _conclude(decision, settings, store, directory)
+
+
+@contextmanager
+def _listening(settings: Settings, directory: RunDirectory, console: Console) -> Iterator[Listener]:
+    """The progress, and TensorBoard's scalars where they are asked for."""
+    with ExitStack() as stack:
+        listeners: List[Listener] = [stack.enter_context(Progress(console, settings.metric))]
+        if settings.tensorboard:
+            listeners.append(stack.enter_context(tensorboard(directory.tensorboard, settings.metric)))
+        yield Listeners(listeners)
 
 
 def _say_where(executor: Executor, console: Console) -> None:

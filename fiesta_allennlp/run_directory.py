@@ -48,6 +48,11 @@ class RunDirectory:
         """Word-vector files cut down to the pool's words."""
         return self.root / "vectors"
 
+    @property
+    def tensorboard(self) -> Path:
+        """TensorBoard's event files of the selection."""
+        return self.root / "tensorboard"
+
     def check_log(self, candidate: str) -> Path:
         """What building the candidate's model printed before the first training."""
         return self.root / "checks" / f"{candidate}.log"
@@ -79,5 +84,5 @@ class RunDirectory:
     def contents(self) -> List[Path]:
         """Everything that is there and that a selection made."""
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "selection.json"]
-        made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems"]
+        made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard"]
         return [path for path in (self.root / name for name in made) if path.exists()]

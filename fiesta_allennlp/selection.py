@@ -29,6 +29,21 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True)
+class Listeners:
+    """Several listeners as one, told in turn."""
+
+    listeners: Sequence[Listener]
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        for listener in self.listeners:
+            listener.on_state(history, decision)
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        for listener in self.listeners:
+            listener.on_outcome(outcome)
+
+
+@dataclass(frozen=True)
 class Selection:
     """One selection: everything that its loop needs. Where the store has a history, the loop goes on from there.
 

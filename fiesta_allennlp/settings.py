@@ -1,6 +1,5 @@
 """The options of a selection as one record, from defaults, a file, and the command line."""
 
-import difflib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -15,6 +14,7 @@ from fiesta_allennlp.choice import (
     check_choices,
     check_kinds,
     check_least,
+    check_names,
     fill,
     option,
     registered,
@@ -32,7 +32,7 @@ KINDS: Dict[str, Kinds] = {
     **dict.fromkeys(("cpus_per_evaluation", "gpus_per_evaluation", "memory_per_evaluation"), (int, float)),
     **dict.fromkeys(("metric", "group_by", "cuda_devices", "overrides", "ray_address"), (str,)),
     **dict.fromkeys(("candidates", "include_package"), (tuple,)),
-    "ship_data": (bool,),
+    **dict.fromkeys(("ship_data", "tensorboard"), (bool,)),
 }
 """What a setting may be. Flags are converted by the command line; a file can hold anything."""
 
@@ -83,6 +83,7 @@ class Settings(ChoiceSettings):
     time_limit: Optional[float] = None
     max_failures: int = 3
     keep: str = "none"
+    tensorboard: bool = False
     overrides: str = ""
     entropy: Optional[int] = None
     include_package: Tuple[str, ...] = ()
@@ -147,11 +148,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings] = Settings) -> 
         if "executor" in merged and layer.get("executor", merged["executor"]) != merged["executor"]:
             for name in OF_EXECUTOR:
                 merged.pop(name, None)
+        check_names(layer, known)
         for name, value in layer.items():
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean '{near[0]}'?" if near else ""
-                raise ConfigError(f"'{name}' is not a setting.{hint} There are: {', '.join(known)}.")
             merged[name] = tuple(value) if isinstance(value, list) else value
     return merged
 

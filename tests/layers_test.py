@@ -44,6 +44,7 @@ ALLOWED = {
     "choice": BASE,
     "settings": BASE | {"choice"},
     "plain_words": BASE,
+    "library": BASE | {"run", "choice", "evaluators", "replaying", "replay_settings", "reports", "plugin"},
     "strategy_building": CHOOSING | {"choice", "strategies", "plain_words"},
     "executor_building": BASE | {"choice", "settings", "executors", "plain_words"},
     "replay_settings": BASE | {"choice"},

@@ -100,6 +100,12 @@ def _add_working(machine: Any) -> None:
     add_option(
         machine, "--keep", "trained models to keep: none (default), the best one, or all", metavar="none|best|all"
     )
+    add_option(
+        machine,
+        "--tensorboard",
+        "write how it goes for TensorBoard, into the directory's `tensorboard`",
+        action=argparse.BooleanOptionalAction,
+    )
 
 
 def _add_cluster(ray: Any) -> None:

@@ -5,7 +5,7 @@ import difflib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
 
 import numpy as np
 
@@ -61,6 +61,18 @@ def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2)
         raise DataError(f"{path}: is not valid JSON: {error}.") from error
     if not isinstance(content, _Pairs):
         raise DataError(f'{path}: expected an object, {{"candidate": [scores], ...}}, but got {_short(content)}.')
+    return table_of(content, evaluations_per_split, path, least_candidates)
+
+
+def table_of(
+    content: Iterable[Tuple[str, Any]], evaluations_per_split: int, path: Path, least_candidates: int = 2
+) -> ScoreTable:
+    """A table from candidates and their scores, as in `read_json`. `path` is what to call it.
+
+    # Raises
+
+    `DataError` : as `read_json`.
+    """
     builder = _Builder(path)
     for candidate, scores in content:
         if not isinstance(scores, list) or not scores:

@@ -16,6 +16,7 @@ from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_ar
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from tests.conftest import REPOSITORY, until
+from tests.reports.tensorboard_test import scalars
 
 BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
 """Learns nothing, so its accuracy is about a half."""
@@ -154,6 +155,23 @@ def test_recovering_with_more_to_do_goes_on(candidates: List[str], tmp_path: Pat
     assert status == 0, output
     assert before < scores_of(run)
     assert len(scores_of(run)) == 8
+
+
+def test_tensorboard_follows_a_selection_and_its_resumption(candidates: List[str], tmp_path: Path, call: Any) -> None:
+    run = tmp_path / "run"
+    call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 4, "--tensorboard")
+    status, output = call("-s", run, "--recover", "--budget", 6)
+    assert status == 0, output
+    assert len(list((run / "tensorboard").iterdir())) == 2
+    written = scalars(run / "tensorboard")
+    assert set(written) >= {"trainings/able", "failures/blind", "accuracy/able", "accuracy/blind", "P_best/able"}
+    assert written["trainings/able"][-1] == (6, 3)
+    scores = [float(score) for name, _, score in scores_of(run) if name == "able"]
+    assert sorted(score for _, score in written["accuracy/able"]) == pytest.approx(sorted(scores))
+    call("-s", run, "--recover", "--budget", 8, "--no-tensorboard")
+    assert len(list((run / "tensorboard").iterdir())) == 2
+    call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 4, "--force")
+    assert not (run / "tensorboard").exists()
 
 
 def test_max_hours_ends_it_undecided_and_a_larger_total_goes_on(

@@ -1,0 +1,127 @@
+"""`allennlp fiesta-select` and `fiesta-replay` as calls, for scripts and notebooks: see `docs/library.md`.
+
+Nothing here ends the process: what a user can mend is a `FiestaError`.
+"""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
+
+import numpy as np
+from allennlp.common.util import import_module_and_submodules
+from rich.console import Console
+
+import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.choice import check_names
+from fiesta_allennlp.evaluators.score_files import table_of
+from fiesta_allennlp.evaluators.score_source import ScoreSource
+from fiesta_allennlp.replay_settings import ReplaySettings
+from fiesta_allennlp.replaying import replay as run_replay
+from fiesta_allennlp.reports.console import SteadyConsole
+from fiesta_allennlp.reports.progress import repetition_bar
+from fiesta_allennlp.reports.results import ReplayResult, SelectionResult
+from fiesta_allennlp.run import select as run_select
+
+Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
+Scores = Union[str, Path, Mapping[str, Sequence[float]], ScoreSource]
+
+
+def select(
+    candidates: Candidates = (),
+    *,
+    directory: Union[str, Path],
+    recover: bool = False,
+    force: bool = False,
+    allow_removed: bool = False,
+    progress: Optional[bool] = None,
+    **settings: Any,
+) -> SelectionResult:
+    """Find the best of several AllenNLP configs, or go on with a selection that was interrupted.
+
+    Ctrl-C, or interrupting a notebook's kernel, stops the trainings and returns what is known, with `stopped_by`
+    `interrupted`. In a script, call this below `if __name__ == "__main__":`, for trainings are processes of their own.
+
+    # Parameters
+
+    candidates : config files; their names without the ending name the candidates. Or a mapping from names to files.
+    directory : where everything is kept.
+    recover, force, allow_removed : as the command's options of these names.
+    progress : show how it goes; by default only on a terminal.
+    settings : the command's other options by their names, with underscores: `metric="accuracy", workers=2`. `strategy`,
+        `belief`, `stop` and `executor` can be a name or a mapping with a `type`.
+
+    # Raises
+
+    `FiestaError` : where a setting, a config, the data or the directory is wrong.
+    """
+    given = _as_typed(settings, candidates)
+    for package in given.get("include_package", ()):
+        import_module_and_submodules(package)
+    path = Path(directory)
+    summary = run_select(
+        given, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed
+    )
+    return SelectionResult.from_summary(summary, path)
+
+
+def replay(
+    scores: Scores,
+    *,
+    progress: Optional[bool] = None,
+    **settings: Any,
+) -> ReplayResult:
+    """Repeat a selection over scores that are there already: how many evaluations it takes, how often it is right.
+
+    # Parameters
+
+    scores : a `.json` or `.csv` file, a preset, a mapping from candidates to their scores (as in a `.json` file), or a
+        `ScoreSource`.
+    progress : show how it goes; by default only on a terminal.
+    settings : the command's options by their names, with underscores: `confidence=0.9, repetitions=100`.
+
+    # Raises
+
+    `FiestaError` : where a setting or the scores are wrong, or the scores run out.
+    `KeyboardInterrupt` : where it is interrupted before a repetition has finished; after that, the result says so.
+    """
+    check_names(settings, [f.name for f in fields(ReplaySettings)])
+    source = _source(scores, settings.get("evaluations_per_split"))
+    settings["candidates"] = tuple(settings.get("candidates", ()))
+    given = ReplaySettings(**settings, scores=str(scores) if source is None else source.name)
+    with repetition_bar(_console(progress), given.repetitions) as advance:
+        result = run_replay(given, source=source, on_repetitions=advance)
+    if not result.repetitions:
+        raise KeyboardInterrupt
+    return ReplayResult.from_replay(result)
+
+
+def _as_typed(settings: Mapping[str, Any], candidates: Candidates) -> Dict[str, Any]:
+    """The settings as the command line gives them."""
+    given = dict(settings)
+    if isinstance(candidates, Mapping):
+        given["candidates"] = tuple(f"{name}={path}" for name, path in candidates.items())
+    elif candidates:
+        given["candidates"] = tuple(map(str, candidates))
+    if isinstance(given.get("overrides"), Mapping):
+        given["overrides"] = json.dumps(given["overrides"])
+    if isinstance(given.get("cuda_devices"), (list, tuple)):
+        given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
+    return given
+
+
+def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[ScoreSource]:
+    """Scores that are here already; None for a file or a preset."""
+    if isinstance(scores, ScoreSource):
+        return scores
+    if isinstance(scores, Mapping):
+        pairs = [(name, np.asarray(column).tolist()) for name, column in scores.items()]
+        return table_of(pairs, evaluations_per_split or 1, Path("scores"))
+    return None
+
+
+def _console(progress: Optional[bool]) -> Console:
+    """One that shows nothing unless it is asked to, or stands on a terminal."""
+    console = SteadyConsole(highlight=False)
+    console.quiet = not (console.is_terminal if progress is None else progress)
+    return console

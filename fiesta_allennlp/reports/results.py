@@ -1,0 +1,195 @@
+"""What a selection or a replay came to, as typed records that show themselves on a terminal and in a notebook."""
+
+import csv
+import json
+from dataclasses import asdict, dataclass, fields
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+from rich.console import Console
+from rich.markup import render
+from rich.table import Table
+
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.replaying import Replay
+from fiesta_allennlp.reports.replay import replay_in_words, replay_table, summarise_replay
+from fiesta_allennlp.reports.summary import in_words, savings_in_words
+from fiesta_allennlp.reports.tables import summary_table
+from fiesta_allennlp.run_directory import RunDirectory
+
+WIDTH = 100
+"""Of a result's text, in characters."""
+
+
+@dataclass(frozen=True)
+class CandidateResult:
+    """An entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations."""
+
+    name: str
+    num_evaluations: int
+    mean: Optional[float]
+    sd: Optional[float]
+    prob_best: Optional[float]
+    prob_within_margin: Optional[float]
+    failures: int
+    failure_reasons: Tuple[str, ...]
+    withdrawn: bool
+    withdrawn_because: Optional[str]
+    seconds: float
+    mean_seconds: Optional[float]
+
+
+@dataclass(frozen=True, repr=False)
+class SelectionResult:
+    """The content of `selection.json`, and the directory that it stands in.
+
+    `confidence` is the probability that `best` is the best (within `margin`), or None where the belief cannot say;
+    `seconds` is the training time of all workers together.
+    """
+
+    directory: Path
+    best: Optional[str]
+    confidence: Optional[float]
+    margin: float
+    stopped_by: str
+    num_evaluations: int
+    num_failures: int
+    metric: str
+    strategy: Mapping[str, Any]
+    belief: Mapping[str, Any]
+    splits: str
+    entropy: str
+    seconds: float
+    seconds_of_equal_allocation: Optional[float]
+    candidates: Tuple[CandidateResult, ...]
+
+    @classmethod
+    def from_summary(cls, summary: Mapping[str, Any], directory: Path) -> "SelectionResult":
+        candidates = tuple(
+            CandidateResult(**{**_known(CandidateResult, entry), "failure_reasons": tuple(entry["failure_reasons"])})
+            for entry in summary["candidates"]
+        )
+        return cls(**{**_known(cls, summary), "directory": directory, "candidates": candidates})
+
+    @classmethod
+    def read(cls, directory: Union[str, Path]) -> "SelectionResult":
+        """The result of a selection that was made before.
+
+        # Raises
+
+        `StoreError` : where there is none.
+        """
+        path = RunDirectory(Path(directory)).selection_json
+        try:
+            return cls.from_summary(json.loads(path.read_text(encoding="utf-8")), Path(directory))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(
+                f"{path}: cannot be read as the result of a selection: {error}. Give the directory of one that has "
+                "ended, or resume it with recover=True."
+            ) from error
+
+    @property
+    def decided(self) -> bool:
+        """Whether a winner was named, by its probability or at the end of a budget."""
+        return self.stopped_by in ("confidence", "budget")
+
+    def scores(self) -> Dict[str, List[float]]:
+        """The scores of every candidate, in the order in which they came."""
+        scores: Dict[str, List[float]] = {candidate.name: [] for candidate in self.candidates}
+        with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as rows:
+            for row in csv.DictReader(rows):
+                if row["status"] == "finished":
+                    scores[row["candidate"]].append(float(row["score"]))
+        return scores
+
+    def __repr__(self) -> str:
+        return _as_text(summary_table(asdict(self)), self._words())
+
+    def _repr_html_(self) -> str:
+        return _as_html(summary_table(asdict(self)), self._words())
+
+    def _words(self) -> List[str]:
+        summary = asdict(self)
+        lines = [in_words(summary), savings_in_words(summary), f"Everything is in {self.directory}."]
+        return [line for line in lines if line]
+
+
+@dataclass(frozen=True)
+class ReplayedCandidate:
+    """`recommended` is the share of the repetitions that ended with this candidate."""
+
+    name: str
+    true_mean: float
+    recommended: float
+
+
+@dataclass(frozen=True, repr=False)
+class ReplayResult:
+    """What the repetitions of a replay came to.
+
+    `best` has the highest true mean. `correct`, with its 95 % Wilson interval, `wrong` and `undecided` are shares of
+    the repetitions. `num_evaluations` and `num_rounds` have an entry for each. `summary` is the content of
+    `fiesta-replay --output`.
+    """
+
+    repetitions: int
+    interrupted: bool
+    best: str
+    correct: float
+    correct_interval: Tuple[float, float]
+    wrong: float
+    undecided: float
+    mean_evaluations: float
+    num_evaluations: Tuple[int, ...]
+    num_rounds: Tuple[int, ...]
+    candidates: Tuple[ReplayedCandidate, ...]
+    entropy: str
+    seconds: float
+    summary: Mapping[str, Any]
+
+    @classmethod
+    def from_replay(cls, replay: Replay) -> "ReplayResult":
+        summary = summarise_replay(replay)
+        low, high = summary["correct_interval"]
+        own = {
+            "correct_interval": (low, high),
+            "mean_evaluations": summary["evaluations"]["mean"],
+            "num_evaluations": tuple(repetition.num_evaluations for repetition in replay.repetitions),
+            "num_rounds": tuple(repetition.num_rounds for repetition in replay.repetitions),
+            "candidates": tuple(ReplayedCandidate(**entry) for entry in summary["candidates"]),
+            "summary": summary,
+        }
+        return cls(**{**_known(cls, summary), **own})
+
+    def __repr__(self) -> str:
+        return _as_text(replay_table(self.summary), replay_in_words(self.summary).splitlines())
+
+    def _repr_html_(self) -> str:
+        return _as_html(replay_table(self.summary), replay_in_words(self.summary).splitlines())
+
+
+def _known(record: Any, content: Mapping[str, Any]) -> Dict[str, Any]:
+    """The entries that are fields of a record."""
+    return {f.name: content[f.name] for f in fields(record) if f.name in content}
+
+
+def _as_text(table: Table, lines: Sequence[str]) -> str:
+    console = Console(file=StringIO(), width=WIDTH, color_system=None, force_jupyter=False)
+    with console.capture() as capture:
+        console.print(table)
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
+    return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
+
+
+def _as_html(table: Table, lines: Sequence[str]) -> str:
+    """The table's title, heads and cells as HTML, with nothing in it that a browser could take for markup."""
+    title = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
+    heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    cells = ["".join(f"<td>{escape(render(str(cell)).plain)}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    words = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{words}"

@@ -1,0 +1,261 @@
+"""Checks README, docs and the other pages: links, anchors, that every command parses; and runs every command.
+
+    python scripts/check_docs.py           # links and options, in seconds
+    python scripts/check_docs.py --run     # every command too, page by page, each in a copy of the repository
+
+A page's code blocks run in their order in one shell, so that a later one finds what an earlier one made. Comments above
+a block say what else there is to know: `<!-- not run: why -->`; `<!-- file: NAME -->`, write the block to this file;
+and `<!-- before: COMMAND -->`, run this first, unseen. Blocks in `bash` are commands and in `python` scripts; one
+without a language is a command if it begins like one and has no "["; others are for reading.
+"""
+
+import argparse
+import contextlib
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional
+
+from make_command_reference import parsers
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "docs/*.md", "training_configs/*/README.md")
+PROGRAMS = ("allennlp", "python", "make", "pip", "git", "export", ".", "ray", "$", "tensorboard")
+COPIED = (".allennlp_plugins", "data", "docs", "Makefile", "scripts", "training_configs")
+SECONDS = 1800
+
+FENCE = re.compile(r"^( *)```(\w*)\s*$")
+COMMENT = re.compile(r"^\s*<!-- (not run|file|before): (.*?) -->\s*$")
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+OURS = re.compile(r"(?:^|[;&|]\s*|\s)(allennlp fiesta-|python -m fiesta_allennlp )(\w+)")
+INLINE_OPTION = re.compile(r"`(--[a-z][\w-]*)[^`]*`")
+FOREIGN = ("--executor-options", "--no-deps", "--include-package", "--head", "--num-cpus", "--address", "--logdir")
+"""Options of other programs that pages speak of."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block. `line` counts from 1; `marks` are the comments above it."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    marks: Dict[str, str]
+
+    @property
+    def where(self) -> str:
+        return f"{self.page.relative_to(REPOSITORY)}:{self.line}"
+
+    @property
+    def is_shell(self) -> bool:
+        if self.language or "file" in self.marks:
+            return self.language == "bash"
+        first = (self.text.split() or [""])[0]
+        return first in PROGRAMS and "[" not in self.text
+
+    @property
+    def commands(self) -> str:
+        """The text of a shell block, without prompts."""
+        return re.sub(r"^\$ ", "", self.text, flags=re.MULTILINE)
+
+    def script(self) -> Optional[str]:
+        """What to run for this block; None where there is nothing, or it must not be run."""
+        before = self.marks.get("before", "")
+        if "not run" in self.marks:
+            return None
+        if "file" in self.marks:
+            return f"{before}\n{written(self.marks['file'], self.text)}"
+        if self.language == "python":
+            return f"{before}\n{written('example.py', self.text)}\npython example.py"
+        return f"{before}\n{self.commands}" if self.is_shell else None
+
+
+def written(name: str, text: str) -> str:
+    """Shell commands that write a file."""
+    path = shlex.quote(name)
+    return f"mkdir -p $(dirname {path})\ncat > {path} <<'END_OF_THE_BLOCK'\n{text}\nEND_OF_THE_BLOCK"
+
+
+def pages() -> List[Path]:
+    return [path for pattern in PAGES for path in sorted(REPOSITORY.glob(pattern))]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    marks: Dict[str, str] = {}
+    opened: Optional[int] = None
+    lines: List[str] = []
+    language = indent = ""
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        fence, comment = FENCE.match(line), COMMENT.match(line)
+        if opened is not None:
+            if fence:
+                yield Block(page, opened, language, "\n".join(lines), marks)
+                opened, marks = None, {}
+            else:
+                lines.append(line.removeprefix(indent))
+        elif fence:
+            opened, lines, (indent, language) = number, [], fence.groups()
+        elif comment:
+            marks[comment[1]] = comment[2]
+        elif line.strip():
+            marks = {}
+
+
+def prose(page: Path) -> str:
+    """The text of a page without its blocks."""
+    return re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> List[str]:
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), flags=re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings]
+
+
+def wrong_links(page: Path) -> Iterator[str]:
+    for target in LINK.findall(prose(page)):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        if not path.exists():
+            yield f"{page.relative_to(REPOSITORY)}: there is no {target}"
+        elif anchor and anchor not in anchors(path):
+            yield f"{page.relative_to(REPOSITORY)}: {name or 'the page'} has no heading #{anchor}"
+
+
+def external_links(page: Path) -> List[str]:
+    return [target for target in LINK.findall(prose(page)) if re.match(r"https?:", target)]
+
+
+def wrong_commands(block: Block) -> Iterator[str]:
+    """Commands of this package whose options or arguments do not parse, and scripts that are not there."""
+    if not block.is_shell:
+        return
+    known = parsers()
+    for line in block.commands.replace("\\\n", " ").splitlines():
+        found = OURS.search(line)
+        if found:
+            command = re.split(r"\s[|>&;]", line[found.end() :])[0]
+            name = f"fiesta-{found[2]}"
+            if name in known:
+                wrong = parsed(parsers()[name], shlex.split(command, comments=True))
+            else:
+                wrong = [f"there is no command {name}"]
+            yield from (f"{block.where}: {error}" for error in wrong)
+        for script in re.findall(r"\bscripts/\w+\.py", line):
+            if not (REPOSITORY / script).is_file():
+                yield f"{block.where}: there is no {script}"
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: List[str]) -> List[str]:
+    """What the parser says against these arguments."""
+    parser.add_argument("--include-package", action="append", help=argparse.SUPPRESS)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+            parser.parse_args(arguments)
+    except SystemExit as stopped:
+        return [said.getvalue().strip().splitlines()[-1]] if stopped.code else []
+    return []
+
+
+def unknown_options(page: Path) -> Iterator[str]:
+    """Options that the prose names and no command has."""
+    known = {name for parser in parsers().values() for action in parser._actions for name in action.option_strings}
+    scripts = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "scripts").glob("*.py"))
+    for option in INLINE_OPTION.findall(prose(page)):
+        if option not in known and option not in FOREIGN and f'"{option}"' not in scripts:
+            yield f"{page.relative_to(REPOSITORY)}: no command has the option {option}"
+
+
+def problems() -> List[str]:
+    """All that can be told without running anything."""
+    found: List[str] = []
+    for page in pages():
+        found += wrong_links(page)
+        found += unknown_options(page)
+        for block in blocks(page):
+            found += wrong_commands(block)
+    return found
+
+
+def run(page: Path) -> Optional[str]:
+    """Run the blocks of a page in a copy of the repository. Returns what went wrong: the block, and the end of what it
+    printed."""
+    chosen = [(block, script) for block in blocks(page) if (script := block.script()) is not None]
+    with tempfile.TemporaryDirectory(prefix="docs-") as scratch:
+        root = copy_of_repository(Path(scratch))
+        lines = ["set -e"]
+        for block, script in chosen:
+            lines += [f"echo '=== {block.where}'", script]
+        environment = {
+            **os.environ,
+            "HOME": scratch,
+            "PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(REPOSITORY),
+        }
+        try:
+            done = subprocess.run(
+                ["bash", "-c", "\n".join(lines)],
+                cwd=root,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=SECONDS,
+            )
+        except subprocess.TimeoutExpired as error:
+            return f"took more than {SECONDS} s: {(error.stdout or b'')[-2000:]!r}"
+    if done.returncode:
+        return "=== " + done.stdout.split("=== ")[-1][-3000:]
+    return None
+
+
+def copy_of_repository(scratch: Path) -> Path:
+    """What a clone has for a reader of the pages, with an environment that is installed already."""
+    root = scratch / "fiesta_allennlp"
+    root.mkdir()
+    for name in COPIED:
+        source = REPOSITORY / name
+        shutil.copytree(source, root / name) if source.is_dir() else shutil.copy(source, root / name)
+    (root / ".venv").symlink_to(sys.prefix)
+    return root
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", action="store_true", help="run every command too")
+    parser.add_argument(
+        "--only", default="", metavar="PATTERN", help="run pages whose path has this regular expression"
+    )
+    args = parser.parse_args()
+    found = problems()
+    if args.run:
+        for page in pages():
+            name = str(page.relative_to(REPOSITORY))
+            if not re.search(args.only, name) or not any(block.script() for block in blocks(page)):
+                continue
+            print(f"running {name}", flush=True)
+            error = run(page)
+            found += [f"{name}: {error}"] if error else []
+    for page in pages():
+        for block in blocks(page):
+            if "not run" in block.marks:
+                print(f"not run: {block.where}: {block.marks['not run']}")
+        for target in external_links(page):
+            print(f"external: {page.relative_to(REPOSITORY)}: {target}")
+    sys.exit("\n".join(found) if found else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""The pages are in order, and the check would notice if they were not."""
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Callable, List
+
+import pytest
+import yaml
+
+from fiesta_allennlp.version import __version__
+from tests.conftest import REPOSITORY
+
+
+@pytest.fixture
+def script() -> ModuleType:
+    return import_module("check_docs")
+
+
+@pytest.fixture
+def page(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Writes a page beside another one, `other.md` with a heading, in a repository of its own."""
+    monkeypatch.setattr(script, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(script, "COPIED", ())
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "other.md").write_text("# A heading: of `code`, and more\n")
+
+    def write(text: str) -> Path:
+        (tmp_path / "README.md").write_text(text)
+        return tmp_path / "README.md"
+
+    return write
+
+
+def test_links_anchors_and_commands_of_all_pages(script: ModuleType) -> None:
+    assert script.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("[a](other.md) [b](other.md#a-heading-of-code-and-more) [c](https://x.y/z)", []),
+        ("[a](othr.md)", ["README.md: there is no othr.md"]),
+        ("![a](pictures/x.png)", ["README.md: there is no pictures/x.png"]),
+        ("[a](other.md#heading)", ["README.md: other.md has no heading #heading"]),
+        ("# Here\n[a](#here) [b](#there)", ["README.md: the page has no heading #there"]),
+        ("```bash\nallennlp fiesta-replay tie --budget 3 | head\n```", []),
+        ("```\nallennlp fiesta-replay tie --buget 3\n```", ["README.md:1: "]),
+        ("```bash\npython -m fiesta_allennlp select a b \\\n    --workers x\n```", ["README.md:1: "]),
+        ("```bash\nallennlp fiesta-rply tie\n```", ["README.md:1: there is no command fiesta-rply"]),
+        ("<!-- not run: x -->\n```bash\nallennlp fiesta-replay --x\n```", ["README.md:2: "]),
+        ("```text\nallennlp fiesta-replay --x\n```", []),
+        ("```\nallennlp fiesta-replay NAME [options]\n```", []),
+        ("```bash\npython scripts/nothing.py\n```", ["README.md:1: there is no scripts/nothing.py"]),
+        ("Give `--confidence 0.9`, or `--confidance`.", ["README.md: no command has the option --confidance"]),
+    ],
+)
+def test_what_is_wrong_is_found(script: ModuleType, page: Callable[[str], Path], text: str, wrong: List[str]) -> None:
+    page(text)
+    found = script.problems()
+    assert len(found) == len(wrong)
+    assert all(problem.startswith(start) for problem, start in zip(found, wrong, strict=True))
+
+
+RUN = """
+<!-- file: one/two.txt -->
+```
+first
+```
+
+Some words.
+
+<!-- not run: would fail -->
+```bash
+false
+```
+
+<!-- before: export HELLO=hello -->
+```bash
+cat one/two.txt > three.txt
+```
+
+```python
+import os
+
+with open("three.txt", "a") as out:
+    out.write(os.environ["HELLO"])
+```
+
+```text
+false
+```
+
+```bash
+$ test "$(cat three.txt)" = "first
+hello"
+```
+"""
+
+
+def test_blocks_run_in_their_order_in_one_shell(script: ModuleType, page: Callable[[str], Path]) -> None:
+    assert script.run(page(RUN)) is None
+
+
+def test_a_block_that_fails_is_told(script: ModuleType, page: Callable[[str], Path]) -> None:
+    path = page(
+        "```bash\npython --version\n```\n\n```bash\npython -c 'raise ValueError(7)'\n```\n\n```bash\nexit 0\n```"
+    )
+    error = script.run(path)
+    assert error.startswith("=== README.md:5")
+    assert "ValueError: 7" in error
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == __version__
+    assert "FIESTA" in citation["references"][0]["title"]
+    assert all(entry["authors"] and entry["year"] for entry in citation["references"])
+
+
+def test_the_pictures_are_small() -> None:
+    pictures = list((REPOSITORY / "docs" / "pictures").iterdir())
+    assert pictures
+    assert all(picture.stat().st_size < 150_000 for picture in pictures)
