@@ -111,7 +111,7 @@ def select(
 def _run(
     settings: Settings, roster: Roster, store: RunStore, directory: RunDirectory, console: Console
 ) -> Dict[str, Any]:
-    strategy = build_strategy(settings, roster.names)
+    strategy = build_strategy(settings, list(roster.given))
     if roster.late:
         history = store.history(max_failures=settings.max_failures)
         strategy.check_room(roster.joined(history, max_failures=settings.max_failures))
