@@ -15,10 +15,11 @@ from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from filelock import FileLock, Timeout
 
+from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.fork_server import Begun, in_process, outcome_of, start_fork_server, stop_all
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
@@ -57,14 +58,10 @@ def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Retu
 
     # Raises
 
-    `OSError` : where the node lacks a file or cannot write one.
+    `DataError` : where the node lacks a data file.
+    `OSError` : where it cannot write one.
     """
-    for path in work.needed:
-        if not os.path.exists(path):
-            raise FileNotFoundError(
-                f"node {socket.gethostname()} does not have {path}. Put the file there, under the same path, or send "
-                "it along with --ship-data."
-            )
+    check_files(work.needed)
     if os.path.isdir(work.current_directory):
         os.chdir(work.current_directory)
     with scratch_directory(Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}") as scratch:
@@ -86,6 +83,21 @@ def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Retu
         if isinstance(outcome, Failure) and outcome.kind == "disk":
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()} below {scratch.parent}")
         return Returned(outcome, _contents(run.evaluation(request.name)))
+
+
+def check_files(paths: Sequence[str]) -> None:
+    """Refuse to work on a node that lacks one of these files: that is no fault of a candidate.
+
+    # Raises
+
+    `DataError` : with the node, the file and what to do.
+    """
+    for path in paths:
+        if not os.path.exists(path):
+            raise DataError(
+                f"node {socket.gethostname()} does not have {path}. Put the file there, under the same path, or send "
+                "the data along with --ship-data."
+            )
 
 
 @contextmanager
