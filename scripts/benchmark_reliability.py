@@ -3,10 +3,13 @@
     python scripts/benchmark_reliability.py kills --number 100
     python scripts/benchmark_reliability.py soak --evaluations 2000
 
-`kills` runs the real command on the sample task with small real trainings, kills (SIGKILL) its parent process or one
-of its workers again and again at random moments, resumes it with `--recover` until it is done, and compares the final
-store with that of an uninterrupted run. `soak` runs one selection whose evaluations do nothing, in real processes, and
-shows the parent's memory, open files, processes and time of a step over its first and its last hundred evaluations.
+`kills` runs the real command on the sample task with small real trainings, on this machine and on a Ray cluster of two
+nodes in turn. It kills (SIGKILL) the parent process, a worker or a whole Ray node again and again at random moments,
+equally often; puts a fresh node in the place of a killed one; resumes the selection with `--recover` until it is done;
+and compares the final store with that of an uninterrupted run. Without Ray: `--targets parent,worker`.
+
+`soak` runs one selection whose evaluations do nothing, in real processes, and shows the parent's memory, open files,
+processes and time of a step over its first and its last hundred evaluations.
 """
 
 import argparse
