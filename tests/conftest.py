@@ -36,13 +36,13 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """A real Ray cluster of a head without room for work and one node. This process is connected to it, so that all
-    executors share Ray's workers, which take seconds to start."""
+    """A real Ray cluster of a head without room for work and one node, which says that it has a GPU. This process is
+    connected to it, so that all executors share Ray's workers, which take seconds to start."""
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={**SMALL, "num_cpus": 0, "include_dashboard": False})
-    made.add_node(**SMALL)
+    made.add_node(num_gpus=1, **SMALL)
     ray.init(address=made.address, log_to_driver=False)
     yield made
     ray.shutdown()
