@@ -88,13 +88,12 @@ def kill_parent(scene: Scene) -> bool:
 
 
 def kill_worker(scene: Scene) -> bool:
-    """Kill a process that trains or, with Ray, just as often Ray's worker above it."""
+    """Kill a process that trains or, with Ray, just as often the worker of Ray that waits for one."""
     victims = trainings(scene)
     if not victims:
         return False
-    victim = random.choice(victims)
-    rays = [above for above in victim.parents() if above.name().startswith("ray::")] if scene.nodes else []
-    random.choice([victim, *rays[:1]]).kill()
+    kinds = [victims, scene.nodes.working() if scene.nodes else []]
+    random.choice(random.choice([kind for kind in kinds if kind])).kill()
     return True
 
 

@@ -29,26 +29,35 @@ class RayNodes:
 
     def processes(self) -> List[psutil.Process]:
         """All that runs on the nodes."""
-        return [process for node in self._cluster.worker_nodes for process in _processes_of(node)]
+        return [process for node in self._cluster.worker_nodes for process in processes_of(node)]
+
+    def working(self) -> List[psutil.Process]:
+        """Ray's own workers that wait for a training: Ray names them after it."""
+        idle = ("ray::IDLE", "ray::DashboardAgent", "ray::RuntimeEnvAgent")
+        names = {process: process.name() for process in self.processes() if process.is_running()}
+        return [process for process, name in names.items() if name.startswith("ray::") and name not in idle]
 
     def kill_one(self) -> None:
         self.kill(random.choice(list(self._cluster.worker_nodes)))
 
     def kill(self, node: Any) -> None:
         """Kill a whole node at once, as when its machine loses its power, and put a fresh one in its place."""
-        for process in _processes_of(node):
+        for process in processes_of(node):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         self._cluster.remove_node(node, allow_graceful=False)  # it is dead: this only forgets it
         self._cluster.add_node(**NODE)
 
 
-def _processes_of(node: Any) -> List[psutil.Process]:
-    """The raylet and all below it, trainings included."""
+def processes_of(node: Any) -> List[psutil.Process]:
+    """The raylet, what Ray started for it, and the server of the trainings, which is below none of these."""
     raylet = node.all_processes["raylet"][0].process.pid
-    with suppress(psutil.NoSuchProcess):
-        return [psutil.Process(raylet), *psutil.Process(raylet).children(recursive=True)]
-    return []
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if process.pid == raylet or process.environ().get("RAY_RAYLET_PID") == str(raylet):
+                found.append(process)
+    return found
 
 
 @contextmanager

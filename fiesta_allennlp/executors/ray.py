@@ -14,6 +14,7 @@ from fiesta_allennlp.executors.processes import check_numbers
 from fiesta_allennlp.executors.ray_connection import GIB, checked_resources, connect, import_ray
 from fiesta_allennlp.executors.ray_files import check_nodes, raise_if_ours
 from fiesta_allennlp.executors.worker import NO_ROOM
+from fiesta_allennlp.node_server import ServerLost
 from fiesta_allennlp.on_node import NodeWork, evaluate_on_node
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
@@ -28,8 +29,9 @@ MAX_LOSSES = 10
 class RayExecutor(Executor):
     """Runs every evaluation as a Ray task, on whatever node of a cluster has room for it.
 
-    On the node it runs as with `ProcessExecutor`, in a fresh process beneath Ray's worker, in a directory of that node;
-    its files come back with its outcome and are written into the run directory here, so no directory need be shared.
+    On the node it runs as with `ProcessExecutor`, in a fresh process that ends with Ray's worker, in a directory of
+    that node; its files come back with its outcome and are written into the run directory here, so no directory need
+    be shared.
 
     Ray does not retry anything by itself: its retries know nothing of what a failure is here. A task that is lost with
     its node, or with Ray's worker, is started again, elsewhere where need be, and that is no failure: it says nothing
@@ -140,14 +142,14 @@ class RayExecutor(Executor):
             self._ray.shutdown()
 
     def _cancel(self, tasks: Sequence[Any]) -> None:
-        """End these tasks and wait for none of them. The training's process ends with Ray's worker above it."""
+        """End these tasks and wait for none of them. The training's process ends with Ray's worker."""
         for task in tasks:
             del self._running[task]
             if self._ray.is_initialized():
                 self._ray.cancel(task, force=True)
 
     def _make_task(self) -> Any:
-        """Left to itself, Ray would end its worker after every task with a GPU, and the next would import AllenNLP."""
+        """Left to itself, Ray would end its worker after every task with a GPU, and start another one for the next."""
         memory = {"memory": self._resources["memory"]} if self._resources["memory"] else {}
         return self._ray.remote(
             num_cpus=self._resources["CPU"],
@@ -189,8 +191,8 @@ class RayExecutor(Executor):
         )
 
     def _outcome(self, task: Any, request: Request) -> Optional[Outcome]:
-        """What a finished task came to; None where it was lost: with its node, with the node that held its result, or
-        with Ray's worker above the training's own process. That is given up after `MAX_LOSSES` times.
+        """What a finished task came to; None where it was lost: with its node, with the node that held its result, with
+        Ray's worker, or with the node's server of processes. That is given up after `MAX_LOSSES` times.
 
         # Raises
 
@@ -201,12 +203,7 @@ class RayExecutor(Executor):
             returned = self._ray.get(task)
             self._write(request, returned.files)
         except (errors.NodeDiedError, errors.ObjectLostError, errors.WorkerCrashedError) as error:
-            self._num_losses[request] += 1
-            if self._num_losses[request] % MAX_LOSSES:
-                return None
-            return Failure(
-                request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}"
-            )
+            return self._lost(request, error)
         except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
             raise FiestaError(
                 f"the connection to the Ray cluster is lost: {describe(error)}. Nothing that finished is lost: start "
@@ -216,6 +213,8 @@ class RayExecutor(Executor):
             return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")
         except errors.RayTaskError as error:
             raise_if_ours(error)
+            if isinstance(error.cause, ServerLost):
+                return self._lost(request, error.cause)
             return Failure(request, _kind(error.cause), describe(error.cause))
         except errors.RayError as error:
             return Failure(request, "machine", describe(error))
@@ -224,6 +223,12 @@ class RayExecutor(Executor):
         if isinstance(returned.outcome, Failure):
             return replace(returned.outcome, log_path=keep_log(self._directory, request))
         return returned.outcome
+
+    def _lost(self, request: Request, error: BaseException) -> Optional[Failure]:
+        self._num_losses[request] += 1
+        if self._num_losses[request] % MAX_LOSSES:
+            return None
+        return Failure(request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}")
 
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write an evaluation's files in one step, so that a directory that is there is complete."""

@@ -26,14 +26,16 @@ def kills() -> ModuleType:
 def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
     kills: ModuleType, cluster: Any, second_node: Any, tmp_path: Path
 ) -> None:
-    nodes = importlib.import_module("ray_nodes").RayNodes(cluster)
+    module = importlib.import_module("ray_nodes")
+    nodes = module.RayNodes(cluster)
     scene = kills.Scene(psutil.Process(), nodes)
     executor = RayExecutor(RunDirectory(tmp_path / "run"), workers=2)
     for replicate in range(2):
         executor.submit(Waiting(str(tmp_path)), request(replicate))
     until(lambda: len(started(tmp_path)) == 2, seconds=120)
     assert sorted(process.pid for process in kills.trainings(scene)) == sorted(started(tmp_path))
-    processes = psutil.Process(second_node.all_processes["raylet"][0].process.pid).children(recursive=True)
+    assert [process.name() for process in nodes.working()] == ["ray::a-0", "ray::a-1"]
+    processes = module.processes_of(second_node)
     (training,) = [process for process in processes if process.pid in started(tmp_path)]
     before = set(cluster.worker_nodes)
     nodes.kill(second_node)
