@@ -27,7 +27,7 @@ from filelock import FileLock
 from fiesta_allennlp.fork_server import WORKER_NAME, Begun, in_process, outcome_of, start_fork_server, stop_all
 from fiesta_allennlp.records import Outcome, Request
 
-SECONDS_IDLE = 60.0
+SECONDS_IDLE = 20.0
 
 
 class ServerLost(Exception):
