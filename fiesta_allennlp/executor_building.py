@@ -1,7 +1,8 @@
 """From the options of how to work to a checked executor."""
 
 import inspect
-from typing import List
+import json
+from typing import Any, Dict, List, Mapping
 
 import torch
 from allennlp.common import Params
@@ -42,6 +43,23 @@ def build_executor(settings: Settings, directory: RunDirectory) -> Executor:
         return Executor.from_params(Params(params), directory=directory, **common)
     except (ConfigurationError, TypeError) as error:
         raise ConfigError(f"--executor {name}: {plainly(error)}") from error
+
+
+def check_gpus(configs: Mapping[str, Dict[str, Any]], executor: Executor) -> None:
+    """Refuse a config that asks for a GPU where no evaluation sees one: it would train on the processor, silently.
+
+    # Raises
+
+    `ConfigError` : with the candidate and what to give.
+    """
+    for name, config in configs.items():
+        device = config["trainer"].get("cuda_device", -1)
+        if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
+            raise ConfigError(
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but Ray shows GPUs only to "
+                "trainings that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25; or take "
+                "the key out, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the processor."
+            )
 
 
 def check_devices(devices: List[str]) -> None:

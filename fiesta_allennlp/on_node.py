@@ -1,25 +1,24 @@
-"""What a Ray task does on its node: one evaluation in a fresh process beneath it, and its files as a value.
+"""What a Ray task does on its node: one evaluation in a fresh process, and its files as a value.
 
 Ray keeps a worker for every evaluation that runs at once on a node. So this module imports neither AllenNLP nor torch,
-which take half a GB: only the server that the fresh processes are forked from does.
+which take half a GB: only the server that the fresh processes are forked from does, one for all; see `node_server`.
 """
 
 import os
 import pickle
 import shutil
 import socket
-import sys
 import tempfile
 import uuid
-from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from filelock import FileLock, Timeout
 
-from fiesta_allennlp.fork_server import Begun, in_process, outcome_of, start_fork_server, stop_all
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.node_server import Work, ask
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
 
@@ -57,35 +56,47 @@ def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Retu
 
     # Raises
 
-    `OSError` : where the node lacks a file or cannot write one.
+    `DataError` : where the node lacks a data file.
+    `OSError` : where it cannot write one.
+    `ServerLost` : where the server of fresh processes ended.
     """
-    for path in work.needed:
-        if not os.path.exists(path):
-            raise FileNotFoundError(
-                f"node {socket.gethostname()} does not have {path}. Put the file there, under the same path, or send "
-                "it along with --ship-data."
-            )
+    check_files(work.needed)
     if os.path.isdir(work.current_directory):
         os.chdir(work.current_directory)
-    with scratch_directory(Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}") as scratch:
+    root = Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}"
+    with scratch_directory(root) as scratch:
         run = RunDirectory(scratch)
         places = _unpack(work.sent, scratch / "sent")
         device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if work.num_gpus else ""
         settings = {"num_threads": work.num_threads, "packages": work.packages, "device": device}
-        evaluate = in_process(evaluate_pickled, start_fork_server(work.num_threads), timeout=work.time_limit)
-        begun = Begun.now(request)
-        with _without_main():
-            future = evaluate(
-                evaluator, places, request, run.evaluation(request.name), run.evaluation_log(request.name), settings
-            )
-        try:
-            wait([future])
-            outcome = outcome_of(future, begun, time_limit=work.time_limit)
-        finally:
-            stop_all([future])
+        arguments = (
+            evaluator,
+            places,
+            request,
+            run.evaluation(request.name),
+            run.evaluation_log(request.name),
+            settings,
+        )
+        asked = Work(request, evaluate_pickled, arguments, work.time_limit)
+        outcome = ask(asked, root, _server_key(work), num_threads=work.num_threads)
         if isinstance(outcome, Failure) and outcome.kind == "disk":
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()} below {scratch.parent}")
         return Returned(outcome, _contents(run.evaluation(request.name)))
+
+
+def check_files(paths: Sequence[str]) -> None:
+    """Refuse to work on a node that lacks one of these files: that is no fault of a candidate.
+
+    # Raises
+
+    `DataError` : with the node, the file and what to do.
+    """
+    for path in paths:
+        if not os.path.exists(path):
+            raise DataError(
+                f"node {socket.gethostname()} does not have {path}. Put the file there, under the same path, or send "
+                "the data along with --ship-data."
+            )
 
 
 @contextmanager
@@ -148,14 +159,9 @@ def _contents(directory: Path) -> Dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Hide the main module's file: else every fresh process would begin by running Ray's worker program up to its
-    `__main__` block, which imports Ray."""
-    main = sys.modules["__main__"]
-    file = main.__dict__.pop("__file__", None)
-    try:
-        yield
-    finally:
-        if file is not None:
-            main.__file__ = file
+def _server_key(work: NodeWork) -> str:
+    """One server for all evaluations of a selection on one Ray node."""
+    import ray
+
+    context = ray.get_runtime_context()
+    return f"{context.get_node_id()} {context.get_job_id()} {work.num_threads}"

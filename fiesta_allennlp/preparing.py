@@ -20,14 +20,14 @@ from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.settings import Settings, named_candidates
 
 
-def load_candidates(settings: Settings) -> Dict[str, Config]:
+def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Config]:
     """The configs of the candidates by name, with the overrides applied, in the order given.
 
     # Raises
 
-    `ConfigError` : on the first candidate that is wrong.
+    `ConfigError` : on the first candidate that is wrong, or where there are fewer than `least`.
     """
-    named = named_candidates(settings.candidates)
+    named = named_candidates(settings.candidates, least=least)
     return {name: load_config(path, settings.overrides) for name, path in named.items()}
 
 

@@ -106,7 +106,8 @@ class History:
     """All that is known at one moment: what a strategy and a belief decide from.
 
     `candidates` are all names in the order given, withdrawn ones included. `evaluations` are in order of
-    finishing. `pending` are reserved and not finished.
+    finishing. `pending` are reserved and not finished. `removed` are those of the withdrawn ones that the user took
+    out; the others failed.
     """
 
     candidates: Tuple[str, ...]
@@ -114,11 +115,22 @@ class History:
     pending: Tuple[Request, ...] = ()
     failures: Tuple[Failure, ...] = ()
     withdrawn: FrozenSet[str] = frozenset()
+    removed: FrozenSet[str] = frozenset()
 
     @property
     def active(self) -> Tuple[str, ...]:
         """The candidates that have not been withdrawn, in the order given."""
         return tuple(name for name in self.candidates if name not in self.withdrawn)
+
+    @property
+    def num_planned(self) -> int:
+        """How many candidates a plan is made for: all but those that the user took out."""
+        return sum(name not in self.removed for name in self.candidates)
+
+    @property
+    def spent_on_removed(self) -> int:
+        """Finished and pending evaluations of the candidates that the user took out."""
+        return sum(self.num_started(name) for name in self.candidates if name in self.removed)
 
     @cached_property
     def _finished(self) -> "Dict[str, _Finished]":
@@ -187,6 +199,7 @@ class History:
             candidates=self.candidates,
             evaluations=self.evaluations[:num_evaluations],
             withdrawn=self.withdrawn,
+            removed=self.removed,
         )
 
 

@@ -1,6 +1,7 @@
 """Who takes part in a selection: the candidates that are given, those of the store, and what became of them."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Dict, FrozenSet, List, Mapping, Tuple
 
 from fiesta_allennlp.errors import ConfigError
@@ -39,7 +40,7 @@ class Roster:
     def joined(self, history: History, *, max_failures: int) -> History:
         """The history as it is once the late ones have joined and the removed ones have gone."""
         gone = withdrawn(history.failures, max_failures=max_failures, removed=self.removed)
-        return replace(history, candidates=tuple(self.names), withdrawn=gone)
+        return replace(history, candidates=tuple(self.names), withdrawn=gone, removed=self.removed)
 
 
 def read_roster(
@@ -60,11 +61,17 @@ def read_roster(
         elif name not in before and not allow_removed:
             raise ConfigError(
                 f"candidate '{name}' ({candidate['source']}) belongs to the selection in {directory.root} but is not "
-                "given. Give all of its candidates, or none to take them from the store, or withdraw this one with "
-                "--allow-removed."
+                f"given. Give all of its candidates, {_sources(stored)}, with any new ones; or none, to take them from "
+                "the store; or withdraw this one with --allow-removed."
             )
     late = tuple(name for name in given if name not in stored or name in before) if stored else ()
     return Roster(given, stored, removed=frozenset(stored) - frozenset(given), late=late)
+
+
+def _sources(stored: Mapping[str, Mapping[str, Any]]) -> str:
+    """The stored candidates as they are typed."""
+    sources = {name: str(candidate["source"]) for name, candidate in stored.items()}
+    return " ".join(path if Path(path).stem == name else f"{name}={path}" for name, path in sources.items())
 
 
 def _check_unchanged(name: str, config: Config, candidate: Mapping[str, Any], directory: RunDirectory) -> None:

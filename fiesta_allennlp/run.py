@@ -14,7 +14,7 @@ from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
 from fiesta_allennlp.evaluators.config import with_absolute_paths
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation
-from fiesta_allennlp.executor_building import build_executor
+from fiesta_allennlp.executor_building import build_executor, check_gpus
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.opening import clear, logging_to, opened
 from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored, write_down
@@ -57,6 +57,7 @@ def plan(settings: Settings, console: Console) -> Plan:
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
         with closing(build_executor(settings, directory)) as executor:
+            check_gpus(configs, executor)
             _say_where(executor, console)
         preparations = prepare(configs, settings, directory, console)
     least, most = strategy.bounds(len(configs))
@@ -105,18 +106,21 @@ def select(
                 "Give its candidates and options again, without --recover."
             )
         settings = _settings(given, store)
-        roster = read_roster(load_candidates(settings), store, run_directory, allow_removed=allow_removed)
+        least = 1 if recover and not allow_removed else 2  # a single one is refused for those that are not given
+        configs = load_candidates(settings, least=least)
+        roster = read_roster(configs, store, run_directory, allow_removed=allow_removed)
         return _run(settings, roster, store, run_directory, console)
 
 
 def _run(
     settings: Settings, roster: Roster, store: RunStore, directory: RunDirectory, console: Console
 ) -> Dict[str, Any]:
-    strategy = build_strategy(settings, roster.names)
+    strategy = build_strategy(settings, list(roster.given))
     if roster.late:
         history = store.history(max_failures=settings.max_failures)
         strategy.check_room(roster.joined(history, max_failures=settings.max_failures))
     with closing(build_executor(settings, directory)) as executor:
+        check_gpus(roster.given, executor)
         preparations = prepare_stored(roster, settings, store, directory, console)
         entropy = _entropy(settings, store)
         write_down(roster, preparations, settings, store, entropy=entropy)

@@ -50,6 +50,7 @@ class RunState:
             pending=tuple(self.pending.values()),
             failures=tuple(self.failures),
             withdrawn=withdrawn(self.failures, max_failures=max_failures, removed=self.removed),
+            removed=self.removed,
         )
 
 

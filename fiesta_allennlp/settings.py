@@ -182,12 +182,12 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings] = Settings) -> Dict[
     return given
 
 
-def named_candidates(candidates: Tuple[str, ...]) -> Dict[str, Path]:
+def named_candidates(candidates: Tuple[str, ...], *, least: int = 2) -> Dict[str, Path]:
     """Candidate names and their files, in the order given. A file's name without its ending names its candidate.
 
     # Raises
 
-    `ConfigError` : where there are fewer than two, or two of one name.
+    `ConfigError` : where there are fewer than `least`, or two of one name.
     """
     named: Dict[str, Path] = {}
     for given in candidates:
@@ -201,7 +201,7 @@ def named_candidates(candidates: Tuple[str, ...]) -> Dict[str, Path]:
                 f"two candidates are named '{name}': {named[name]} and {path}. Name one of them anew with NAME={path}."
             )
         named[name] = Path(path)
-    if len(named) < 2:
+    if len(named) < least:
         raise ConfigError(
             f"a selection needs at least 2 candidates but got {len(named)}: {', '.join(named) or 'none'}. "
             "Give several config files."

@@ -3,10 +3,13 @@
     python scripts/benchmark_reliability.py kills --number 100
     python scripts/benchmark_reliability.py soak --evaluations 2000
 
-`kills` runs the real command on the sample task with small real trainings, kills (SIGKILL) its parent process or one
-of its workers again and again at random moments, resumes it with `--recover` until it is done, and compares the final
-store with that of an uninterrupted run. `soak` runs one selection whose evaluations do nothing, in real processes, and
-shows the parent's memory, open files, processes and time of a step over its first and its last hundred evaluations.
+`kills` runs the real command on the sample task with small real trainings, on this machine and on a Ray cluster of two
+nodes in turn. It kills (SIGKILL) the parent process, a worker or a whole Ray node again and again at random moments,
+equally often; puts a fresh node in the place of a killed one; resumes the selection with `--recover` until it is done;
+and compares the final store with that of an uninterrupted run. Without Ray: `--targets parent,worker`.
+
+`soak` runs one selection whose evaluations do nothing, in real processes, and shows the parent's memory, open files,
+processes and time of a step over its first and its last hundred evaluations.
 """
 
 import argparse
@@ -16,7 +19,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
@@ -50,12 +53,14 @@ class Nothing(Evaluator):
 
 @dataclass(frozen=True)
 class Sample:
-    """The parent after one evaluation. `step` is the time from its outcome to waiting for the next one."""
+    """The parent after one evaluation. `step` is the time from its outcome to waiting for the next one; `processor` is
+    what the parent itself was at work of it, also on a busy machine."""
 
     megabytes: float
     files: int
     processes: int
     step: float
+    processor: float
 
 
 class Watched(ProcessExecutor):
@@ -64,20 +69,21 @@ class Watched(ProcessExecutor):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.samples: List[Sample] = []
-        self._since: Optional[float] = None
+        self._since: Optional[Tuple[float, float]] = None
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         if self._since is not None:
-            self._sample(time.perf_counter() - self._since)
+            clock, processor = self._since
+            self._sample(time.perf_counter() - clock, time.thread_time() - processor)
             self._since = None
         for outcome in super().completed(timeout=timeout):
-            self._since = time.perf_counter()
+            self._since = time.perf_counter(), time.thread_time()
             yield outcome
 
-    def _sample(self, step: float) -> None:
+    def _sample(self, step: float, processor: float) -> None:
         me = psutil.Process()
         megabytes = me.memory_info().rss / 2**20
-        self.samples.append(Sample(megabytes, me.num_fds(), len(me.children(recursive=True)), step))
+        self.samples.append(Sample(megabytes, me.num_fds(), len(me.children(recursive=True)), step, processor))
 
 
 class Silent:
@@ -123,6 +129,7 @@ def soak_table(samples: List[Sample]) -> Table:
         "open files": lambda sample: sample.files,
         "processes below it": lambda sample: sample.processes,
         "step, ms": lambda sample: 1000 * sample.step,
+        "of it at work, ms": lambda sample: 1000 * sample.processor,
     }
     for name, value in rows.items():
         first, last = [list(map(value, part)) for part in (samples[:count], samples[-count:])]

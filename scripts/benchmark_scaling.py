@@ -2,8 +2,9 @@
 
 Two measurements, each for processes and for Ray (on a local cluster that is started for it):
 
-- the scheduling overhead of one evaluation: a selection with 16 workers whose evaluator does nothing, from the first
-  request to the last outcome, store included, divided by the number of evaluations;
+- the scheduling overhead of one evaluation: a selection with 16 workers whose evaluator does nothing, the seconds from
+  outcome to outcome once all workers have begun, store included; and the processor's seconds of all processes together,
+  which tell on a busy machine too;
 - trainings per hour of the sample's candidates with 1 and with 2 workers, warm, and their ratio.
 
     python scripts/benchmark_scaling.py overhead --evaluations 400
@@ -14,16 +15,20 @@ The second one needs a machine that is otherwise idle.
 
 import argparse
 import os
+import secrets
 import statistics
 import tempfile
 import time
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
+# Read when Ray is imported: else it writes a token into the home, and lets all else on the machine go before its work.
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_worker_niceness="0")
 
+import psutil
 from allennlp.common import Params
 from rich.console import Console
 from rich.table import Table
@@ -52,10 +57,12 @@ class Nothing(Evaluator):
 
 
 class Stopwatch:
-    """Notes when each outcome was written down."""
+    """Notes when each outcome was written down, and the processor's seconds until the outcomes of these numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, *marks: int) -> None:
         self.times: List[float] = []
+        self.processor: List[float] = []
+        self._marks = marks
 
     def on_state(self, history: History, decision: Decision) -> None:
         pass
@@ -64,17 +71,30 @@ class Stopwatch:
         if isinstance(outcome, Failure):
             raise SystemExit(f"{outcome.request.name} failed: {outcome.error}")
         self.times.append(time.monotonic())
+        if len(self.times) in self._marks:
+            self.processor.append(processor_seconds())
 
 
-def times_of_outcomes(
-    name: str, evaluator: Evaluator, candidates: List[str], *, num_workers: int, num_evaluations: int
-) -> List[float]:
-    """Run a selection that evaluates all candidates equally often. Returns the moment of each outcome, in seconds."""
+def processor_seconds() -> float:
+    """Of this process and of all below it, those that have ended included."""
+    total = 0.0
+    me = psutil.Process()
+    for process in [me, *me.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def watched(
+    name: str, evaluator: Evaluator, candidates: List[str], *, num_workers: int, num_evaluations: int, warm_up: int
+) -> Stopwatch:
+    """Run a selection that evaluates all candidates equally often. The first `warm_up` outcomes are a mark."""
     params: Dict[str, Any] = {"type": name}
     strategy = {"type": "non_adaptive_fb", "budget": num_evaluations, "belief": {"type": "student_t"}}
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
-        stopwatch = Stopwatch()
+        stopwatch = Stopwatch(warm_up, num_evaluations)
         with (
             ray_cluster(num_workers) if name == "ray" else nullcontext(),
             closing(RunStore(directory, create=True)) as store,
@@ -90,7 +110,7 @@ def times_of_outcomes(
                 listener=stopwatch,
                 entropy=1,
             ).run()
-    return stopwatch.times
+    return stopwatch
 
 
 @contextmanager
@@ -112,16 +132,20 @@ def seconds_each(times: List[float], num_warm_up: int) -> float:
 
 def measure_overhead(args: argparse.Namespace, console: Console) -> None:
     table = Table(title=f"scheduling overhead, {args.workers} workers, {args.evaluations} evaluations that do nothing")
-    for column in ("executor", "ms each", "first 100 after the start", "last 100", "wanted"):
+    columns = ("executor", "ms each", "first 100 after the start", "last 100", "wanted", "ms of the processor")
+    for column in columns:
         table.add_column(column, justify="right")
     warm_up = 16 * args.workers  # some of the workers begin late: each first loads AllenNLP
     for name in args.executors:
-        times = times_of_outcomes(
-            name, Nothing(), ["a", "b"], num_workers=args.workers, num_evaluations=args.evaluations + warm_up
+        num_evaluations = args.evaluations + warm_up
+        stopwatch = watched(
+            name, Nothing(), ["a", "b"], num_workers=args.workers, num_evaluations=num_evaluations, warm_up=warm_up
         )
+        times = stopwatch.times
         gaps = [after - before for before, after in zip(times[warm_up:], times[warm_up + 1 :], strict=False)]
         means = (seconds_each(times, warm_up), statistics.mean(gaps[:100]), statistics.mean(gaps[-100:]))
-        table.add_row(name, *(f"{1000 * mean:.1f}" for mean in means), "under 50")
+        processor = (stopwatch.processor[1] - stopwatch.processor[0]) / args.evaluations
+        table.add_row(name, *(f"{1000 * mean:.1f}" for mean in means), "under 50", f"{1000 * processor:.1f}")
     console.print(table)
 
 
@@ -146,10 +170,15 @@ def measure_throughput(args: argparse.Namespace, console: Console) -> None:
             hourly = []
             for num_workers in (1, 2):
                 warm_up = len(candidates) * num_workers
-                times = times_of_outcomes(
-                    name, evaluator, candidates, num_workers=num_workers, num_evaluations=args.evaluations + warm_up
+                stopwatch = watched(
+                    name,
+                    evaluator,
+                    candidates,
+                    num_workers=num_workers,
+                    num_evaluations=args.evaluations + warm_up,
+                    warm_up=warm_up,
                 )
-                hourly.append(3600 / seconds_each(times, warm_up))
+                hourly.append(3600 / seconds_each(stopwatch.times, warm_up))
             table.add_row(name, *(f"{rate:.0f}" for rate in hourly), f"{hourly[1] / hourly[0]:.2f}", "1.8 or more")
     console.print(table)
 

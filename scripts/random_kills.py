@@ -14,12 +14,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import psutil
+from ray_nodes import RayNodes, ray_nodes
 from rich.console import Console
 
 from fiesta_allennlp.run_directory import RunDirectory
@@ -33,42 +34,78 @@ MOST_BETWEEN = 6
 LONGEST_WAIT = 2.0
 """Seconds after the last of them, at most: about as long as two trainings."""
 SHORT = json.dumps({"trainer.num_epochs": 1})
-PLANS: Dict[str, List[str]] = {
-    "non_adaptive_fb, 2 workers": ["--strategy", "non_adaptive_fb", "--budget", "40", "--workers", "2"],
-    "ttts, 1 worker": [
-        "--strategy",
-        "ttts",
-        "--belief",
-        "student_t",
-        "--confidence",
-        "0.999999",
-        "--max-evaluations",
-        "40",
-        "--workers",
-        "1",
-    ],
-}
-"""Selections whose evaluations do not depend on which training finishes first."""
 
 
-def parent_process(parent: psutil.Process) -> Optional[psutil.Process]:
-    return parent
+@dataclass(frozen=True)
+class Plan:
+    """A selection that chooses the same evaluations whichever finishes first; if `ordered`, in the same order too.
+
+    `targets` are what can be killed while it works.
+    """
+
+    name: str
+    choosing: Tuple[str, ...]
+    working: Tuple[str, ...]
+    targets: Tuple[str, ...] = ("parent", "worker")
+    ordered: bool = False
+    on_ray: bool = False
 
 
-def worker_process(parent: psutil.Process) -> Optional[psutil.Process]:
-    """One of the processes that train: children of the fork server, which is the parent's child."""
-    workers = []
-    for child in parent.children():
+EQUALLY = ("--strategy", "non_adaptive_fb", "--budget", "40")
+IN_TURN = ("--strategy", "ttts", "--belief", "student_t", "--confidence", "0.999999", "--max-evaluations", "40")
+ON_RAY = ("--executor", "ray", "--workers", "auto")
+RAY_PLAN = Plan("non_adaptive_fb, 2 Ray nodes", EQUALLY, ON_RAY, targets=("node", "parent", "worker"), on_ray=True)
+PLANS = (
+    Plan("non_adaptive_fb, 2 workers", EQUALLY, ("--workers", "2")),
+    RAY_PLAN,
+    Plan("ttts, 1 worker", IN_TURN, ("--workers", "1"), ordered=True),
+    RAY_PLAN,
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What runs while a selection does: its own process and, with Ray, the nodes."""
+
+    parent: psutil.Process
+    nodes: Optional[RayNodes] = None
+
+
+def trainings(scene: Scene) -> List[psutil.Process]:
+    """The processes that train: they are forked, so their command line is that of the process above them."""
+    found = []
+    for process in scene.nodes.processes() if scene.nodes else scene.parent.children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            workers += [worker for worker in child.children() if worker.status() != psutil.STATUS_ZOMBIE]
-    return random.choice(workers) if workers else None
+            above = process.parent()
+            if above is not None and process.cmdline() == above.cmdline() != []:  # an ended one has no command line
+                found.append(process)
+    return found
 
 
-TARGETS: Dict[str, Callable[[psutil.Process], Optional[psutil.Process]]] = {
-    "parent": parent_process,
-    "worker": worker_process,
-}
-"""What can be killed: from the parent process to the process to kill, None where there is none at the moment."""
+def kill_parent(scene: Scene) -> bool:
+    scene.parent.kill()
+    return True
+
+
+def kill_worker(scene: Scene) -> bool:
+    """Kill a process that trains or, with Ray, just as often the worker of Ray that waits for one."""
+    victims = trainings(scene)
+    if not victims:
+        return False
+    kinds = [victims, scene.nodes.working() if scene.nodes else []]
+    random.choice(random.choice([kind for kind in kinds if kind])).kill()
+    return True
+
+
+def kill_node(scene: Scene) -> bool:
+    if scene.nodes is None or not trainings(scene):
+        return False
+    scene.nodes.kill_one()
+    return True
+
+
+TARGETS: Dict[str, Callable[[Scene], bool]] = {"parent": kill_parent, "worker": kill_worker, "node": kill_node}
+"""What can be killed, and how: false where there is none at the moment."""
 
 
 @dataclass
@@ -89,6 +126,7 @@ class Killed:
 
     directory: RunDirectory
     options: List[str]
+    nodes: Optional[RayNodes] = None
     finished: Dict[Any, Any] = field(default_factory=dict)
     written: Dict[Path, int] = field(default_factory=dict)
 
@@ -123,13 +161,12 @@ class Killed:
             target, num_trained = kills[0]
             if not self._wait(process, num_trained):
                 return
-            victim = None
-            while victim is None and process.poll() is None:
-                with suppress(psutil.NoSuchProcess):
-                    victim = TARGETS[target](psutil.Process(process.pid))
-            if victim is not None:
+            done = False
+            while not done and process.poll() is None:
                 self._note_outcomes()
-                victim.kill()
+                with suppress(psutil.NoSuchProcess):
+                    done = TARGETS[target](self._scene(process))
+            if done:
                 kills.pop(0)
                 hit.append(target)
                 if target == "parent":
@@ -142,12 +179,17 @@ class Killed:
         end = begin + random.uniform(0, 20) if random.random() < 0.1 else None
         wanted = self._num_trained() + num_trained
         while process.poll() is None:
-            if end is None and self._num_trained() >= wanted and worker_process(psutil.Process(process.pid)):
-                end = time.monotonic() + random.uniform(0, LONGEST_WAIT)
+            if end is None and self._num_trained() >= wanted:
+                with suppress(psutil.NoSuchProcess):
+                    if trainings(self._scene(process)):
+                        end = time.monotonic() + random.uniform(0, LONGEST_WAIT)
             if end is not None and time.monotonic() >= end:
                 return True
             time.sleep(0.02)
         return False
+
+    def _scene(self, process: subprocess.Popen) -> Scene:
+        return Scene(psutil.Process(process.pid), self.nodes)
 
     def _num_trained(self) -> int:
         return len(list(self.directory.root.glob("evaluations/*/outcome.json")))
@@ -192,28 +234,45 @@ def num_twice(directory: RunDirectory) -> int:
     return len(keys) - len(set(keys))
 
 
-def kill_many(number: int, targets: List[str], root: Path, console: Console) -> Counts:
-    """Kill so often in all, each target in turn, over as many selections as it takes."""
-    counts, planned = Counts(), itertools.islice(itertools.cycle(targets), number)
-    references: Dict[str, Dict[Any, Any]] = {}
-    waiting = list(planned)
-    for index in itertools.count():
-        if not waiting:
-            return counts
-        plan = list(PLANS)[index % len(PLANS)]
-        options = [*PLANS[plan], "--metric", "accuracy", "--entropy", "5", "-o", SHORT, "--max-failures", "1000"]
-        if plan not in references:
-            whole = Killed(RunDirectory(root / f"whole-{len(references)}"), options)
-            whole.run([])
-            references[plan] = finished_in(whole.directory)
-        reference = references[plan]
-        kills = [(target, random.randint(0, MOST_BETWEEN)) for target in waiting[:KILLS_PER_SELECTION]]
-        killed = Killed(RunDirectory(root / f"killed-{index}"), options)
-        hit = killed.run(kills)
-        waiting = waiting[len(hit) :]
-        _count(counts, killed, hit, reference, ordered="1 worker" in plan)
-        console.print(f"{plan}: {len(hit)} kills, {len(reference)} evaluations; {counts}", soft_wrap=True)
+def kill_many(number: int, targets: Sequence[str], root: Path, console: Console) -> Counts:
+    """Kill so often in all, every target equally often, over as many selections as it takes."""
+    counts, waiting = Counts(), Counter(itertools.islice(itertools.cycle(targets), number))
+    references: Dict[Tuple[str, ...], Dict[Any, Any]] = {}
+    with ray_nodes() if "node" in targets else nullcontext() as nodes:
+        for index, plan in enumerate(itertools.cycle(plan for plan in PLANS if nodes or not plan.on_ray)):
+            if not waiting.total():
+                break
+            kills = _planned(waiting, plan)
+            if not kills:
+                continue
+            options = ["--metric", "accuracy", "--entropy", "5", "-o", SHORT, "--max-failures", "1000", *plan.choosing]
+            if plan.choosing not in references:
+                whole = Killed(RunDirectory(root / f"whole-{len(references)}"), [*options, "--workers", "1"])
+                whole.run([])
+                references[plan.choosing] = finished_in(whole.directory)
+            reference = references[plan.choosing]
+            address = ["--ray-address", nodes.address] if nodes and plan.on_ray else []
+            killed = Killed(
+                RunDirectory(root / f"killed-{index}"),
+                [*options, *plan.working, *address],
+                nodes if plan.on_ray else None,
+            )
+            hit = killed.run(kills)
+            waiting -= Counter(hit)
+            _count(counts, killed, hit, reference, ordered=plan.ordered)
+            console.print(f"{plan.name}: {len(hit)} kills, {len(reference)} evaluations; {counts}", soft_wrap=True)
     return counts
+
+
+def _planned(waiting: Counter, plan: Plan) -> List[Tuple[str, int]]:
+    """What to kill in one selection, and after how many more trainings: of what is left the most, in random order."""
+    left = Counter({target: waiting[target] for target in plan.targets})
+    targets = []
+    for _ in range(min(KILLS_PER_SELECTION, left.total())):
+        targets.append(max(left, key=lambda target: left[target]))
+        left[targets[-1]] -= 1
+    random.shuffle(targets)
+    return [(target, random.randint(0, MOST_BETWEEN)) for target in targets]
 
 
 def _count(counts: Counts, killed: Killed, hit: List[str], reference: Dict[Any, Any], *, ordered: bool) -> None:

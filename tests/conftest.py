@@ -1,8 +1,9 @@
-"""What several tests share: the data variable, a tiny text classification task, and one thread for torch."""
+"""What several tests share: the data variable, a Ray cluster, a tiny text classification task, one thread for torch."""
 
 import json
 import os
 import random
+import secrets
 import signal
 import time
 from pathlib import Path
@@ -11,10 +12,15 @@ from typing import Any, Callable, Dict, Iterator
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Read when Ray is imported. Else Ray writes a token into the home, and lets all else on the machine go before its work.
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_worker_niceness="0")
 
 import fiesta_allennlp.plugin  # noqa: F401
 
 REPOSITORY = Path(__file__).parent.parent
+
+SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+"""A small node of a Ray cluster."""
 
 WORDS = {"good": ["lovely", "great", "tasty", "fresh"], "bad": ["awful", "stale", "rude", "cold"]}
 
@@ -26,6 +32,29 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no data at {path}: set FIESTA_SHARED_DATA")
     return path
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A real Ray cluster of a head without room for work and one node, which says that it has a GPU. This process is
+    connected to it, so that all executors share Ray's workers, which take seconds to start."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={**SMALL, "num_cpus": 0, "include_dashboard": False})
+    made.add_node(num_gpus=1, **SMALL)
+    ray.init(address=made.address, log_to_driver=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture
+def second_node(cluster: Any) -> Iterator[Any]:
+    node = cluster.add_node(**SMALL)
+    yield node
+    if node in cluster.worker_nodes:
+        cluster.remove_node(node)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
 BASE = {"records", "errors", "version", "defaults", "run_directory"}
 CHOOSING = BASE | {"seeding", "probability"}
 LANGUAGE = BASE | {"splitters", "dataset_readers", "models", "predictors"}
-ISOLATION = {"fork_server", "on_node"}
+ISOLATION = {"fork_server", "node_server", "on_node"}
 DOING = BASE | ISOLATION | {"splitters", "dataset_readers", "evaluators", "executors"}
 
 ALLOWED = {
@@ -31,7 +31,8 @@ ALLOWED = {
     "models": LANGUAGE,
     "predictors": LANGUAGE,
     "fork_server": BASE,
-    "on_node": BASE | {"fork_server", "executors"},
+    "node_server": BASE | {"fork_server"},
+    "on_node": BASE | {"node_server", "executors"},
     "evaluators": DOING - ISOLATION - {"executors"} | {"plain_words", "plugin", "predictors"},
     "executors": DOING | {"plugin"},
     "store_file": BASE,
@@ -90,6 +91,7 @@ NO_TORCH = (
     "run_state",
     "working_time",
     "fork_server",
+    "node_server",
     "on_node",
 )
 

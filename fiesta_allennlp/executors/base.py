@@ -15,8 +15,16 @@ class Executor(Registrable):
     gives_devices: bool = False
     """Each evaluation sees the devices that it is given and no others, whatever its config says."""
 
+    hides_gpus: bool = False
+    """No evaluation sees a GPU, whatever its config says."""
+
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        """Start an evaluation, or queue it where all slots are busy. Returns at once."""
+        """Start an evaluation, or queue it where all slots are busy. Does not wait for it.
+
+        # Raises
+
+        `FiestaError` : where it could not run anywhere, as when a machine lacks its data.
+        """
         raise NotImplementedError
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:

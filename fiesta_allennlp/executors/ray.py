@@ -4,7 +4,7 @@ import shutil
 from collections import Counter, deque
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.evaluators.base import Evaluator
@@ -12,7 +12,9 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.failure_log import keep_log
 from fiesta_allennlp.executors.processes import check_numbers
 from fiesta_allennlp.executors.ray_connection import GIB, checked_resources, connect, import_ray
+from fiesta_allennlp.executors.ray_files import check_nodes, raise_if_ours
 from fiesta_allennlp.executors.worker import NO_ROOM
+from fiesta_allennlp.node_server import ServerLost
 from fiesta_allennlp.on_node import NodeWork, evaluate_on_node
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
@@ -27,8 +29,9 @@ MAX_LOSSES = 10
 class RayExecutor(Executor):
     """Runs every evaluation as a Ray task, on whatever node of a cluster has room for it.
 
-    On the node it runs as with `ProcessExecutor`, in a fresh process beneath Ray's worker, in a directory of that node;
-    its files come back with its outcome and are written into the run directory here, so no directory need be shared.
+    On the node it runs as with `ProcessExecutor`, in a fresh process that ends with Ray's worker, in a directory of
+    that node; its files come back with its outcome and are written into the run directory here, so no directory need
+    be shared.
 
     Ray does not retry anything by itself: its retries know nothing of what a failure is here. A task that is lost with
     its node, or with Ray's worker, is started again, elsewhere where need be, and that is no failure: it says nothing
@@ -78,10 +81,12 @@ class RayExecutor(Executor):
         check_numbers(workers, num_threads, time_limit)
         cpus = float(num_threads if cpus_per_evaluation is None else cpus_per_evaluation)
         self._resources = checked_resources(cpus, gpus_per_evaluation, memory_per_evaluation)
+        self.hides_gpus = not self._resources["GPU"]
         self._directory = directory
         self._time_limit, self._num_threads, self._packages = time_limit, num_threads, packages
         self._ship_data = ship_data
         self._sent: Dict[str, Any] = {}
+        self._checked: Set[str] = set()
         self._queue: Deque[Tuple[Evaluator, Request]] = deque()
         self._running: Dict[Any, Tuple[Evaluator, Request]] = {}
         self._num_losses: Counter[Request] = Counter()
@@ -99,6 +104,10 @@ class RayExecutor(Executor):
             raise
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
+        new = [path for path in self._needed(evaluator, request) if path not in self._checked]
+        if new:
+            check_nodes(self._ray, [node["NodeID"] for node in self._nodes() if self._fits(node)], new)
+            self._checked.update(new)
         self._queue.append((evaluator, request))
         self._start_queued()
 
@@ -133,14 +142,14 @@ class RayExecutor(Executor):
             self._ray.shutdown()
 
     def _cancel(self, tasks: Sequence[Any]) -> None:
-        """End these tasks and wait for none of them. The training's process ends with Ray's worker above it."""
+        """End these tasks and wait for none of them. The training's process ends with Ray's worker."""
         for task in tasks:
             del self._running[task]
             if self._ray.is_initialized():
                 self._ray.cancel(task, force=True)
 
     def _make_task(self) -> Any:
-        """Left to itself, Ray would end its worker after every task with a GPU, and the next would import AllenNLP."""
+        """Left to itself, Ray would end its worker after every task with a GPU, and start another one for the next."""
         memory = {"memory": self._resources["memory"]} if self._resources["memory"] else {}
         return self._ray.remote(
             num_cpus=self._resources["CPU"],
@@ -159,11 +168,16 @@ class RayExecutor(Executor):
             task = self._task.options(name=request.name).remote(self._ray.cloudpickle.dumps(evaluator), request, work)
             self._running[task] = evaluator, request
 
+    def _needed(self, evaluator: Evaluator, request: Request) -> List[str]:
+        """The data files that a node must have: those that are here and are not sent."""
+        here = [path for path in evaluator.files(request) if os.path.exists(path)]
+        return [path for path in here if not (self._ship_data and os.path.isfile(path))]
+
     def _work(self, evaluator: Evaluator, request: Request) -> NodeWork:
         """What is to come along: always what no other machine can have, and with `ship_data` the data files too."""
-        here = [path for path in evaluator.files(request) if os.path.exists(path)]
-        sent = [path for path in here if self._ship_data and os.path.isfile(path)]
-        for path in [*sent, *evaluator.made_files(request)]:
+        data = [path for path in evaluator.files(request) if self._ship_data and os.path.isfile(path)]
+        sent = [*data, *evaluator.made_files(request)]
+        for path in sent:
             if path not in self._sent:
                 self._sent[path] = self._ray.put(Path(path).read_bytes())
         return NodeWork(
@@ -172,29 +186,24 @@ class RayExecutor(Executor):
             num_gpus=self._resources["GPU"],
             time_limit=self._time_limit,
             packages=self._packages,
-            needed=tuple(path for path in here if path not in sent),
-            sent={path: self._sent[path] for path in [*sent, *evaluator.made_files(request)]},
+            needed=tuple(self._needed(evaluator, request)),
+            sent={path: self._sent[path] for path in sent},
         )
 
     def _outcome(self, task: Any, request: Request) -> Optional[Outcome]:
-        """What a finished task came to; None where it was lost: with its node, with the node that held its result, or
-        with Ray's worker above the training's own process. That is given up after `MAX_LOSSES` times.
+        """What a finished task came to; None where it was lost: with its node, with the node that held its result, with
+        Ray's worker, or with the node's server of processes. That is given up after `MAX_LOSSES` times.
 
         # Raises
 
-        `FiestaError` : where this machine's own connection to the cluster is gone.
+        `FiestaError` : where this machine's own connection to the cluster is gone, or the node lacks a data file.
         """
         errors = self._ray.exceptions
         try:
             returned = self._ray.get(task)
             self._write(request, returned.files)
         except (errors.NodeDiedError, errors.ObjectLostError, errors.WorkerCrashedError) as error:
-            self._num_losses[request] += 1
-            if self._num_losses[request] % MAX_LOSSES:
-                return None
-            return Failure(
-                request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}"
-            )
+            return self._lost(request, error)
         except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
             raise FiestaError(
                 f"the connection to the Ray cluster is lost: {describe(error)}. Nothing that finished is lost: start "
@@ -203,6 +212,9 @@ class RayExecutor(Executor):
         except errors.OutOfMemoryError as error:
             return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")
         except errors.RayTaskError as error:
+            raise_if_ours(error)
+            if isinstance(error.cause, ServerLost):
+                return self._lost(request, error.cause)
             return Failure(request, _kind(error.cause), describe(error.cause))
         except errors.RayError as error:
             return Failure(request, "machine", describe(error))
@@ -211,6 +223,12 @@ class RayExecutor(Executor):
         if isinstance(returned.outcome, Failure):
             return replace(returned.outcome, log_path=keep_log(self._directory, request))
         return returned.outcome
+
+    def _lost(self, request: Request, error: BaseException) -> Optional[Failure]:
+        self._num_losses[request] += 1
+        if self._num_losses[request] % MAX_LOSSES:
+            return None
+        return Failure(request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}")
 
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write an evaluation's files in one step, so that a directory that is there is complete."""
@@ -226,18 +244,20 @@ class RayExecutor(Executor):
 
     # How much room there is.
 
-    def _nodes(self) -> List[Mapping[str, float]]:
-        """The resources of each node that is alive."""
-        return [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+    def _nodes(self) -> List[Mapping[str, Any]]:
+        """The nodes that are alive, as Ray describes them."""
+        return [node for node in self._ray.nodes() if node["Alive"]]
 
     def _wanted(self) -> List[Tuple[str, float]]:
         return [(name, amount) for name, amount in self._resources.items() if amount]
 
     def _room(self) -> int:
         """How many evaluations the whole cluster has room for while nothing else runs on it."""
-        return sum(
-            min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in self._wanted()) for node in self._nodes()
-        )
+        return sum(self._fits(node) for node in self._nodes())
+
+    def _fits(self, node: Mapping[str, Any]) -> int:
+        """How many evaluations one node has room for."""
+        return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in self._wanted())
 
     def _count_slots(self) -> None:
         """With `auto` never 0: where all nodes are gone, one evaluation waits for a new one."""

@@ -2,9 +2,11 @@
 
 import logging
 import os
+import secrets
 import signal
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Dict, Iterator, Optional
 
 from fiesta_allennlp.errors import ConfigError, describe
@@ -46,6 +48,8 @@ def connect(ray: Any, address: str) -> None:
     `ConfigError` : where there is no cluster at the address.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address == "local":
+        _set_token()
     started_here = {"include_dashboard": False} if address == "local" else {}
     try:
         with _own_signals():
@@ -55,6 +59,14 @@ def connect(ray: Any, address: str) -> None:
             f"--ray-address {address}: there is no Ray cluster: {describe(error)}. Start one with `ray start --head` "
             "on this machine, or give --ray-address local to use this machine alone."
         ) from error
+
+
+def _set_token() -> None:
+    """Give a new cluster a token of its own where the user has none: Ray would write one that everybody on the machine
+    can read. Other processes of this user find it in the environment, nobody else does."""
+    given = [os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_TOKEN_PATH")]
+    if not any(given) and not (Path.home() / ".ray" / "auth_token").exists():
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 @contextmanager

@@ -52,14 +52,17 @@ class NonAdaptiveFixedBudget(FixedBudget):
 
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
-        if self.budget < len(candidates):
+        if self.budget < self.least(len(candidates)):
             raise ConfigError(
                 f"budget must be at least {len(candidates)} ({len(candidates)} candidates x 1 evaluation) but got "
                 f"{self.budget}."
             )
 
+    def least(self, num_candidates: int) -> int:
+        return num_candidates
+
     def stage(self, history: History) -> Stage:
-        return Stage(history.active, self.budget // len(history.candidates))
+        return Stage(history.active, self.planned(history) // history.num_planned)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         planned = self.budget // num_candidates * num_candidates

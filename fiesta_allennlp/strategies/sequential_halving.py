@@ -21,38 +21,43 @@ class SequentialHalving(FixedBudget):
     Use it where the number of trainings is given beforehand. It makes no promise about confidence.
 
     A withdrawn candidate drops out of all rounds. Where one drops out after it survived a round, the best of those
-    that it had displaced takes its place and catches up, as far as the budget lasts.
+    that it had displaced takes its place and catches up, as far as the budget lasts. One that the user removed is no
+    part of the plan: N is the number of the others, and the budget what they have left of it.
 
     See `FixedBudget` for the parameters.
     """
 
     def check(self, candidates: List[str]) -> None:
         check_candidates(candidates)
-        num_rounds = _num_rounds(len(candidates))
-        least = len(candidates) * num_rounds
+        least = self.least(len(candidates))
         if self.budget < least:
             raise ConfigError(
-                f"budget must be at least {least} ({len(candidates)} candidates x {num_rounds} rounds) but got "
-                f"{self.budget}."
+                f"budget must be at least {least} ({len(candidates)} candidates x {_num_rounds(len(candidates))} "
+                f"rounds) but got {self.budget}."
             )
+
+    def least(self, num_candidates: int) -> int:
+        return num_candidates * _num_rounds(num_candidates)
 
     def stage(self, history: History) -> Stage:
         contenders = history.active
         target = 0
-        for size in _sizes(len(history.candidates)):
-            target += self._num_new(size, len(history.candidates))
-            if any(history.num_finished(name) < target for name in contenders):
+        for size in _sizes(history.num_planned):
+            num_new = _num_new(self.planned(history), size, history.num_planned)
+            target += num_new
+            if num_new == 0 or any(history.num_finished(name) < target for name in contenders):
                 break
             contenders = _better(history, contenders, target, (size + 1) // 2)
         return Stage(contenders, target)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         """Both are the plan's total; where a candidate is withdrawn it can be less, or more within the budget."""
-        planned = sum(size * self._num_new(size, num_candidates) for size in _sizes(num_candidates))
+        planned = sum(size * _num_new(self.budget, size, num_candidates) for size in _sizes(num_candidates))
         return planned, planned
 
-    def _num_new(self, size: int, num_candidates: int) -> int:
-        return self.budget // (size * _num_rounds(num_candidates))
+
+def _num_new(budget: int, size: int, num_candidates: int) -> int:
+    return budget // (size * _num_rounds(num_candidates))
 
 
 def _num_rounds(num_candidates: int) -> int:

@@ -92,12 +92,16 @@ class FixedConfidence(Strategy):
             )
 
     def check_room(self, history: History) -> None:
-        lacking = sum(max(0, self.num_starts - history.num_started(name)) for name in history.active)
-        least, limit = history.total_started + lacking, self.limit(len(history.candidates))
+        started = [history.num_started(name) for name in history.active]
+        lacking = sum(max(0, self.num_starts - number) for number in started)
+        to_win = sum(sorted(max(0, self.to_win - max(number, self.num_starts)) for number in started)[:2])
+        least, limit = history.total_started + lacking + to_win, self._limit_of(history)
         if limit < least:
+            more = f" and {to_win} more of a winner and a rival" if to_win else ""
             raise ConfigError(
-                f"max_evaluations must be at least {least} ({history.total_started} evaluations so far and {lacking} "
-                f"starting evaluations of the candidates that joined) but is {limit}. Give a larger --max-evaluations."
+                f"max_evaluations must be at least {least} ({history.total_started} evaluations so far, {lacking} "
+                f"starting evaluations of the candidates that joined{more}) but is {limit}. Give a larger "
+                "--max-evaluations."
             )
 
     def _check_margin(self) -> None:
@@ -149,9 +153,14 @@ class FixedConfidence(Strategy):
         """`max_evaluations`, or its default."""
         return EVALUATIONS_PER_CANDIDATE * num_candidates if self.max_evaluations is None else self.max_evaluations
 
+    def _limit_of(self, history: History) -> int:
+        """`max_evaluations`, or its default for those that were not removed, beside what was spent on these."""
+        default = self.limit(history.num_planned) + history.spent_on_removed
+        return default if self.max_evaluations is None else self.max_evaluations
+
     def room(self, history: History) -> int:
         """How many evaluations may still be started."""
-        return max(0, self.limit(len(history.candidates)) - history.total_started)
+        return max(0, self._limit_of(history) - history.total_started)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         to_win = max(0, self.to_win - self.num_starts)
@@ -184,14 +193,23 @@ class FixedBudget(Strategy):
         """The stage that is open, or the last one. There is at least one active candidate."""
         raise NotImplementedError
 
+    def least(self, num_candidates: int) -> int:
+        """The least budget for so many candidates."""
+        raise NotImplementedError
+
+    def planned(self, history: History) -> int:
+        """What the budget leaves for those that were not removed: what their plan is made of."""
+        return self.budget - history.spent_on_removed
+
     def check_room(self, history: History) -> None:
-        least = self.budget
+        least = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
         while self._with(least)._lacking(history) > least - history.total_started:
             least += 1
         if least > self.budget:
             raise ConfigError(
-                f"budget must be at least {least}, so that the candidates that joined are evaluated as often as the "
-                f"others ({history.total_started} evaluations so far), but is {self.budget}. Give a larger --budget."
+                f"budget must be at least {least}, so that the candidates that take part now are evaluated as often as "
+                f"the plan wants ({history.total_started} evaluations so far), but is {self.budget}. Give a larger "
+                "--budget."
             )
 
     def _with(self, budget: int) -> "FixedBudget":

@@ -1,4 +1,4 @@
-from typing import Any, List, Mapping, Optional
+from typing import Any, List, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class BatchThompson(PosteriorSampling):
     def __init__(self, *, batch_size: Optional[int] = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.batch_size = batch_size
+        self._begin: Tuple[Optional[History], Mapping[str, float]] = (None, {})
 
     def check(self, candidates: List[str]) -> None:
         super().check(candidates)
@@ -80,8 +81,12 @@ class BatchThompson(PosteriorSampling):
         if position == 0 and history.pending:
             return []
         begin = history.first(history.total_started - position)
+        if position == 0:
+            self._begin = (begin, look.decision.prob_best)
+        elif self._begin[0] != begin:  # another history than at the last piece, as after a resumption
+            self._begin = (begin, believed(begin, self.belief).decision.prob_best)
         size = min(slots, (self.batch_size or slots) - position)
-        return draw(believed(begin, self.belief).decision.prob_best, size, rng)
+        return draw(self._begin[1], size, rng)
 
     def _position(self, history: History) -> int:
         """How many evaluations of the batch have been started: 0 where the last one is complete, or pending."""

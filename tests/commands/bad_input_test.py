@@ -11,7 +11,7 @@ import pytest
 
 import fiesta_allennlp.preparing
 from fiesta_allennlp.executors.processes import run_apart
-from tests.commands.fiesta_select_test import call, candidates  # noqa: F401
+from tests.commands.conftest import Selections
 from tests.conftest import classifier_config
 
 
@@ -22,11 +22,6 @@ def assert_refused(result: Any, message: str, run: Path) -> None:
     assert "Traceback" not in output
     assert len(output.splitlines()) < 12 and len(output) < 12 * 160, "an error has to fit a screen"
     assert not (run / "evaluations").exists()
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return tmp_path / "run"
 
 
 @pytest.fixture(autouse=True)
@@ -127,28 +122,22 @@ def real_processes() -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_options(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    options: List[str],
-    message: str,
-) -> None:
+def test_bad_options(candidates: List[str], call: Any, run: Path, options: List[str], message: str) -> None:
     metric = [] if "--metric" in options else ["--metric", "accuracy"]
     assert_refused(call(*candidates, "-s", run, *metric, *options), message, run)
 
 
-def test_no_directory(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
+def test_no_directory(candidates: List[str], call: Any, run: Path) -> None:
     assert_refused(call(*candidates), r"-s is missing", run)
 
 
-def test_one_candidate_none_and_two_of_one_name(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
+def test_one_candidate_none_and_two_of_one_name(candidates: List[str], call: Any, run: Path) -> None:
     assert_refused(call(candidates[0], "-s", run), r"at least 2 candidates but got 1: able", run)
     assert_refused(call("-s", run), r"at least 2 candidates but got 0: none", run)
     assert_refused(call(candidates[0], candidates[0], "-s", run), r"two candidates are named 'able'", run)
 
 
-def test_a_second_selection_in_a_directory(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
+def test_a_second_selection_in_a_directory(candidates: List[str], call: Any, run: Path) -> None:
     options = [*candidates, "-s", run, "--metric", "accuracy"]
     assert call(*options, "--budget", 2)[0] == 0
     before = (run / "evaluations.csv").read_text()
@@ -162,8 +151,8 @@ def test_a_second_selection_in_a_directory(candidates: List[str], call: Any, run
     assert (run / "notes.txt").exists()
 
 
-def test_what_must_not_change_on_resuming(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
-    assert call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)[0] == 0
+def test_what_must_not_change_on_resuming(selections: Selections, candidates: List[str], run: Path) -> None:
+    selections.begin("--budget", 2)
     before = (run / "evaluations.csv").read_text()
     for options, message in [
         (["--metric", "f1"], '--metric was "accuracy" and is now "f1"'),
@@ -175,54 +164,48 @@ def test_what_must_not_change_on_resuming(candidates: List[str], call: Any, run:
         ),
         ([candidates[0], "blind=" + candidates[0]], r"candidate 'blind' .* is not what it was"),
     ]:
-        status, output = call(*options, "-s", run, "--recover")
-        assert status == 2, output
+        output = selections.refused(*options, "--recover")
         assert re.search(message, output), output
     config = json.loads(Path(candidates[0]).read_text())
     config["trainer"]["num_epochs"] = 5
     Path(candidates[0]).write_text(json.dumps(config))
-    status, output = call("-s", run, "--recover")
-    assert status == 2
+    output = selections.refused("--recover")
     assert "candidate 'able'" in output
     assert "'trainer.num_epochs' was 6 and is now 5" in output
     assert (run / "evaluations.csv").read_text() == before
 
 
-def test_a_refused_resumption_changes_nothing(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
+def test_a_refused_resumption_changes_nothing(
+    selections: Selections, candidates: List[str], call: Any, run: Path
+) -> None:
     strategy = '{"type": "bts", "num_starts": 4}'
     options = [*candidates, "-s", run, "--metric", "accuracy", "--entropy", 4, "--belief", "student_t"]
     assert call(*options, "--strategy", strategy, "--max-evaluations", 8, "--confidence", 0.999999999)[0] == 0
     for refused in (["--budget", "1"], [*candidates, "nowhere.jsonnet"], ["--workers", "0"]):
-        assert call(*refused, "-s", run, "--recover")[0] == 2
-    assert call("-s", run, "--recover", "--entropy", 4, "--confidence", 0.99999999, "--max-evaluations", 9)[0] == 0
+        selections.refused(*refused, "--recover")
+    selections.resume("--entropy", 4, "--confidence", 0.99999999, "--max-evaluations", 9)
     summary = json.loads((run / "selection.json").read_text())
     assert (summary["strategy"]["type"], summary["strategy"]["num_starts"]) == ("bts", 4)
     assert summary["num_evaluations"] in (8, 9)
 
 
-def test_data_that_changed_are_noticed_on_resuming(
-    candidates: List[str],  # noqa: F811
-    reviews: Path,
-    call: Any,  # noqa: F811
-    run: Path,
-) -> None:
-    assert call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)[0] == 0
+def test_data_that_changed_are_noticed_on_resuming(selections: Selections, reviews: Path) -> None:
+    selections.begin("--budget", 2)
     text = (reviews / "train.jsonl").read_text()
     (reviews / "train.jsonl").write_text(text.replace("food", "fare", 1))
-    status, output = call("-s", run, "--recover", "--budget", 4)
-    assert status == 2
+    output = selections.refused("--recover", "--budget", 4)
     assert "candidate 'able'" in output
     assert "the contents of its data files have changed" in output
 
 
-def test_a_mistake_beside_force_deletes_nothing(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
-    assert call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)[0] == 0
+def test_a_mistake_beside_force_deletes_nothing(selections: Selections, candidates: List[str], run: Path) -> None:
+    selections.begin("--budget", 2)
     before = (run / "evaluations.csv").read_text()
-    assert call(*candidates, "-s", run, "--metric", "acuracy", "--budget", 2, "--force")[0] == 2
+    selections.refused(*candidates, "--metric", "acuracy", "--budget", 2, "--force")
     assert (run / "evaluations.csv").read_text() == before
 
 
-def test_candidates_on_different_data(write_config: Callable[..., Path], reviews: Path, call: Any, run: Path) -> None:  # noqa: F811
+def test_candidates_on_different_data(write_config: Callable[..., Path], reviews: Path, call: Any, run: Path) -> None:
     (reviews / "more.jsonl").write_text((reviews / "train.jsonl").read_text() * 2)
     one = write_config("one")
     other = write_config("other", {"train_data_path": str(reviews / "more.jsonl")})
@@ -238,17 +221,17 @@ def test_candidates_on_different_data(write_config: Callable[..., Path], reviews
         ('{"label": "good"}\n', r"'able'.*text"),
     ],
 )
-def test_bad_data(candidates: List[str], reviews: Path, call: Any, run: Path, content: str, message: str) -> None:  # noqa: F811
+def test_bad_data(candidates: List[str], reviews: Path, call: Any, run: Path, content: str, message: str) -> None:
     (reviews / "train.jsonl").write_text(content)
     assert_refused(call(*candidates, "-s", run, "--metric", "accuracy"), message, run)
 
 
-def test_a_missing_data_file(write_config: Callable[..., Path], call: Any, run: Path) -> None:  # noqa: F811
+def test_a_missing_data_file(write_config: Callable[..., Path], call: Any, run: Path) -> None:
     one = write_config("one", {"train_data_path": "nowhere.jsonl"})
     assert_refused(call(one, write_config("two"), "-s", run, "--metric", "accuracy"), r"'one'.*nowhere.jsonl", run)
 
 
-def test_bad_vectors(write_config: Callable[..., Path], reviews: Path, call: Any, run: Path) -> None:  # noqa: F811
+def test_bad_vectors(write_config: Callable[..., Path], reviews: Path, call: Any, run: Path) -> None:
     embedder = classifier_config(reviews)["model"]["text_field_embedder"]
     embedder["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "vectors.txt")
     configs = [write_config("one", text_field_embedder=embedder), write_config("two")]
@@ -258,18 +241,17 @@ def test_bad_vectors(write_config: Callable[..., Path], reviews: Path, call: Any
     assert_refused(call(*options), r"'one'.*(dimension|embedding_dim)", run)
 
 
-def test_debug_shows_the_traceback(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
-    status, output = call(*candidates, "-s", run, "--confidence", "2", "--debug")
-    assert status == 2
+def test_debug_shows_the_traceback(selections: Selections, candidates: List[str]) -> None:
+    output = selections.refused(*candidates, "--confidence", "2", "--debug")
     assert "Traceback" in output
 
 
-def test_after_an_error_the_directory_can_be_used(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
-    assert call(*candidates, "-s", run)[0] == 2
-    assert call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)[0] == 0
+def test_after_an_error_the_directory_can_be_used(selections: Selections, candidates: List[str]) -> None:
+    selections.refused(*candidates)
+    selections.begin("--budget", 2)
 
 
-def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path, real_processes: None) -> None:  # noqa: F811
+def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path, real_processes: None) -> None:
     (run.parent / "settings.jsonnet").write_text("{ include_package: ['no_such_package'] }")
     result = call(*candidates, "-s", run, "--metric", "accuracy", "--config", run.parent / "settings.jsonnet")
     assert_refused(result, r"'able'.*no_such_package", run)
@@ -286,13 +268,7 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
         ("{ strategy: { beta: 1 } }", r"expected a name or a JSON object with a 'type'"),
     ],
 )
-def test_bad_settings_files(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    content: str,
-    message: str,
-) -> None:
+def test_bad_settings_files(candidates: List[str], call: Any, run: Path, content: str, message: str) -> None:
     (run.parent / "settings.jsonnet").write_text(content)
     assert_refused(call(*candidates, "-s", run, "--config", run.parent / "settings.jsonnet"), message, run)
 
@@ -310,13 +286,7 @@ def test_bad_settings_files(
     ],
     ids=str,
 )
-def test_config_files_that_are_none(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    content: Any,
-    message: str,
-) -> None:
+def test_config_files_that_are_none(candidates: List[str], call: Any, run: Path, content: Any, message: str) -> None:
     path = Path(candidates[0])
     path.unlink()
     if content is not None:
@@ -358,14 +328,7 @@ GONE = object()
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 40 else "",
 )
-def test_bad_configs(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    key: str,
-    value: Any,
-    message: str,
-) -> None:
+def test_bad_configs(candidates: List[str], call: Any, run: Path, key: str, value: Any, message: str) -> None:
     path = Path(candidates[0])
     config = json.loads(path.read_text())
     *above, last = key.split(".")
@@ -380,13 +343,13 @@ def test_bad_configs(
     assert_refused(call(*candidates, "-s", run, "--metric", "accuracy"), message, run)
 
 
-def test_only_a_training_part(write_config: Callable[..., Path], call: Any, run: Path) -> None:  # noqa: F811
+def test_only_a_training_part(write_config: Callable[..., Path], call: Any, run: Path) -> None:
     parts = {"validation_data_path": None, "test_data_path": None}
     result = call(write_config("one", parts), write_config("two"), "-s", run, "--metric", "accuracy")
     assert_refused(result, r"one.jsonnet: the config names neither 'validation_data_path' nor 'test_data_path'", run)
 
 
-def test_one_label_only(candidates: List[str], reviews: Path, call: Any, run: Path) -> None:  # noqa: F811
+def test_one_label_only(candidates: List[str], reviews: Path, call: Any, run: Path) -> None:
     for part in ("train", "validation", "test"):
         path = reviews / f"{part}.jsonl"
         path.write_text(path.read_text().replace('"bad"', '"good"'))
@@ -439,7 +402,7 @@ def tdsa(tmp_path: Path) -> List[str]:
     return [str(tmp_path / f"{name}.jsonnet") for name in ("one", "two")]
 
 
-def test_the_good_data_of_these_tests_are_good(tdsa: List[str], call: Any) -> None:  # noqa: F811
+def test_the_good_data_of_these_tests_are_good(tdsa: List[str], call: Any) -> None:
     status, output = call(*tdsa, "--dry-run")
     assert status == 0, output
 
@@ -471,12 +434,12 @@ def test_the_good_data_of_these_tests_are_good(tdsa: List[str], call: Any) -> No
     ],
     ids=range(15),
 )
-def test_bad_xml(tdsa: List[str], call: Any, run: Path, change: Callable[[str], str], message: str) -> None:  # noqa: F811
+def test_bad_xml(tdsa: List[str], call: Any, run: Path, change: Callable[[str], str], message: str) -> None:
     (run.parent / "train.xml").write_bytes(change(GOOD).encode("latin-1"))
     assert_refused(call(*tdsa, "-s", run), r"(?s)candidate 'one' \(.*one.jsonnet\): .*" + message, run)
 
 
-def test_one_polarity_only(tdsa: List[str], call: Any, run: Path) -> None:  # noqa: F811
+def test_one_polarity_only(tdsa: List[str], call: Any, run: Path) -> None:
     for name in ("train.xml", "test.xml"):
         path = run.parent / name
         path.write_text(path.read_text().replace("negative", "positive"))
@@ -497,7 +460,7 @@ def test_one_polarity_only(tdsa: List[str], call: Any, run: Path) -> None:  # no
     ],
     ids=range(8),
 )
-def test_bad_vectors_of_every_kind(tdsa: List[str], call: Any, run: Path, content: Any, message: str) -> None:  # noqa: F811
+def test_bad_vectors_of_every_kind(tdsa: List[str], call: Any, run: Path, content: Any, message: str) -> None:
     path = run.parent / "vectors.txt"
     path.unlink()
     if content is not None:

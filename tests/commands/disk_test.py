@@ -8,7 +8,7 @@ import pytest
 
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
-from tests.commands.fiesta_select_test import call, candidates, scores_of  # noqa: F401
+from tests.commands.fiesta_select_test import scores_of
 
 OPTIONS = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", "5"]
 
@@ -40,11 +40,7 @@ def fill(disk: Path, *, leave: int) -> Path:
 
 @pytest.mark.parametrize("leave", [0, 100_000, 700_000], ids="{} bytes left".format)
 def test_a_full_disk_is_told_and_costs_nothing_that_finished(
-    candidates: List[str],  # noqa: F811
-    call: Callable[..., Any],  # noqa: F811
-    small_disk: Path,
-    tmp_path: Path,
-    leave: int,
+    candidates: List[str], call: Callable[..., Any], small_disk: Path, tmp_path: Path, leave: int
 ) -> None:
     run = small_disk / "run"
     assert call(*candidates, "-s", run, *OPTIONS, "--budget", 4)[0] == 0
@@ -66,7 +62,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     assert scores_of(run) == scores_of(tmp_path / "whole")
 
 
-def test_a_disk_that_is_full_at_the_start(candidates: List[str], call: Callable[..., Any], small_disk: Path) -> None:  # noqa: F811
+def test_a_disk_that_is_full_at_the_start(candidates: List[str], call: Callable[..., Any], small_disk: Path) -> None:
     filler = fill(small_disk, leave=0)
     status, output = call(*candidates, "-s", small_disk / "run", *OPTIONS, "--budget", 4)
     assert status == 2, output
@@ -76,7 +72,7 @@ def test_a_disk_that_is_full_at_the_start(candidates: List[str], call: Callable[
     assert call(*candidates, "-s", small_disk / "run", *OPTIONS, "--budget", 4)[0] == 0
 
 
-def test_a_read_only_disk(candidates: List[str], call: Callable[..., Any], small_disk: Path) -> None:  # noqa: F811
+def test_a_read_only_disk(candidates: List[str], call: Callable[..., Any], small_disk: Path) -> None:
     run = small_disk / "run"
     assert call(*candidates, "-s", run, *OPTIONS, "--budget", 2)[0] == 0
     mount("-o", "remount,ro", small_disk)

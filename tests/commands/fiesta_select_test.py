@@ -1,6 +1,5 @@
 """The whole command on stock AllenNLP classifiers that train in a blink: real trainings, real processes, real kills."""
 
-import argparse
 import csv
 import json
 import re
@@ -12,37 +11,11 @@ from typing import Any, Callable, List, Set, Tuple
 
 import pytest
 
-from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_args
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
+from tests.commands.conftest import BLIND
 from tests.conftest import REPOSITORY, until
 from tests.reports.tensorboard_test import scalars
-
-BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
-"""Learns nothing, so its accuracy is about a half."""
-
-
-@pytest.fixture
-def candidates(write_config: Callable[..., Path]) -> List[str]:
-    """One that learns the task well and one that does not learn."""
-    able = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 6, "cuda_device": -1}}
-    return [str(write_config("able", able)), str(write_config("blind", BLIND))]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture) -> Callable[..., Tuple[int, str]]:
-    """Run the command in this process. Returns its exit status and all it wrote."""
-
-    def run(*arguments: Any) -> Tuple[int, str]:
-        parser = argparse.ArgumentParser()
-        add_arguments(parser)
-        parser.set_defaults(program="allennlp fiesta-select")
-        with pytest.raises(SystemExit) as stopped:
-            select_from_args(parser.parse_args([str(a) for a in arguments]))
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out + captured.err
-
-    return run
 
 
 def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:

@@ -19,13 +19,9 @@ from fiesta_allennlp.environment import environment
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.store_reader import reading
-from tests.commands.fiesta_select_test import BLIND, call, candidates, num_finished, scores_of, start  # noqa: F401
+from tests.commands.conftest import BLIND, Selections
+from tests.commands.fiesta_select_test import num_finished, scores_of, start
 from tests.conftest import until
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return tmp_path / "run"
 
 
 @pytest.fixture
@@ -42,15 +38,11 @@ def entry_of(run: Path, name: str) -> Dict[str, Any]:
 
 
 def test_an_added_candidate_joins_and_the_old_evaluations_stay(
-    candidates: List[str],  # noqa: F811
-    third: str,
-    call: Any,  # noqa: F811
-    run: Path,
+    selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    assert call(*candidates, "-s", run, "--metric", "accuracy", "--entropy", 5)[0] == 0
+    selections.begin("--entropy", 5)
     before = scores_of(run)
-    status, output = call(*candidates, third, "-s", run, "--recover")
-    assert status == 0, output
+    selections.resume(*candidates, third)
     assert before < scores_of(run)
     assert entry_of(run, "third")["num_evaluations"] >= 2
     assert [entry["name"] for entry in summary_of(run)["candidates"]] == ["able", "blind", "third"]
@@ -58,94 +50,82 @@ def test_an_added_candidate_joins_and_the_old_evaluations_stay(
 
 
 def test_a_budget_must_have_room_for_an_added_candidate(
-    candidates: List[str],  # noqa: F811
-    third: str,
-    call: Any,  # noqa: F811
-    run: Path,
+    selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    options = ["-s", run, "--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", 5]
-    assert call(*candidates, *options, "--budget", 4)[0] == 0
+    selections.begin("--strategy", "non_adaptive_fb", "--entropy", 5, "--budget", 4)
     before = (run / "evaluations.csv").read_bytes()
-    status, output = call(*candidates, third, "-s", run, "--recover")
-    assert status == 2
+    output = selections.refused(*candidates, third, "--recover")
     # With 5, one evaluation of each of three: the old ones have two each, and there is room for one more.
     assert "budget must be at least 5" in output
     assert "4 evaluations so far" in output
     assert "Give a larger --budget" in output
     assert (run / "evaluations.csv").read_bytes() == before
-    status, output = call(*candidates, third, "-s", run, "--recover", "--budget", 6)
-    assert status == 0, output
+    selections.resume(*candidates, third, "--budget", 6)
     assert entry_of(run, "third")["num_evaluations"] == 2
 
 
 def test_a_cap_must_have_room_for_an_added_candidate(
-    candidates: List[str],  # noqa: F811
-    third: str,
-    call: Any,  # noqa: F811
-    run: Path,
+    selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
     sure = ["--confidence", 0.999999999, "--belief", "student_t", "--max-evaluations", 6]
-    assert call(*candidates, "-s", run, "--metric", "accuracy", *sure)[0] == 0
-    status, output = call(*candidates, third, "-s", run, "--recover", "--max-evaluations", 9)
-    assert status == 0, output
+    selections.begin(*sure)
+    selections.resume(*candidates, third, "--max-evaluations", 9)
     assert entry_of(run, "third")["num_evaluations"] == 3
     fourth = f"fourth={third}"
-    status, output = call(*candidates, third, fourth, "-s", run, "--recover", "--max-evaluations", 11)
-    assert status == 2
+    output = selections.refused(*candidates, third, fourth, "--recover", "--max-evaluations", 11)
     assert "must be at least 12 (4 candidates x 3 starting evaluations) but got 11" in output
 
 
 def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(
-    candidates: List[str],  # noqa: F811
-    third: str,
-    call: Any,  # noqa: F811
-    run: Path,
+    selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", 6]
-    assert call(*candidates, third, "-s", run, *options)[0] == 0
+    selections.begin("--strategy", "non_adaptive_fb", "--budget", 6, more=[third])
     of_blind = {row for row in scores_of(run) if row[0] == "blind"}
     given = [candidates[0], third]
 
-    status, output = call(*given, "-s", run, "--recover")
-    assert status == 2
+    output = selections.refused(*given, "--recover")
     assert re.search(r"candidate 'blind' \(.*blind.jsonnet\) belongs to the selection .* --allow-removed", output)
 
-    status, output = call(*given, "-s", run, "--recover", "--allow-removed", "--budget", 9)
-    assert status == 0, output
+    output = selections.resume(*given, "--allow-removed", "--budget", 9)
     assert "withdrawn: blind: it was not given any more (--allow-removed)" in output
     blind = entry_of(run, "blind")
     assert (blind["withdrawn"], blind["num_evaluations"], blind["prob_best"]) == (True, 2, None)
     assert {row for row in scores_of(run) if row[0] == "blind"} == of_blind
     assert [entry_of(run, name)["num_evaluations"] for name in ("able", "third")] == [3, 3]
 
-    status, output = call("-s", run, "--recover", "--budget", 9)
-    assert status == 0, output
+    selections.resume("--budget", 9)
     assert entry_of(run, "blind")["withdrawn"]
 
     Path(candidates[1]).unlink()  # not read while it is withdrawn
-    assert call("-s", run, "--recover", "--budget", 9)[0] == 0
+    selections.resume("--budget", 9)
 
     Path(candidates[1]).write_text(Path(third).read_text())  # the same config as before
-    status, output = call(*candidates, third, "-s", run, "--recover", "--budget", 9)
-    assert status == 0, output
+    selections.resume(*candidates, third, "--budget", 9)
     blind = entry_of(run, "blind")
     assert (blind["withdrawn"], blind["withdrawn_because"], blind["num_evaluations"]) == (False, None, 3)
 
 
-def test_allow_removed_belongs_to_recover(candidates: List[str], call: Any, run: Path) -> None:  # noqa: F811
-    status, output = call(*candidates, "-s", run, "--allow-removed")
-    assert status == 2
+def test_a_new_candidate_alone_is_refused_with_those_to_give_beside_it(
+    selections: Selections, candidates: List[str], third: str, run: Path
+) -> None:
+    selections.begin("--strategy", "non_adaptive_fb", "--budget", 2)
+    before = (run / "evaluations.csv").read_bytes()
+    output = selections.refused(third, "--recover")
+    assert f"Give all of its candidates, {' '.join(candidates)}, with any new ones; or none, to take them" in output
+    output = selections.refused(third, "--recover", "--allow-removed")
+    assert "a selection needs at least 2 candidates but got 1" in output
+    assert (run / "evaluations.csv").read_bytes() == before
+
+
+def test_allow_removed_belongs_to_recover(selections: Selections, candidates: List[str]) -> None:
+    output = selections.refused(*candidates, "--allow-removed")
     assert "Add --recover" in output
 
 
 def test_pending_trainings_of_a_removed_candidate_are_dropped_and_finished_ones_kept(
-    candidates: List[str],  # noqa: F811
-    third: str,
-    call: Any,  # noqa: F811
-    run: Path,
+    selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", 6, "--entropy", 5]
-    assert call(*candidates, third, "-s", run, *options)[0] == 0
+    selections.begin("--strategy", "non_adaptive_fb", "--budget", 6, "--entropy", 5, more=[third])
     whole = scores_of(run)
     store = RunStore(RunDirectory(run), create=False)
     # As after a kill: one training of blind had finished and was not recorded, another had not finished.
@@ -155,8 +135,7 @@ def test_pending_trainings_of_a_removed_candidate_are_dropped_and_finished_ones_
     store.close()
     (run / "evaluations" / "blind-1" / "outcome.json").unlink()
     given = [candidates[0], third]
-    status, output = call(*given, "-s", run, "--recover", "--allow-removed")
-    assert status == 0, output
+    selections.resume(*given, "--allow-removed")
     assert scores_of(run) == {row for row in whole if row[:2] != ("blind", "1")}
     assert not (run / "evaluations" / "blind-1").exists()
 
@@ -170,14 +149,9 @@ def test_pending_trainings_of_a_removed_candidate_are_dropped_and_finished_ones_
     ],
 )
 def test_a_change_deep_inside_a_config_is_named_by_its_whole_key(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    change: Any,
-    message: str,
+    selections: Selections, candidates: List[str], run: Path, change: Any, message: str
 ) -> None:
-    options = ["--metric", "accuracy", "--budget", 2]
-    assert call(*candidates, "-s", run, *options, "-o", '{"trainer.num_epochs": 1}')[0] == 0
+    selections.begin("--budget", 2, "-o", '{"trainer.num_epochs": 1}')
     config = json.loads(Path(candidates[0]).read_text())
     inner = config
     for key in change[:-1]:
@@ -185,17 +159,12 @@ def test_a_change_deep_inside_a_config_is_named_by_its_whole_key(
     inner[change[-1]] = 5
     config["trainer"]["num_epochs"] = 4  # the overrides lie over it, so this is no change
     Path(candidates[0]).write_text(json.dumps(config))
-    status, output = call("-s", run, "--recover")
-    assert status == 2
+    output = selections.refused("--recover")
     assert f"'{'.'.join(change)}' {message}" in output
 
 
 def test_a_directory_that_was_moved_goes_on_where_it_is(
-    write_config: Callable[..., Path],
-    reviews: Path,
-    call: Any,  # noqa: F811
-    run: Path,
-    tmp_path: Path,
+    write_config: Callable[..., Path], reviews: Path, call: Any, run: Path, tmp_path: Path
 ) -> None:
     (reviews / "vectors.txt").write_text("food 1 2 3 4\nand 3 4 5 6\ngreat 0 1 0 1\n")
     tokens = {"type": "embedding", "embedding_dim": 4, "pretrained_file": str(reviews / "vectors.txt")}
@@ -220,11 +189,7 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
 
 
 def test_a_clock_that_jumps_back_does_no_harm(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    selections: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every worker's clock runs a day earlier than that of the one before."""
     package = tmp_path / "jumping"
@@ -252,10 +217,9 @@ training.datetime = Jumped
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     config = tmp_path / "settings.jsonnet"
-    config.write_text("{ metric: 'accuracy', budget: 6, strategy: 'non_adaptive_fb', include_package: ['jumping'] }")
-    assert call(*candidates, "-s", run, "--config", config)[0] == 0
-    status, output = call("-s", run, "--recover", "--budget", 8)
-    assert status == 0, output
+    config.write_text("{ budget: 6, strategy: 'non_adaptive_fb', include_package: ['jumping'] }")
+    selections.begin("--config", config)
+    selections.resume("--budget", 8)
     with (run / "evaluations.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["candidate"] for row in rows] == ["able", "blind"] * 4
@@ -265,20 +229,17 @@ training.datetime = Jumped
 
 
 def test_a_second_selection_is_kept_out_of_a_directory_in_use(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
+    selections: Selections, candidates: List[str], run: Path
 ) -> None:
     process = start(*candidates, "-s", run, "--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "400")
     until(lambda: num_finished(run) >= 1 or process.poll() is not None, seconds=120)
     for options in ([], ["--recover"], ["--force"]):
-        status, output = call(*candidates, "-s", run, "--metric", "accuracy", *options)
-        assert status == 2
+        output = selections.refused(*candidates, "--metric", "accuracy", *options)
         assert "another selection is running in this directory" in output
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=120) == 130
-    assert call("-s", run, "--recover", "--budget", 2)[0] == 0
+    selections.resume("--budget", 2)
 
 
 def children_of(process: subprocess.Popen) -> List[psutil.Process]:
@@ -287,10 +248,7 @@ def children_of(process: subprocess.Popen) -> List[psutil.Process]:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_during_the_checks_leaves_nothing_behind(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    how: signal.Signals,
+    selections: Selections, candidates: List[str], run: Path, how: signal.Signals
 ) -> None:
     process = start(*candidates, "-s", run, "--metric", "accuracy", "--budget", "2")
     until(lambda: (run / "checks").exists() or process.poll() is not None, seconds=120)
@@ -302,13 +260,11 @@ def test_an_interruption_during_the_checks_leaves_nothing_behind(
     assert "Traceback" not in output
     until(lambda: not any(worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE for worker in workers))
     assert not RunDirectory(run).store.exists()
-    assert call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)[0] == 0
+    selections.begin("--budget", 2)
 
 
 def test_a_kill_during_the_checks_needs_no_force(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
+    selections: Selections, candidates: List[str], call: Any, run: Path
 ) -> None:
     process = start(*candidates, "-s", run, "--metric", "accuracy", "--budget", "2", "--entropy", "5")
     until(lambda: (run / "checks").exists() or process.poll() is not None, seconds=120)
@@ -319,18 +275,13 @@ def test_a_kill_during_the_checks_needs_no_force(
     status, output = call("-s", run.with_name("copy"), "--recover")
     assert status == 2
     assert "the selection was stopped before its first training" in output
-    status, output = call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2, "--entropy", 6)
-    assert status == 0, output
+    selections.begin("--budget", 2, "--entropy", 6)
     assert summary_of(run)["entropy"] == "6"
 
 
 @pytest.mark.parametrize("moment", ["write_csv", "write_json", "summarise"])
 def test_an_interruption_of_the_last_write_costs_nothing(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    moment: str,
+    selections: Selections, candidates: List[str], call: Any, run: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     def interrupted(*args: Any, **kwargs: Any) -> None:
         raise KeyboardInterrupt
@@ -343,35 +294,27 @@ def test_an_interruption_of_the_last_write_costs_nothing(
     assert f"nothing that finished is lost. Go on with: allennlp fiesta-select -s {run} --recover" in output
     trained = {path: path.stat().st_mtime_ns for path in run.glob("evaluations/*/outcome.json")}
     assert len(trained) == 4
-    status, output = call("-s", run, "--recover")
-    assert status == 0, output
+    selections.resume()
     assert summary_of(run)["num_evaluations"] == len(scores_of(run)) == 4
     assert {path: path.stat().st_mtime_ns for path in trained} == trained
 
 
 def test_results_that_cannot_be_written_are_told_and_written_later(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
-    run: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    selections: Selections, candidates: List[str], run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*args: Any) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
         patched.setattr(fiesta_allennlp.run, "write_csv", full)
-        status, output = call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 2)
-    assert status == 2
+        output = selections.refused(*candidates, "--metric", "accuracy", "--budget", 2)
     assert "the results cannot be written" in output and "No space left on device" in output
     assert "safe in store.sqlite: make room, then write them with --recover" in output
-    assert call("-s", run, "--recover")[0] == 0
+    selections.resume()
     assert len(scores_of(run)) == 2
 
 
-def test_two_signals_in_one_moment_quit_and_leave_no_worker(
-    candidates: List[str],  # noqa: F811
-    run: Path,
-) -> None:
+def test_two_signals_in_one_moment_quit_and_leave_no_worker(candidates: List[str], run: Path) -> None:
     process = start(*candidates, "-s", run, "--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "40")
     until(lambda: num_finished(run) >= 1 or process.poll() is not None, seconds=120)
     workers = children_of(process)
@@ -386,8 +329,8 @@ def test_two_signals_in_one_moment_quit_and_leave_no_worker(
 
 
 def test_versions_and_hardware_are_written_down_and_others_are_added(
-    candidates: List[str],  # noqa: F811
-    call: Any,  # noqa: F811
+    candidates: List[str],
+    call: Any,
     run: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,14 +5,13 @@ import errno
 import json
 import os
 import resource
-import secrets
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Tuple
 from unittest.mock import Mock
@@ -21,39 +20,18 @@ import psutil
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.ray import RayExecutor
+from fiesta_allennlp.executors.ray_connection import connect
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
-from fiesta_allennlp.run import select
+from fiesta_allennlp.run import plan, select
 from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.settings import merge
 from tests.conftest import REPOSITORY, until
 from tests.executors.processes_test import Behaviour, is_running, request
 
-os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))  # else Ray makes one in the home
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
-from ray.cluster_utils import Cluster  # noqa: E402
-
-SMALL = {"object_store_memory": 80 * 2**20}
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    """This process is connected to it, so that the executors here share Ray's workers, which take seconds to start."""
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **SMALL})
-    made.add_node(num_cpus=1, resources={"kept": 1}, **SMALL)
-    ray.init(address=made.address, log_to_driver=False)
-    yield made
-    ray.shutdown()
-    made.shutdown()
-
-
-@pytest.fixture
-def second_node(cluster: Cluster) -> Iterator[Any]:
-    node = cluster.add_node(num_cpus=1, **SMALL)
-    yield node
-    if node in cluster.worker_nodes:
-        cluster.remove_node(node)
 
 
 @pytest.fixture
@@ -62,7 +40,7 @@ def directory(tmp_path: Path) -> RunDirectory:
 
 
 @pytest.fixture
-def make(cluster: Cluster, directory: RunDirectory) -> Iterator[Callable[..., RayExecutor]]:
+def make(cluster: Any, directory: RunDirectory) -> Iterator[Callable[..., RayExecutor]]:
     made: List[RayExecutor] = []
 
     def build(**kwargs: Any) -> RayExecutor:
@@ -154,17 +132,12 @@ def test_without_gpus_asked_for_none_is_seen(make: Callable[..., RayExecutor]) -
     assert "could not convert string to float: ''" in failure.error
 
 
-def test_a_part_of_a_card_is_set_aside_and_the_card_is_seen(make: Callable[..., RayExecutor], cluster: Cluster) -> None:
-    """Ray takes our word that the node has a GPU."""
-    node = cluster.add_node(num_cpus=1, num_gpus=1, **SMALL)
-    try:
-        executor = make(workers="auto", cpus_per_evaluation=0.25, gpus_per_evaluation=0.5)
-        assert executor.slots == 2
-        outcome = only(executor, Behaviour("device"))
-        assert isinstance(outcome, Evaluation)
-        assert outcome.score == 0  # what CUDA_VISIBLE_DEVICES was
-    finally:
-        cluster.remove_node(node)
+def test_a_part_of_a_card_is_set_aside_and_the_card_is_seen(make: Callable[..., RayExecutor]) -> None:
+    executor = make(workers="auto", cpus_per_evaluation=0.25, gpus_per_evaluation=0.5)
+    assert executor.slots == 2
+    outcome = only(executor, Behaviour("device"))
+    assert isinstance(outcome, Evaluation)
+    assert outcome.score == 0  # what CUDA_VISIBLE_DEVICES was
 
 
 @dataclass(frozen=True)
@@ -209,16 +182,61 @@ def test_made_files_are_always_sent_and_data_files_on_demand(
     assert not Path(vectors).exists()
 
 
-def test_what_a_node_lacks_is_a_failure_that_is_tried_again(
-    make: Callable[..., RayExecutor], monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def mine(tmp_path: Path) -> Iterator[str]:
+    """A file that this process alone can see."""
+    (tmp_path / "train.txt").write_text("12345")
+    opened = os.open(tmp_path / "train.txt", os.O_RDONLY)
+    high = os.dup2(opened, 900)
+    yield f"/proc/self/fd/{high}"
+    os.close(high)
+    os.close(opened)
+
+
+def test_a_node_that_lacks_a_data_file_is_told_before_the_first_training(
+    make: Callable[..., RayExecutor], mine: str
+) -> None:
+    evaluator = Reading((mine,), ())
+    executor = make()
+    with pytest.raises(DataError, match=f"node {socket.gethostname()} does not have {mine}. .* --ship-data"):
+        executor.submit(evaluator, request(0))
+    assert list(executor.completed()) == []
+    assert isinstance(only(make(ship_data=True), evaluator), Evaluation)
+
+
+def test_a_node_that_came_later_without_a_data_file_ends_the_selection_and_blames_no_candidate(
+    make: Callable[..., RayExecutor], mine: str
 ) -> None:
     executor = make()
-    made = executor._work
-    monkeypatch.setattr(executor, "_work", lambda *given: replace(made(*given), needed=("/nowhere/train.txt",)))
-    failure = only(executor, Behaviour("score"))
-    assert isinstance(failure, Failure)
-    assert (failure.kind, "does not have /nowhere/train.txt" in failure.error) == ("machine", True)
-    assert failure.log_path is None
+    executor._checked.add(mine)
+    executor.submit(Reading((mine,), ()), request(0))
+    with pytest.raises(DataError, match=f"does not have {mine}"):
+        next(executor.completed())
+
+
+def test_a_config_that_asks_for_a_gpu_is_refused_where_it_would_get_none(
+    cluster: Any, write_config: Callable[..., Path]
+) -> None:
+    on_gpu = {"trainer": {"optimizer": "adam", "num_epochs": 1, "cuda_device": 0}}
+    candidates = [str(write_config("one")), str(write_config("two", on_gpu))]
+    options = {"candidates": candidates, "metric": "accuracy", "executor": "ray", "ray_address": cluster.address}
+    with pytest.raises(ConfigError, match="'two': 'trainer.cuda_device' is 0, .* Give --gpus-per-evaluation 1, or "):
+        plan(merge(options), Console(quiet=True))
+
+
+def test_a_cluster_of_ones_own_gets_a_token_that_no_file_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    found: List[str] = []
+    started_by_ray = Mock(init=lambda **kwargs: found.append(os.environ.get("RAY_AUTH_TOKEN", "")))
+    connect(started_by_ray, "auto")
+    connect(started_by_ray, "local")
+    assert found[0] == "" and len(found[1]) == 64
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray" / "auth_token").write_text("of the user")
+    connect(started_by_ray, "local")
+    assert found[2] == ""
 
 
 def test_a_full_disk_is_told_whichever_it_is(make: Callable[..., RayExecutor], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,17 +251,17 @@ def test_a_full_disk_is_told_whichever_it_is(make: Callable[..., RayExecutor], m
     assert (failure.kind, "No space left on device" in failure.error) == ("disk", True)
 
 
-@pytest.mark.parametrize("graceful", [False, True], ids=["killed", "stopped"])
-def test_a_node_that_dies_costs_its_running_evaluation_which_is_started_again_elsewhere(
-    make: Callable[..., RayExecutor], cluster: Cluster, second_node: Any, tmp_path: Path, graceful: bool
+def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_again_elsewhere(
+    make: Callable[..., RayExecutor], cluster: Any, second_node: Any, tmp_path: Path
 ) -> None:
+    """Of one that is killed, see `tests/scripts/random_kills_test.py`."""
     executor = make(workers="auto")
     assert executor.slots == 2
     for replicate in range(2):
         executor.submit(Waiting(str(tmp_path)), request(replicate))
     until(lambda: len(started(tmp_path)) == 2, seconds=120)
     first = started(tmp_path)
-    cluster.remove_node(second_node, allow_graceful=graceful)
+    cluster.remove_node(second_node, allow_graceful=True)
     until(lambda: sum(map(is_running, first)) == 1)
     assert list(executor.completed(timeout=3)) == []
     (tmp_path / "go").touch()
@@ -262,7 +280,7 @@ def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
     for attempt in (1, 2):
         until(lambda attempt=attempt: len(started(tmp_path)) == attempt, seconds=120)
         (training,) = [psutil.Process(pid) for pid in started(tmp_path) if is_running(pid)]
-        (rays_worker,) = [parent for parent in training.parents() if "ray::" in " ".join(parent.cmdline())]
+        (rays_worker,) = [process for process in psutil.process_iter() if process.name() == "ray::a-0"]
         rays_worker.kill()
         until(lambda training=training: not is_running(training.pid))
         if attempt == 1:
@@ -294,8 +312,8 @@ def test_close_ends_what_runs(make: Callable[..., RayExecutor], tmp_path: Path) 
 
 
 def test_more_than_any_node_has_is_refused(make: Callable[..., RayExecutor]) -> None:
-    with pytest.raises(ConfigError, match="no node of the Ray cluster has room .* takes 1 CPU, 0.5 GPU"):
-        make(gpus_per_evaluation=0.5)
+    with pytest.raises(ConfigError, match="no node of the Ray cluster has room .* takes 1 CPU, 2 GPU"):
+        make(gpus_per_evaluation=2)
     assert make(workers="auto", cpus_per_evaluation=0.25).slots == 4
     with pytest.raises(ConfigError, match="takes 1 CPU, 100000 GiB of memory"):
         make(memory_per_evaluation=100_000)
@@ -337,7 +355,7 @@ def num_finished(directory: Path) -> int:
 
 
 def test_a_selection_survives_its_driver_and_a_node(
-    cluster: Cluster, second_node: Any, candidates: List[str], tmp_path: Path
+    cluster: Any, second_node: Any, candidates: List[str], tmp_path: Path
 ) -> None:
     """The driver is killed, then the selection is recovered and a node is killed: the scores are those of an
     uninterrupted selection on this machine, and nothing has failed."""

@@ -84,4 +84,7 @@ def test_a_short_soak_samples_every_step(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([SCRIPTS, str(REPOSITORY)]))  # for the workers
     samples = importlib.import_module("benchmark_reliability").soak(13, 2, tmp_path)
     assert len(samples) == 12
-    assert all(sample.megabytes > 0 and sample.step > 0 and sample.processes >= 1 for sample in samples)
+    assert all(
+        sample.megabytes > 0 and sample.step > 0 and sample.processor > 0 and sample.processes >= 1
+        for sample in samples
+    )

@@ -30,7 +30,11 @@ def failure(candidate: str, replicate: int) -> Failure:
 
 
 def history(
-    scores: Mapping[str, Sequence[float]], *, pending: Sequence[str] = (), withdrawn: Sequence[str] = ()
+    scores: Mapping[str, Sequence[float]],
+    *,
+    pending: Sequence[str] = (),
+    withdrawn: Sequence[str] = (),
+    removed: Sequence[str] = (),
 ) -> History:
     """The scores of each candidate by replicate, finished round by round; `pending` names come after them."""
     longest = max((len(values) for values in scores.values()), default=0)
@@ -44,5 +48,6 @@ def history(
     for name in pending:
         earlier = sum(other.candidate == name for other in waiting)
         waiting.append(request(name, len(scores[name]) + earlier))
-    names: FrozenSet[str] = frozenset(withdrawn)
-    return History(tuple(scores), evaluations=tuple(done), pending=tuple(waiting), withdrawn=names)
+    out: FrozenSet[str] = frozenset(removed)
+    gone = out | frozenset(withdrawn)
+    return History(tuple(scores), evaluations=tuple(done), pending=tuple(waiting), withdrawn=gone, removed=out)

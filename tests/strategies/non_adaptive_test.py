@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,10 @@ def test_budget_needs_one_evaluation_each() -> None:
     build("non_adaptive_fb", budget=3).check(["a", "b", "c"])
     with pytest.raises(ConfigError, match=r"budget must be at least 3 \(3 candidates x 1 evaluation\) but got 2."):
         build("non_adaptive_fb", budget=2).check(["a", "b", "c"])
+
+
+def test_a_removed_candidate_leaves_the_rest_of_the_budget_to_the_others() -> None:
+    now = history({"a": [0.9], "b": [0.8], "c": [0.7]}, removed=["c"])
+    strategy = build("non_adaptive_fb", budget=8)
+    assert strategy.propose(now, 9, np.random.default_rng(0)) == list("abab")
+    assert strategy.propose(replace(now, removed=frozenset()), 9, np.random.default_rng(0)) == list("ab")

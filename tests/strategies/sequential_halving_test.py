@@ -95,3 +95,25 @@ def test_check_needs_one_new_evaluation_each_in_every_round(size: int, least: in
     message = f"budget must be at least {least} ({size} candidates x {rounds} rounds) but got {least - 1}."
     with pytest.raises(ConfigError, match=re.escape(message)):
         build("sequential_halving", budget=least - 1).check(names)
+
+
+def test_a_removed_candidate_is_no_part_of_the_plan() -> None:
+    scores = {"a": [0.9, 0.9], "b": [0.8, 0.8], "c": [0.7, 0.7], "d": [0.1, 0.1]}
+    strategy = build("sequential_halving", budget=18)
+    # Three candidates, two rounds, and 16 of 18: 16 // (3 x 2) = 2 each, then 16 // (2 x 2) = 4 of each of two.
+    assert strategy.propose(history(scores, removed=["d"]), 9, RNG) == list("abababab")
+    _, end = Simulation(build("sequential_halving", budget=12), FAR_APART).run()
+    assert [end.num_finished(name) for name in "abcd"] == [4, 4, 1, 1]
+    gone = history({"a": [0.9], "b": [0.8], "c": [0.7], "d": [0.1]}, removed=["d"])
+    # 12 - 1 = 11: 11 // 6 = 1 each, then 11 // 4 = 2.
+    assert build("sequential_halving", budget=12).propose(gone, 9, RNG) == list("abab")
+
+
+def test_a_budget_that_a_removed_candidate_has_used_up_is_over() -> None:
+    now = history({"a": [0.9, 0.1], "b": [0.8], "c": [0.7], "d": [0.1] * 6}, removed=["d"])
+    strategy = build("sequential_halving", budget=10)
+    assert strategy.propose(now, 9, RNG) == []
+    decision = strategy.recommend(now)
+    assert (decision.best, decision.stopped_by) == ("b", "budget")
+    with pytest.raises(ConfigError, match="budget must be at least 12, "):
+        strategy.check_room(now)

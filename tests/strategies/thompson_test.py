@@ -1,5 +1,5 @@
 from dataclasses import replace
-from typing import cast
+from typing import List, cast
 
 import numpy as np
 import pytest
@@ -114,3 +114,21 @@ def test_batch_size_is_at_least_one() -> None:
     batch(1).check(["a", "b"])
     with pytest.raises(ConfigError, match=r"batch_size must be at least 1, or left out, but got 0\."):
         batch(0).check(["a", "b"])
+
+
+def test_the_belief_of_a_batch_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: List[int] = []
+    posterior = StudentT.posterior
+    monkeypatch.setattr(
+        StudentT, "posterior", lambda self, now: sizes.append(len(now.evaluations)) or posterior(self, now)
+    )
+    strategy, now, count = batch(4), STARTED, len(STARTED.evaluations)
+    pieces = []
+    for replicate in range(3, 7):
+        (name,) = strategy.propose(now, 1, np.random.default_rng(replicate))
+        pieces.append((now, name))
+        now = replace(now, evaluations=(*now.evaluations, evaluation("a", replicate, 0.6)))
+    assert sizes == [count, count + 1, count + 2, count + 3]  # what is believed now, for the stopping rule
+    # Begun in the middle, as after a resumption, it looks back and chooses the same.
+    for replicate, (then, name) in enumerate(pieces, start=3):
+        assert batch(4).propose(then, 1, np.random.default_rng(replicate)) == [name]

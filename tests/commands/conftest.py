@@ -1,0 +1,71 @@
+"""What the tests of the commands share: two candidates, and selections of them in one directory."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, List, Sequence, Tuple
+
+import pytest
+
+from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_args
+
+BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
+"""Learns nothing, so its accuracy is about a half."""
+
+
+@pytest.fixture
+def candidates(write_config: Callable[..., Path]) -> List[str]:
+    """One that learns the task well and one that does not learn."""
+    able = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 6, "cuda_device": -1}}
+    return [str(write_config("able", able)), str(write_config("blind", BLIND))]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture) -> Callable[..., Tuple[int, str]]:
+    """Run the command in this process. Returns its exit status and all it wrote."""
+
+    def run(*arguments: Any) -> Tuple[int, str]:
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        parser.set_defaults(program="allennlp fiesta-select")
+        with pytest.raises(SystemExit) as stopped:
+            select_from_args(parser.parse_args([str(a) for a in arguments]))
+        captured = capsys.readouterr()
+        return stopped.value.code, captured.out + captured.err
+
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+@dataclass(frozen=True)
+class Selections:
+    """Selections of the two candidates by accuracy in one directory. Each call returns what the command wrote."""
+
+    candidates: List[str]
+    run: Path
+    call: Callable[..., Tuple[int, str]]
+
+    def begin(self, *options: Any, more: Sequence[Any] = ()) -> str:
+        """A new selection, of `more` candidates too, that must end well."""
+        return self._ended(0, *self.candidates, *more, "--metric", "accuracy", *options)
+
+    def resume(self, *options: Any) -> str:
+        return self._ended(0, "--recover", *options)
+
+    def refused(self, *options: Any) -> str:
+        """The command with these options alone, which must end with an error of the user's."""
+        return self._ended(2, *options)
+
+    def _ended(self, wanted: int, *options: Any) -> str:
+        status, output = self.call(*options, "-s", self.run)
+        assert status == wanted, output
+        return output
+
+
+@pytest.fixture
+def selections(candidates: List[str], run: Path, call: Any) -> Selections:
+    return Selections(candidates, run, call)
