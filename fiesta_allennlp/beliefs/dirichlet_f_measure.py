@@ -5,7 +5,7 @@ from typing import List, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.beliefs.base import Belief, Posterior, least_to_win
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import marginals
 from fiesta_allennlp.probability.dirichlet_multinomial import RatesModel
@@ -63,7 +63,9 @@ class DirichletFMeasure(Belief):
     asked the same documents.
 
     Every evaluation must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more
-    than two labels, `count:<gold>><predicted>`. One evaluation of each candidate is enough to begin with.
+    than two labels, `count:<gold>><predicted>`. One evaluation of each candidate is enough to begin with, but a winner
+    is named only when it and a rival have log2(1 / (1 - confidence)), rounded up, which is 5 for .95: after a document
+    or two it is the prior that decides.
 
     The posterior is drawn from with points that are always the same: it is a function of the counts alone, whatever
     their order, and no chance is involved. See docs/beliefs.md.
@@ -107,6 +109,9 @@ class DirichletFMeasure(Belief):
         if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
             raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but got {num_samples}.")
         self._settings = _Settings(beta, average, concentration, learn_concentration, prior_concentration, num_samples)
+
+    def min_to_win(self, confidence: float) -> int:
+        return max(self.min_evaluations, least_to_win(confidence))
 
     def posterior(self, history: History) -> FMeasurePosterior:
         counts = [self._counts(history, name) for name in history.active]

@@ -1,9 +1,8 @@
-import math
 from typing import List, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.beliefs.base import Belief, least_to_win
 from fiesta_allennlp.beliefs.student_t import LogitStudentTPosterior, StudentTPosterior, checked_scores
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.two_way import Scores, mean_scores
@@ -31,7 +30,7 @@ class SplitPaired(Belief):
     min_evaluations = 2
 
     def min_to_win(self, confidence: float) -> int:
-        return max(self.min_evaluations, math.ceil(round(-math.log2(1 - confidence), 9)))
+        return max(self.min_evaluations, least_to_win(confidence))
 
     def posterior(self, history: History) -> StudentTPosterior:
         return StudentTPosterior(*self._moments(history))

@@ -173,3 +173,8 @@ def test_counts_that_cannot_be_used_are_refused() -> None:
         DirichletFMeasure(average="macro").posterior(counted({"a": [[1, 1]]}, ["x>y", "tp"]))
     with pytest.raises(ScoreError, match="at least two labels but have 'x' only"):
         DirichletFMeasure(average="macro").posterior(counted({"a": [[1]]}, ["x>x"]))
+
+
+@pytest.mark.parametrize(("confidence", "least"), [(0.5, 1), (0.8, 3), (0.9, 4), (0.95, 5), (0.99, 7)])
+def test_a_winner_needs_a_few_documents(confidence: float, least: int) -> None:
+    assert DirichletFMeasure().min_to_win(confidence) == least
