@@ -36,8 +36,17 @@ COMMENT = re.compile(r"^\s*<!-- (not run|file|before): (.*?) -->\s*$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 OURS = re.compile(r"(?:^|[;&|]\s*|\s)(allennlp fiesta-|python -m fiesta_allennlp )(\w+)")
 INLINE_OPTION = re.compile(r"`(--[a-z][\w-]*)[^`]*`")
-FOREIGN = ("--executor-options", "--no-deps", "--include-package", "--head", "--num-cpus", "--address", "--logdir")
-"""Options of other programs that pages speak of."""
+FOREIGN = (
+    "--alike",
+    "--executor-options",
+    "--no-deps",
+    "--include-package",
+    "--head",
+    "--num-cpus",
+    "--address",
+    "--logdir",
+)
+"""Options of other programs, and of benchmarks, that pages speak of."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +203,7 @@ def run(page: Path) -> Optional[str]:
     chosen = [(block, script) for block in blocks(page) if (script := block.script()) is not None]
     with tempfile.TemporaryDirectory(prefix="docs-") as scratch:
         root = copy_of_repository(Path(scratch))
-        lines = ["set -e"]
+        lines = ["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT  # what was started in the background"]
         for block, script in chosen:
             lines += [f"echo '=== {block.where}'", script]
         environment = {
