@@ -5,15 +5,21 @@ The `fiesta-documents` subcommand finds the best of several systems that were tr
 """
 
 import argparse
-import shlex
-from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_option
-from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, EXIT_NO_DECISION, run_and_exit
+from fiesta_allennlp.commands.running import run_and_exit
+from fiesta_allennlp.commands.selecting import (
+    add_directory,
+    directory_of,
+    how_to_go_on,
+    say_failures,
+    status_of,
+    typed_settings,
+)
 
 
 @Subcommand.register("fiesta-documents")
@@ -39,14 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SYSTEM",
         help="two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, NAME=system.jsonnet",
     )
-    parser.add_argument("-s", "--serialization-dir", type=Path, help="directory for the run; needed unless --dry-run")
-    parser.add_argument("-r", "--recover", action="store_true", help="go on with the selection in the directory")
-    parser.add_argument(
-        "-f", "--force", action="store_true", help="delete the selection in the directory first; its answers are kept"
+    add_directory(
+        parser,
+        force="delete the selection in the directory first; its answers are kept",
+        dry_run="check everything, open every system once, ask nothing",
     )
-    parser.add_argument("--dry-run", action="store_true", help="check everything, open every system once, ask nothing")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.add_argument("--config", type=Path, help="a Jsonnet file with any of the options below; flags win over it")
     _add_documents(parser.add_argument_group("which documents, and how to score"))
     _add_choosing(parser.add_argument_group("how to choose"))
     _add_working(parser.add_argument_group("how to work"))
@@ -111,50 +114,32 @@ def _add_working(group: Any) -> None:
     )
 
 
-def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
-    """What the user gave: the file's values, and above them the flags that were typed."""
-    from dataclasses import fields
-
-    from fiesta_allennlp.document_settings import DocumentSettings
-    from fiesta_allennlp.settings import overlay, settings_from_file
-
-    given = settings_from_file(args.config, DocumentSettings) if args.config is not None else {}
-    typed = {f.name: getattr(args, f.name) for f in fields(DocumentSettings) if hasattr(args, f.name)}
-    return overlay(given, {name: value for name, value in typed.items() if value not in ([], ())}, of=DocumentSettings)
-
-
 def documents_from_args(args: argparse.Namespace) -> None:
     """Run the command and end the process with its status: 0 decided or undecided as asked, 1 no comparison was
     possible, 2 something to mend, 130 interrupted."""
     run_and_exit(
         lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
         debug=args.debug,
-        interrupted=lambda: _how_to_go_on(args),
+        interrupted=lambda: how_to_go_on(args, step="query", kept="no answer is lost"),
     )
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.document_run import select_system
-    from fiesta_allennlp.errors import ConfigError
+    from fiesta_allennlp.document_settings import DocumentSettings
     from fiesta_allennlp.reports.documents import documents_in_words, documents_table
 
-    if args.serialization_dir is None:
-        raise ConfigError("-s is missing: give the directory in which the selection is to be kept.")
     summary = select_system(
-        given_settings(args), args.serialization_dir, console=console, recover=args.recover, force=args.force
+        typed_settings(args, DocumentSettings),
+        directory_of(args),
+        console=console,
+        recover=args.recover,
+        force=args.force,
     )
     console.print(documents_table(summary))
-    for candidate in summary["candidates"]:
-        for reason in candidate["failure_reasons"]:
-            console.print(f"failed: {reason}", markup=False, soft_wrap=True)
-        if candidate["withdrawn"]:
-            reason = f"{candidate['name']}: {candidate['withdrawn_because']}"
-            console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)
+    say_failures(summary, console)
     console.print(documents_in_words(summary), markup=False, soft_wrap=True)
-    if summary["stopped_by"] == "interrupted":
-        console.print(f"Go on with: {_recover(args)}", markup=False, soft_wrap=True)
-        return EXIT_INTERRUPTED
-    return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
+    return status_of(summary, args, console)
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
@@ -162,20 +147,6 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.document_settings import DocumentSettings
     from fiesta_allennlp.reports.documents import show_plan
 
-    plan = plan_documents(DocumentSettings(**given_settings(args)), args.serialization_dir, console)
+    plan = plan_documents(DocumentSettings(**typed_settings(args, DocumentSettings)), args.serialization_dir, console)
     show_plan(plan, console)
     return 0
-
-
-def _how_to_go_on(args: argparse.Namespace) -> str:
-    """What to say of an interruption before the first query, or after the last one."""
-    from fiesta_allennlp.run_directory import RunDirectory
-
-    if args.dry_run or args.serialization_dir is None or not RunDirectory(args.serialization_dir).store.exists():
-        return "Interrupted before the first query. Start it again."
-    return f"Interrupted; no answer is lost. Go on with: {_recover(args)}"
-
-
-def _recover(args: argparse.Namespace) -> str:
-    """The command that goes on with the selection."""
-    return f"{args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"

@@ -5,15 +5,22 @@ The `fiesta-select` subcommand finds the best of several AllenNLP configs with a
 """
 
 import argparse
-import shlex
-from pathlib import Path
-from typing import Any, Dict, Union
+from typing import Any, Union
 
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_choosing, add_option, add_splits
-from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, EXIT_NO_DECISION, run_and_exit
+from fiesta_allennlp.commands.running import run_and_exit
+from fiesta_allennlp.commands.selecting import (
+    add_directory,
+    directory_of,
+    how_to_go_on,
+    recover_command,
+    say_failures,
+    status_of,
+    typed_settings,
+)
 
 
 @Subcommand.register("fiesta-select")
@@ -39,19 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="two or more configs for `allennlp train`; the file's name without its ending names the candidate, "
         "or write NAME=PATH",
     )
-    parser.add_argument("-s", "--serialization-dir", type=Path, help="directory for the run; needed unless --dry-run")
-    parser.add_argument("-r", "--recover", action="store_true", help="go on with the selection in the directory")
-    parser.add_argument("-f", "--force", action="store_true", help="delete the selection in the directory first")
+    add_directory(
+        parser,
+        force="delete the selection in the directory first",
+        dry_run="check everything, say what would be done, train nothing",
+    )
     parser.add_argument(
         "--allow-removed",
         action="store_true",
         help="with --recover: withdraw the candidates that are not given any more, and keep their evaluations",
     )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="check everything, say what would be done, train nothing"
-    )
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.add_argument("--config", type=Path, help="a Jsonnet file with any of the options below; flags win over it")
     add_choosing(parser.add_argument_group("how to choose"))
     _add_scoring(parser.add_argument_group("what to train and score"))
     _add_working(parser.add_argument_group("how to work"))
@@ -132,24 +136,13 @@ def _number_or_auto(text: str) -> Union[int, str]:
 _number_or_auto.__name__ = "N or auto"  # argparse names it in its messages
 
 
-def given_settings(args: argparse.Namespace) -> Dict[str, Any]:
-    """The settings that were typed, above those of the `--config` file."""
-    from dataclasses import fields
-
-    from fiesta_allennlp.settings import Settings, overlay, settings_from_file
-
-    given = settings_from_file(args.config) if args.config is not None else {}
-    typed = {f.name: getattr(args, f.name) for f in fields(Settings) if hasattr(args, f.name)}
-    return overlay(given, {name: value for name, value in typed.items() if value not in ([], ())})
-
-
 def select_from_args(args: argparse.Namespace) -> None:
     """Run the command and end the process with its status: 0 decided or undecided as asked, 1 no comparison was
     possible, 2 something to mend, 130 interrupted."""
     run_and_exit(
         lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
         debug=args.debug,
-        interrupted=lambda: _how_to_go_on(args),
+        interrupted=lambda: how_to_go_on(args, step="training", kept="nothing that finished is lost"),
     )
 
 
@@ -157,63 +150,33 @@ def _select(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.reports.summary import in_words, savings_in_words
     from fiesta_allennlp.reports.tables import summary_table
     from fiesta_allennlp.run import select
+    from fiesta_allennlp.settings import Settings
 
-    directory = _directory(args)
     summary = select(
-        given_settings(args),
-        directory,
+        typed_settings(args, Settings),
+        directory_of(args),
         console=console,
         recover=args.recover,
         force=args.force,
         allow_removed=args.allow_removed,
     )
     console.print(summary_table(summary))
-    for candidate in summary["candidates"]:
-        for reason in candidate["failure_reasons"]:
-            console.print(f"failed: {reason}", markup=False, soft_wrap=True)
-        if candidate["withdrawn"]:
-            reason = f"{candidate['name']}: {candidate['withdrawn_because']}"
-            console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)
+    say_failures(summary, console)
     console.print(in_words(summary), markup=False, soft_wrap=True)
     savings = savings_in_words(summary)
     if savings:
         console.print(savings, markup=False, soft_wrap=True)
     if summary["stopped_by"] == "max_hours":
-        larger = f"Go on with a larger total: {_recover(args)} --max-hours HOURS"
+        larger = f"Go on with a larger total: {recover_command(args)} --max-hours HOURS"
         console.print(larger, markup=False, soft_wrap=True)
-    if summary["stopped_by"] == "interrupted":
-        console.print(f"Go on with: {_recover(args)}", markup=False, soft_wrap=True)
-        return EXIT_INTERRUPTED
-    return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
-
-
-def _how_to_go_on(args: argparse.Namespace) -> str:
-    """What to say of an interruption before the first training, or after the last one."""
-    from fiesta_allennlp.run_directory import RunDirectory
-
-    if args.dry_run or args.serialization_dir is None or not RunDirectory(args.serialization_dir).store.exists():
-        return "Interrupted before the first training. Start it again."
-    return f"Interrupted; nothing that finished is lost. Go on with: {_recover(args)}"
-
-
-def _recover(args: argparse.Namespace) -> str:
-    """The command that goes on with the selection."""
-    return f"{args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"
+    return status_of(summary, args, console)
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.reports.tables import plan_table
     from fiesta_allennlp.run import plan
-    from fiesta_allennlp.settings import merge
+    from fiesta_allennlp.settings import Settings, merge
 
-    found = plan(merge(given_settings(args)), console)
+    found = plan(merge(typed_settings(args, Settings)), console)
     plan_table(found, console)
     return 0
-
-
-def _directory(args: argparse.Namespace) -> Path:
-    from fiesta_allennlp.errors import ConfigError
-
-    if args.serialization_dir is None:
-        raise ConfigError("-s is missing: give the directory in which the selection is to be kept.")
-    return args.serialization_dir
