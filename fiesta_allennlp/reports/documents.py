@@ -133,7 +133,7 @@ def _decision(summary: Mapping[str, Any], asked: str) -> str:
     if stopped_by == "interrupted":
         return f"Interrupted after {asked}; no answer is lost. {_leaning(summary)}".strip()
     if stopped_by == "failures":
-        left = f"only {best} is left" if best else "no system is left"
+        left = f"only {best} is left" if best else "no system is left that answered"
         return f"No comparison: after {asked} {left}, because the others failed too often. See their reasons."
     if stopped_by == "max_evaluations":
         return f"Undecided after {asked}, the most that was allowed. {_leaning(summary)}".strip()
