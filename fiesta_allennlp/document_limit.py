@@ -17,7 +17,8 @@ class LimitedDocuments(Strategy):
     A candidate that has been through all documents is not evaluated again; in its place comes the one that is most
     probably best among the others. The selection ends with `stopped_by` `documents` when nothing is left to learn from
     this file: when all candidates that together are best with the strategy's confidence have been through it. The
-    best is then the one with the highest measure over the whole file, which is no estimate.
+    best is then the one with the highest measure over the whole file, which is no estimate. Where fewer than two
+    candidates answered anything it is `failures`, as there is nothing to compare.
 
     # Parameters
 
@@ -62,7 +63,10 @@ class LimitedDocuments(Strategy):
         through = self._through(history)
         if not through or not self._is_enough(history, decision, through):
             return decision
-        best = max(through, key=lambda name: self._measure(history, name))
+        answered = [name for name in history.active if history.num_finished(name)]
+        if len(answered) < 2:
+            return replace(decision, best=answered[0] if answered else None, stopped_by="failures")
+        best = max(set(through).intersection(answered) or answered, key=lambda name: self._measure(history, name))
         return replace(decision, best=best, stopped_by="documents")
 
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
@@ -80,10 +84,10 @@ class LimitedDocuments(Strategy):
         return len(through) > 1 and together >= self.strategy.confidence
 
     def _through(self, history: History) -> List[str]:
-        """Those that have finished with all documents."""
+        """Those that have finished with all documents, also where they failed on every one of them."""
         pending = Counter(request.candidate for request in history.pending)
         left = self._left(history)
-        return [name for name in history.active if not left[name] and not pending[name] and history.num_finished(name)]
+        return [name for name in history.active if not left[name] and not pending[name]]
 
     def _substitute(self, history: History, left: Dict[str, int]) -> Optional[str]:
         if not isinstance(self.strategy, FixedConfidence):

@@ -80,17 +80,18 @@ def _run(prepared: Prepared, store: RunStore, directory: RunDirectory, console: 
     settings, names = prepared.settings, list(prepared.systems)
     open_prepared(prepared, directory, console)
     try:
-        entropy, run = _write_down(prepared, store)
+        entropy, run = _root(settings, store)
         path = answers_path(settings, directory.root)
         with closing(AnswerStore(path or directory.answers, run=run)) as answers:
+            _write_down(prepared, store, entropy=entropy, run=run)
             evaluator = DocumentQueries(
                 documents=prepared.file.documents,
                 task=prepared.task,
-                orders=orders_of(settings, names, len(prepared.file.documents), entropy),
+                orders=orders_of(settings, names, len(prepared.file.documents), int(entropy)),
                 batch_size=settings.batch_size,
                 stations={name: Station(name, system, answers) for name, system in prepared.systems.items()},
             )
-            decision = _choose(prepared, evaluator, store, directory, entropy=entropy, console=console)
+            decision = _choose(prepared, evaluator, store, directory, entropy=int(entropy), console=console)
             return _conclude(decision, prepared, evaluator, answers, store, directory)
     finally:
         close_systems(prepared.systems)
@@ -125,13 +126,16 @@ def _choose(
         ).run()
 
 
-def _write_down(prepared: Prepared, store: RunStore) -> Tuple[int, str]:
-    """Everything that the selection is about, all or none: from then on it can be recovered. Returns the entropy and
-    the name under which answers are paid for."""
+def _root(settings: DocumentSettings, store: RunStore) -> Tuple[str, str]:
+    """The entropy, and the name under which answers are paid for: the store's, or those of a new selection."""
     entropy, run = store.get_meta("entropy"), store.get_meta("run")
-    if entropy is None:
-        given = prepared.settings.entropy
-        entropy, run = str(fresh_entropy() if given is None else given), secrets.token_hex(16)
+    if entropy is not None:
+        return entropy, run
+    return str(fresh_entropy() if settings.entropy is None else settings.entropy), secrets.token_hex(16)
+
+
+def _write_down(prepared: Prepared, store: RunStore, *, entropy: str, run: str) -> None:
+    """Everything that the selection is about, all or none: from then on it can be recovered."""
     store.put_candidates(
         [
             {
@@ -147,7 +151,6 @@ def _write_down(prepared: Prepared, store: RunStore) -> Tuple[int, str]:
         entropy=entropy,
         run=run,
     )
-    return int(entropy), run
 
 
 def _settings(given: Mapping[str, Any], store: RunStore, directory: RunDirectory) -> DocumentSettings:

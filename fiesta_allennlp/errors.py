@@ -22,8 +22,9 @@ class ScoreError(FiestaError):
 
 
 def describe(error: BaseException) -> str:
-    """One line for tables: the type, unless the message speaks for itself, and the message."""
-    message = " ".join(str(error).split())
+    """One line for tables: the type, unless the message speaks for itself, and the message. Halves of characters, which
+    an answer may hold and no file can, are told as escapes."""
+    message = " ".join(str(error).split()).encode("utf-8", "backslashreplace").decode("utf-8")
     name = type(error).__name__
     speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
     return message if speaks and message else f"{name}: {message}".rstrip(": ")

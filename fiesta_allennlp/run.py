@@ -105,7 +105,7 @@ def select(
                 f"{directory}: the selection was stopped before its first training, so there is nothing to recover. "
                 "Give its candidates and options again, without --recover."
             )
-        settings = _settings(given, store)
+        settings = _settings(given, store, run_directory)
         least = 1 if recover and not allow_removed else 2  # a single one is refused for those that are not given
         configs = load_candidates(settings, least=least)
         roster = read_roster(configs, store, run_directory, allow_removed=allow_removed)
@@ -187,9 +187,13 @@ def _conclude(decision: Decision, settings: Settings, store: RunStore, directory
     return summary
 
 
-def _settings(given: Mapping[str, Any], store: RunStore) -> Settings:
+def _settings(given: Mapping[str, Any], store: RunStore, directory: RunDirectory) -> Settings:
     """The given settings above those in the store."""
     stored, entropy = store.get_meta("settings") or {}, store.get_meta("entropy")
+    if "documents" in stored:
+        raise StoreError(
+            f"{directory.root}: the selection there is one of fiesta-documents. Resume it with that command."
+        )
     if stored and str(given.get("entropy")) == entropy:
         given = {name: value for name, value in given.items() if name != "entropy"}
     settings = merge(stored, given)

@@ -120,3 +120,21 @@ def test_too_few_documents_and_bounds() -> None:
     with pytest.raises(ConfigError, match=r"at least 3 documents, or batches of them, .* but there are 2"):
         strategy.check(["a", "b"])
     assert limited(TopTwoThompson(belief=Given(a=1.0), max_evaluations=99), 5).bounds(3) == (3, 15)
+
+
+def test_who_fails_on_every_document_ends_with_the_others() -> None:
+    strategy = limited(TopTwoThompson(belief=Given(a=0.6, b=0.3, c=0.1), max_evaluations=99), 4, a=0.5, b=0.9)
+    now = history({"a": 4, "b": 4, "c": 0}, failed={"c": 4})
+    assert strategy.propose(now, 1, RNG) == []
+    decision = strategy.recommend(now)
+    assert (decision.best, decision.stopped_by) == ("b", "documents")
+    spending = limited(NonAdaptiveFixedBudget(belief=Given(a=0.6, b=0.3, c=0.1), budget=12), 4, a=0.5, b=0.9)
+    assert spending.recommend(now).stopped_by == "documents"
+
+
+@pytest.mark.parametrize(("counts", "best"), [({"a": 4, "b": 0}, "a"), ({"a": 0, "b": 0}, None)])
+def test_there_is_no_comparison_where_fewer_than_two_answered_anything(counts: Dict[str, int], best: Any) -> None:
+    strategy = limited(TopTwoThompson(belief=Given(a=0.6, b=0.4), max_evaluations=99), 4, a=0.5, b=0.9)
+    now = history(counts, failed={name: 4 for name, number in counts.items() if not number})
+    decision = strategy.recommend(now)
+    assert (decision.best, decision.stopped_by) == (best, "failures")

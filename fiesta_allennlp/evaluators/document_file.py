@@ -93,7 +93,13 @@ def read_lines(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
             continue
         try:
             record = json.loads(content, parse_constant=_no_constant)
-        except ValueError as error:
+            json.dumps(record, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            half = error.object[error.start : error.end].encode("ascii", "backslashreplace").decode("ascii")
+            raise DataError(
+                f"{path}, line {line}: holds {half}, which is half of a character. Take it out, or write both halves."
+            ) from error
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}, line {line}: is not valid JSON: {error}.") from error
         if not isinstance(record, dict):
             raise DataError(f"{path}, line {line}: must be a JSON object but is {shortened(record)}.")

@@ -98,11 +98,23 @@ class Classification(Task):
                 f"no item has the label '{self._positive}' of --positive-label. The labels are: "
                 f"{', '.join(self._labels)}."
             )
-        if self._positive is None and any(">" in label for label in self._labels):
-            label = next(label for label in self._labels if ">" in label)
-            raise DataError(f"the label '{label}' must not contain '>', which stands between labels in the counts.")
+        if self._positive is None:
+            self._check_names()
         if len(self._labels) < 2:
             raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")
+
+    def _check_names(self) -> None:
+        """Refuse labels that could not be told apart in the names of the counts."""
+        remedy = "Give it another name in the documents, and with 'labels' in the systems."
+        for label in self._labels:
+            if ">" in label:
+                raise DataError(
+                    f"the label '{label}' must not contain '>', which stands between labels in the counts. {remedy}"
+                )
+            if label == UNKNOWN:
+                raise DataError(
+                    f"no label may be '{label}', which stands for answers that are no label at all. {remedy}"
+                )
 
     def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, float]:
         if self._positive is not None:

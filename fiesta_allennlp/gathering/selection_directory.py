@@ -45,6 +45,12 @@ def from_directory(root: Path) -> Source:
                 f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
                 "first training. There is nothing to report yet."
             )
+        if "documents" in store.get_meta("settings"):
+            raise StoreError(
+                f"{root}: the selection there is one of fiesta-documents, on which there is no report. What it came to "
+                f"is in {directory.selection_json.name} and {directory.evaluations_csv.name} there; where it is not "
+                f"finished, go on with allennlp fiesta-documents -s {root} --recover."
+            )
         environments = store.get_meta("environments") or [{}]
         running = is_running(directory, environments[-1].get("host"))
         settings = merge(store.get_meta("settings"))

@@ -128,12 +128,12 @@ def _decision(summary: Mapping[str, Any], asked: str) -> str:
         )
         return (
             f"All {summary['documents']['num_documents']} documents have been asked about: {best} is the best on this "
-            f"file, with {summary['metric']} {lead['measure']:.4f}, after {asked}.{sure}"
+            f"file, with {summary['metric']} {lead['measure']:.4f}{_equals(entries, best)}, after {asked}.{sure}"
         )
     if stopped_by == "interrupted":
         return f"Interrupted after {asked}; no answer is lost. {_leaning(summary)}".strip()
     if stopped_by == "failures":
-        left = f"only {best} is left" if best else "no system is left"
+        left = f"only {best} is left" if best else "no system is left that answered"
         return f"No comparison: after {asked} {left}, because the others failed too often. See their reasons."
     if stopped_by == "max_evaluations":
         return f"Undecided after {asked}, the most that was allowed. {_leaning(summary)}".strip()
@@ -141,6 +141,17 @@ def _decision(summary: Mapping[str, Any], asked: str) -> str:
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
     return f"{best} is{margin}{sure}, by {summary['metric']}, after {asked}."
+
+
+def _equals(entries: Mapping[str, Mapping[str, Any]], best: str) -> str:
+    """The systems that did as well as the best one on as many documents, in words."""
+    wanted = [entries[best][key] for key in ("measure", "num_documents")]
+    names = [
+        name
+        for name, entry in entries.items()
+        if name != best and not entry["withdrawn"] and [entry["measure"], entry["num_documents"]] == wanted
+    ]
+    return f", level with {' and '.join(names)}" if names else ""
 
 
 def _leaning(summary: Mapping[str, Any]) -> str:

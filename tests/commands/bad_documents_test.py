@@ -270,3 +270,18 @@ def test_debug_shows_the_traceback(systems: List[str], documents: Path, run: Pat
     status, output = call(*systems, "--documents", documents, "-s", run, "--confidence", "2", "--debug")
     assert status == 2
     assert "Traceback" in output
+
+
+def test_a_selection_does_not_begin_without_a_file_of_answers(
+    tmp_path: Path,
+    systems: List[str],
+    documents: Path,  # noqa: F811
+    run: Path,  # noqa: F811
+    call: Any,  # noqa: F811
+) -> None:
+    rubbish = tmp_path / "rubbish.sqlite"
+    rubbish.write_text("rubbish " * 500)
+    begin = [*systems, "--documents", documents, "-s", run, *QUICK]
+    assert_refused(call(*begin, "--answers", rubbish), r"rubbish.sqlite: .* file is not a database", run)
+    assert rubbish.read_text() == "rubbish " * 500
+    assert call(*begin)[0] == 0

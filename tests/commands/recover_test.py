@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -15,6 +16,7 @@ import pytest
 
 import fiesta_allennlp.preparing
 import fiesta_allennlp.run
+from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.environment import environment
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
@@ -346,3 +348,11 @@ def test_versions_and_hardware_are_written_down_and_others_are_added(
     monkeypatch.setattr(fiesta_allennlp.preparing, "environment", lambda packages: {"host": "elsewhere"})
     assert call("-s", run, "--recover")[0] == 0
     assert environments() == [environment(), {"host": "elsewhere"}]
+
+
+def test_a_selection_by_documents_is_not_gone_on_with(call: Any, run: Path) -> None:
+    with closing(RunStore(RunDirectory(run), create=True)) as store:
+        store.set_meta(settings=DocumentSettings().as_json())
+    status, output = call("-s", run, "--recover")
+    assert status == 2
+    assert "the selection there is one of fiesta-documents. Resume it with that command." in output

@@ -71,8 +71,11 @@ def test_the_fingerprint_is_of_the_content(write: Any) -> None:
         ([A, {"id": "b", "items": [B, {"text": "z"}]}], r"line 2, item 2: lacks the gold annotation"),
         ([A, {**B, "label": "x"}], r"all 2 items have the label 'x', so no system can be wrong"),
         ([A, {**B, "label": "x>y"}], r"the label 'x>y' must not contain '>'"),
+        ([A, {**B, "label": " ? "}], r"no label may be '\?', which stands for answers .* with 'labels' in the systems"),
+        ([A, '{"id": "b", "text": "\\ud83d", "label": "y"}'], r"line 2: holds \\ud83d, which is half of a character"),
+        ([A, "[" * 100000], r"line 2: is not valid JSON"),
     ],
-    ids=range(18),
+    ids=range(21),
 )
 def test_bad_documents(write: Any, lines: List[Any], message: str) -> None:
     with pytest.raises(DataError, match=r"documents.jsonl.*" + message):

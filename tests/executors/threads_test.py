@@ -7,6 +7,7 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.evaluators.systems.base import Unanswered
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.records import Evaluation, Failure, Request
 from fiesta_allennlp.run_directory import RunDirectory
@@ -29,6 +30,8 @@ class Scripted(Evaluator):
             assert self.gates[request.candidate].wait(60)
         if request.candidate == "broken":
             raise ValueError("it broke")
+        if request.candidate == "half":
+            raise Unanswered("it answered \ud83d and ☃")
         if request.candidate == "late":
             raise TimeoutError("it was late")
         if request.candidate == "full":
@@ -119,3 +122,12 @@ def test_closing_waits_for_what_is_under_way_and_begins_nothing(tmp_path: Path, 
 def test_too_few_workers(tmp_path: Path, workers: Any) -> None:
     with pytest.raises(ConfigError, match=f"--workers must be above 0 but got {workers}"):
         ThreadExecutor(RunDirectory(tmp_path), workers=workers)
+
+
+def test_a_failure_over_half_a_character_can_be_written_down(tmp_path: Path, evaluator: Scripted) -> None:
+    executor = ThreadExecutor(RunDirectory(tmp_path))
+    executor.submit(evaluator, request("half"))
+    (outcome,) = executor.completed()
+    assert isinstance(outcome, Failure)
+    assert outcome.error == r"it answered \ud83d and ☃"
+    executor.close()

@@ -89,7 +89,7 @@ class ProcessSystem(System):
     def _parsed(self, line: str) -> Any:
         try:
             return json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if self._process is not None:
                 self._process.kill()  # what it prints next may belong to this question still
             raise Unanswered(f"it answered with a line that is no JSON: {shortened(line)}") from error

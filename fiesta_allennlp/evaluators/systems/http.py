@@ -175,7 +175,7 @@ class Http(System):
             raise Unanswered(said)
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {"text": text}
 
     def _session(self) -> requests.Session:
