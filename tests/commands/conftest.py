@@ -1,6 +1,8 @@
 """What the tests of the commands share: two candidates, and selections of them in one directory."""
 
 import argparse
+import signal
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, List, Sequence, Tuple
@@ -8,9 +10,23 @@ from typing import Any, Callable, List, Sequence, Tuple
 import pytest
 
 from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_args
+from tests.conftest import REPOSITORY
 
 BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
 """Learns nothing, so its accuracy is about a half."""
+
+
+def started(command: Sequence[Any], **kwargs: Any) -> "subprocess.Popen[str]":
+    """As from a terminal: a shell starts what runs in its background with SIGINT ignored, and tests may run there."""
+    return subprocess.Popen(
+        [str(part) for part in command],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **kwargs,
+    )
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from typing import Any, Callable, Dict, List, Set, Tuple
 import pytest
 
 from fiesta_allennlp.commands.fiesta_documents import add_arguments, documents_from_args
-from tests.conftest import REPOSITORY, until
+from tests.commands.conftest import started
+from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents, write_program
 
 QUICK = ["--belief", "student_t", "--metric", "accuracy"]
@@ -364,14 +365,8 @@ def test_resuming_adds_evaluations_and_systems(tmp_path: Path, documents: Path, 
 
 def start(arguments: List[Any]) -> "subprocess.Popen[str]":
     """The command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "fiesta_allennlp", "documents", *map(str, arguments)],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    command = [sys.executable, "-m", "fiesta_allennlp", "documents", *arguments]
+    return started(command, start_new_session=True)
 
 
 def num_answers(run: Path) -> int:

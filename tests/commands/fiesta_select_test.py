@@ -13,8 +13,8 @@ import pytest
 
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
-from tests.commands.conftest import BLIND
-from tests.conftest import REPOSITORY, until
+from tests.commands.conftest import BLIND, started
+from tests.conftest import until
 from tests.reports.tensorboard_test import scalars
 
 
@@ -169,16 +169,8 @@ def command(*arguments: Any) -> List[str]:
     return [sys.executable, "-m", "allennlp", "fiesta-select", *map(str, arguments)]
 
 
-def start(*arguments: Any) -> subprocess.Popen:
-    """As from a terminal: a shell starts what runs in its background with SIGINT ignored, and tests may run there."""
-    return subprocess.Popen(
-        command(*arguments),
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+def start(*arguments: Any) -> "subprocess.Popen[str]":
+    return started(command(*arguments))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
