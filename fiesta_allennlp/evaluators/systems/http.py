@@ -170,7 +170,8 @@ class Http(System):
         if status in (401, 403):
             raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
-            raise Unanswered(f"{said}, and sends on to {response.headers.get('Location')}: give that url")
+            place = self._without_key(str(response.headers.get("Location")))
+            raise Unanswered(f"{said}, and sends on to {place}: give that url")
         if not 200 <= status < 300:
             raise Unanswered(said)
         try:

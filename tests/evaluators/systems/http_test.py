@@ -163,6 +163,15 @@ def test_the_key_travels_in_its_header_and_is_nowhere_else(serve: Any, monkeypat
     assert endpoint.headers[0]["X-Key"] == KEY
 
 
+def test_a_redirection_is_refused_without_the_key_that_it_repeats(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEB_KEY", KEY)
+    system, endpoint = serve({"d1": [307]}, key_variable="WEB_KEY")
+    with pytest.raises(Unanswered, match=r"sends on to http://elsewhere/\?key=Bearer \*\*\*: give that url") as refused:
+        system.ask(D1)
+    assert KEY not in str(refused.value)
+    assert endpoint.asked == {"d1": 1}
+
+
 def test_a_key_with_a_line_break_is_refused_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEB_KEY", f"{KEY}\nX-Other: 1")
     with pytest.raises(ConfigError, match="the key in WEB_KEY must be one line") as refused:
