@@ -26,7 +26,8 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 # Read when Ray is imported: else it writes a token into the home, and lets all else on the machine go before its work.
-os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_worker_niceness="0")
+os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # a cluster that runs already knows only its own
+os.environ.update(RAY_AUTH_MODE="token", RAY_worker_niceness="0")
 
 import psutil
 from allennlp.common import Params

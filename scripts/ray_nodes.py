@@ -12,7 +12,6 @@ NODE: Dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 NUM_NODES = 2
 ENVIRONMENT = {
     "RAY_AUTH_MODE": "token",
-    "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else Ray writes one into the home
     "RAY_worker_niceness": "0",  # else whatever runs beside the nodes goes before them
 }
 
@@ -63,6 +62,7 @@ def processes_of(node: Any) -> List[psutil.Process]:
 @contextmanager
 def ray_nodes() -> Iterator[RayNodes]:
     """A cluster of a head that does no work and `NUM_NODES` nodes."""
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else Ray writes one into the home
     os.environ.update(ENVIRONMENT)
     from ray.cluster_utils import Cluster
 
