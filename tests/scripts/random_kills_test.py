@@ -34,7 +34,7 @@ def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
         executor.submit(Waiting(str(tmp_path)), request(replicate))
     until(lambda: len(started(tmp_path)) == 2, seconds=120)
     assert sorted(process.pid for process in kills.trainings(scene)) == sorted(started(tmp_path))
-    assert [process.name() for process in nodes.working()] == ["ray::a-0", "ray::a-1"]
+    assert sorted(process.name() for process in nodes.working()) == ["ray::a-0", "ray::a-1"]
     processes = module.processes_of(second_node)
     (training,) = [process for process in processes if process.pid in started(tmp_path)]
     before = set(cluster.worker_nodes)
