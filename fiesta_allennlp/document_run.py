@@ -23,7 +23,7 @@ from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.evaluators.answer_store import AnswerStore
 from fiesta_allennlp.evaluators.documents import DocumentQueries, Station
 from fiesta_allennlp.executors.threads import ThreadExecutor
-from fiesta_allennlp.opening import clear, logging_to, opened
+from fiesta_allennlp.opening import clear, logging_to, opened, writing_results
 from fiesta_allennlp.records import Decision
 from fiesta_allennlp.reports.documents import add_documents
 from fiesta_allennlp.reports.progress import Progress
@@ -226,12 +226,7 @@ def _conclude(
         charges=answers.charges(),
         documents_of=evaluator.positions,
     )
-    try:
+    with writing_results(directory):
         write_csv(store.rows(), directory.evaluations_csv)
         write_json(summary, directory.selection_json)
-    except OSError as error:
-        raise StoreError(
-            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: make "
-            "room, then write them with --recover."
-        ) from error
     return summary

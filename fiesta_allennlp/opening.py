@@ -81,3 +81,20 @@ def logging_to(path: Path) -> Iterator[None]:
         package.setLevel(level)
         package.propagate = propagate
         handler.close()
+
+
+@contextmanager
+def writing_results(directory: RunDirectory) -> Iterator[None]:
+    """Say of an error in writing that the results are safe.
+
+    # Raises
+
+    `StoreError` : in place of an `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: make "
+            "room, then write them with --recover."
+        ) from error

@@ -16,7 +16,7 @@ from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation
 from fiesta_allennlp.executor_building import build_executor, check_gpus
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.opening import clear, logging_to, opened
+from fiesta_allennlp.opening import clear, logging_to, opened, writing_results
 from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored, write_down
 from fiesta_allennlp.records import Decision
 from fiesta_allennlp.reports.progress import Progress
@@ -174,16 +174,11 @@ def _conclude(decision: Decision, settings: Settings, store: RunStore, directory
         "entropy": store.get_meta("entropy"),
     }
     summary = summarise(history, decision, about, removed=store.removed())
-    try:
+    with writing_results(directory):
         if settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):
             _keep_best(summary["best"], store, directory)
         write_csv(store.rows(), directory.evaluations_csv)
         write_json(summary, directory.selection_json)
-    except OSError as error:
-        raise StoreError(
-            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: make "
-            "room, then write them with --recover."
-        ) from error
     return summary
 
 
