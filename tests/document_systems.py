@@ -3,6 +3,7 @@ them. Each question is logged, so that tests can count who was asked what, and h
 
 import json
 import random
+import socket
 import sys
 import threading
 import time
@@ -121,7 +122,8 @@ class Endpoint:
 
     def _answer(self, handler: BaseHTTPRequestHandler, word: str, label: str, fault: Any) -> None:
         if fault == "drop":
-            handler.connection.close()
+            handler.connection.shutdown(socket.SHUT_RDWR)  # `close` would leave it open for the handler's own files
+            handler.close_connection = True
             return
         if fault == "hang":
             self.release.wait(60)
