@@ -263,6 +263,10 @@ def _counts_in(reported: Sequence[Mapping[str, float]]) -> Counts:
     return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_without=without)
 
 
+UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
+"""What may stop a selection before a winner is named."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """What a strategy makes of a history.
@@ -271,7 +275,7 @@ class Decision:
     empty where some of them have too few evaluations for the belief. `prob_within_margin` is P(mean >= best mean
     - margin) likewise; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, else
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
-    `interrupted`.
+    `interrupted`. `credible_margin` is the least margin at which an undecided selection would have been decided.
     """
 
     best: Optional[str]
@@ -279,6 +283,7 @@ class Decision:
     stopped_by: Optional[str] = None
     prob_best: Mapping[str, float] = field(default_factory=dict)
     prob_within_margin: Mapping[str, float] = field(default_factory=dict)
+    credible_margin: Optional[float] = None
 
     @property
     def confidence(self) -> Optional[float]:

@@ -8,7 +8,7 @@ from typing import List, Optional, Protocol, Sequence, Set
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.records import Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.records import UNDECIDED, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request, strategy_rng
@@ -80,6 +80,8 @@ class Selection:
         finally:
             self.executor.close()
         working_time.note(at_once=True)
+        if decision.stopped_by in UNDECIDED:
+            decision = replace(decision, credible_margin=self.strategy.credible_margin(self._history()))
         return decision
 
     def _history(self) -> History:

@@ -14,6 +14,7 @@ The second one needs a machine that is otherwise idle.
 """
 
 import argparse
+import ctypes
 import os
 import secrets
 import statistics
@@ -74,6 +75,12 @@ class Stopwatch:
         self.times.append(time.monotonic())
         if len(self.times) in self._marks:
             self.processor.append(processor_seconds())
+
+
+def adopt_orphans() -> None:
+    """Have what outlives its parent come below this process: the server of a Ray node's fresh processes does."""
+    set_child_subreaper = 36  # Linux's PR_SET_CHILD_SUBREAPER
+    ctypes.CDLL(None).prctl(set_child_subreaper, 1)
 
 
 def processor_seconds() -> float:
@@ -199,4 +206,5 @@ def main() -> None:
 if __name__ == "__main__":
     import benchmark_scaling  # under its own name, so that other processes find its evaluator without Ray's pickling
 
+    adopt_orphans()
     benchmark_scaling.main()

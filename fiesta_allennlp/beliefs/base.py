@@ -3,6 +3,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from allennlp.common import Registrable
+from scipy.optimize import brentq
 
 from fiesta_allennlp.records import History
 
@@ -50,6 +51,23 @@ class Belief(Registrable):
         `ScoreError` : where a score is outside what the belief can model, or a candidate has too few of them.
         """
         raise NotImplementedError
+
+
+def least_margin(posterior: Posterior, index: int, confidence: float) -> float:
+    """The least margin at which P(mean_index >= max_j mean_j - margin) is `confidence`, to six digits.
+
+    In units of the score; 0 where the probability is that high without a margin.
+    """
+
+    def lacking(margin: float) -> float:
+        return confidence - float(posterior.prob_best(margin)[index])
+
+    if lacking(0.0) <= 0:
+        return 0.0
+    enough = float(posterior.location.max() - posterior.location[index] + posterior.scale.max()) or 1e-9
+    while lacking(enough) > 0:
+        enough *= 2
+    return float(brentq(lacking, 0.0, enough, rtol=1e-6))
 
 
 def least_to_win(confidence: float) -> int:

@@ -15,7 +15,7 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.gathering.checklist import selection_checklist
 from fiesta_allennlp.gathering.source import Source
-from fiesta_allennlp.records import History
+from fiesta_allennlp.records import UNDECIDED, History
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.settings import Settings, merge
 from fiesta_allennlp.store_reader import StoreReader, reading
@@ -59,6 +59,8 @@ def from_directory(root: Path) -> Source:
         decision = strategy.recommend(history)
         if decision.stopped_by is None and not running:
             decision = replace(decision, stopped_by=_stopped_by(directory, len(history.evaluations)))
+        if decision.stopped_by in UNDECIDED:
+            decision = replace(decision, credible_margin=strategy.credible_margin(history))
         candidates = store.candidates()
         params = settings.strategy_params()
         asked_confidence = getattr(strategy, "confidence", None)

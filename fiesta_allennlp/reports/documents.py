@@ -10,7 +10,7 @@ from rich.table import Table
 
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import History
-from fiesta_allennlp.reports.summary import count_text, probability_text
+from fiesta_allennlp.reports.summary import count_text, leaning, probability_text
 
 Charge = Tuple[int, float]
 
@@ -131,12 +131,12 @@ def _decision(summary: Mapping[str, Any], asked: str) -> str:
             f"file, with {summary['metric']} {lead['measure']:.4f}{_equals(entries, best)}, after {asked}.{sure}"
         )
     if stopped_by == "interrupted":
-        return f"Interrupted after {asked}; no answer is lost. {_leaning(summary)}".strip()
+        return f"Interrupted after {asked}; no answer is lost. {leaning(summary)}".strip()
     if stopped_by == "failures":
         left = f"only {best} is left" if best else "no system is left that answered"
         return f"No comparison: after {asked} {left}, because the others failed too often. See their reasons."
     if stopped_by == "max_evaluations":
-        return f"Undecided after {asked}, the most that was allowed. {_leaning(summary)}".strip()
+        return f"Undecided after {asked}, the most that was allowed. {leaning(summary)}".strip()
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
@@ -152,14 +152,6 @@ def _equals(entries: Mapping[str, Mapping[str, Any]], best: str) -> str:
         if name != best and not entry["withdrawn"] and [entry["measure"], entry["num_documents"]] == wanted
     ]
     return f", level with {' and '.join(names)}" if names else ""
-
-
-def _leaning(summary: Mapping[str, Any]) -> str:
-    known = sorted((c for c in summary["candidates"] if c["prob_best"] is not None), key=lambda c: -c["prob_best"])[:2]
-    if len(known) < 2:
-        return ""
-    names = " and ".join(f"{c['name']} (best with probability {probability_text(c['prob_best'])})" for c in known)
-    return f"It stands between {names}."
 
 
 def _cost(summary: Mapping[str, Any]) -> str:

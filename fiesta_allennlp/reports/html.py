@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.records import UNDECIDED
 from fiesta_allennlp.reports import cells, texts
 from fiesta_allennlp.reports.captions import caption
 from fiesta_allennlp.reports.content import CandidateReport, Report
@@ -14,9 +15,6 @@ from fiesta_allennlp.reports.summary import probability_text
 
 BELIEF = "P(best)"
 """The column that the candidates are sorted by."""
-
-UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
-"""Reasons to stop that name no winner."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ class SelectionResult:
     """The content of `selection.json`, and the directory that it stands in.
 
     `confidence` is the probability that `best` is the best (within `margin`), or None where the belief cannot say;
-    `seconds` is the training time of all workers together.
+    `seconds` is the training time of all workers together. `credible_margin` is the least margin at which an undecided
+    selection would have been decided.
     """
 
     directory: Path
@@ -64,6 +65,7 @@ class SelectionResult:
     seconds: float
     seconds_of_equal_allocation: Optional[float]
     candidates: Tuple[CandidateResult, ...]
+    credible_margin: Optional[float] = None
 
     @classmethod
     def from_summary(cls, summary: Mapping[str, Any], directory: Path) -> "SelectionResult":

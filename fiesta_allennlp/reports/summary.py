@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence
@@ -40,6 +41,7 @@ def summarise(
         "best": decision.best,
         "confidence": decision.confidence,
         "margin": decision.margin,
+        "credible_margin": decision.credible_margin,
         "stopped_by": decision.stopped_by,
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
@@ -105,14 +107,14 @@ def in_words(summary: Mapping[str, Any]) -> str:
     if summary["num_failures"]:
         trained += f" and {count_text(summary['num_failures'], 'failure')}"
     if stopped_by == "interrupted":
-        return f"Interrupted after {trained}; nothing that finished is lost. {_leaning(summary)}".strip()
+        return f"Interrupted after {trained}; nothing that finished is lost. {leaning(summary)}".strip()
     if stopped_by == "failures":
         left = f"only {best} is left" if best else "no candidate is left"
         return f"No comparison: after {trained} {left}, because the others failed too often. See their reasons."
     if stopped_by == "max_evaluations":
-        return f"Undecided after {trained}, the most that was allowed. {_leaning(summary)}".strip()
+        return f"Undecided after {trained}, the most that was allowed. {leaning(summary)}".strip()
     if stopped_by == "max_hours":
-        return f"Undecided after {trained}, in the time that was allowed. {_leaning(summary)}".strip()
+        return f"Undecided after {trained}, in the time that was allowed. {leaning(summary)}".strip()
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
@@ -133,14 +135,25 @@ def savings_in_words(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _leaning(summary: Mapping[str, Any]) -> str:
-    """Between which two it stands, with their probabilities; empty where nothing can be said yet."""
+def leaning(summary: Mapping[str, Any]) -> str:
+    """Between which two it stands, with their probabilities, and the margin that would decide it; empty where nothing
+    can be said yet."""
     known = [c for c in summary["candidates"] if c["prob_best"] is not None]
     first = sorted(known, key=lambda c: -c["prob_best"])[:2]
     if len(first) < 2:
         return ""
     names = " and ".join(f"{c['name']} (best with probability {probability_text(c['prob_best'])})" for c in first)
-    return f"It stands between {names}."
+    best, margin = summary["best"], summary["credible_margin"]
+    decided = "" if margin is None else f" With a margin of {_rounded_up(margin)} it would be decided, for {best}."
+    return f"It stands between {names}.{decided}"
+
+
+def _rounded_up(value: float) -> str:
+    """Two digits, and not below `value`."""
+    if value <= 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / step) * step:.2g}"
 
 
 def probability_text(value: Optional[float]) -> str:

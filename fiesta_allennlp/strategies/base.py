@@ -1,4 +1,4 @@
-from typing import List
+from typing import List, Optional
 
 import numpy as np
 from allennlp.common import Registrable
@@ -46,6 +46,11 @@ class Strategy(Registrable):
     def recommend(self, history: History) -> Decision:
         """The decision as of now. `stopped_by` is set if and only if the selection is over, whatever is pending."""
         raise NotImplementedError
+
+    def credible_margin(self, history: History) -> Optional[float]:
+        """The least margin at which the selection would be over, with the recommended candidate. `None` where it is
+        not by its probability that it ends, and where more evaluations are needed at any margin."""
+        return None
 
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
         """The least and the most evaluations a run with `num_candidates` candidates can take."""

@@ -6,7 +6,7 @@ from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.beliefs.base import Belief, Posterior, least_margin
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 from fiesta_allennlp.records import Decision, History
@@ -121,6 +121,15 @@ class FixedConfidence(Strategy):
 
     def recommend(self, history: History) -> Decision:
         return self._look(history).decision
+
+    def credible_margin(self, history: History) -> Optional[float]:
+        look = self._look(history)
+        by_probability = self.belief.has_margin and isinstance(self.stop, BayesianStop)
+        if look.posterior is None or look.decision.best is None or not by_probability:
+            return None
+        if not self.may_stop(history, look.decision):
+            return None
+        return least_margin(look.posterior, history.active.index(look.decision.best), self.confidence)
 
     def _look(self, history: History) -> Look:
         """What is believed, with `stopped_by`; kept for the next question about the same history."""

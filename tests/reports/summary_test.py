@@ -94,6 +94,25 @@ def test_the_decision_in_words(history: History, stopped_by: str, best: Optional
     assert in_words(made) == words
 
 
+@pytest.mark.parametrize(
+    ("margin", "told"),
+    [
+        (0.00481, "0.0049"),
+        (0.0048, "0.0048"),
+        (0.05, "0.05"),
+        (0.0999, "0.1"),
+        (2.31, "2.4"),
+        (231.0, "2.4e+02"),
+        (0, "0"),
+    ],
+)
+def test_the_margin_that_would_decide_is_told_rounded_up(history: History, margin: float, told: str) -> None:
+    probabilities = {"a": 0.9, "b": 0.1}
+    made = summary(history, prob_best=probabilities, credible_margin=margin, stopped_by="max_evaluations")
+    assert made["credible_margin"] == margin
+    assert in_words(made).endswith(f" With a margin of {told} it would be decided, for a.")
+
+
 def test_the_time_saved_against_equal_allocation(history: History) -> None:
     """Worked by hand: a leads with 3 evaluations of 2 s, b has 1 of 10 s. Equal: 3 x (2 + 10) = 36 s; spent: 16 s."""
     (b,) = (e for e in history.evaluations if e.request.candidate == "b")

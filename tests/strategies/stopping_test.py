@@ -111,6 +111,31 @@ def test_margin_chooses_by_the_probability_within_it(name: str) -> None:
     assert backwards.best == "c"
 
 
+CLOSE = {"a": [0.60, 0.62, 0.61, 0.63, 0.60], "b": [0.61, 0.60, 0.61, 0.62, 0.60], "c": [0.50, 0.51, 0.50, 0.52, 0.51]}
+
+
+def test_an_undecided_selection_is_over_at_its_credible_margin_and_not_below(name: str) -> None:
+    now = history(CLOSE)
+    assert build(name).recommend(now).stopped_by is None
+    margin = build(name).credible_margin(now)
+    assert margin is not None and margin > 0
+    assert build(name, margin=1.001 * margin).recommend(now).stopped_by == "confidence"
+    assert build(name, margin=0.999 * margin).recommend(now).stopped_by is None
+
+
+def test_no_margin_is_told_where_none_would_decide(name: str) -> None:
+    assert build(name).credible_margin(history(prefix(2))) is None, "too few for the belief"
+    assert build(name, num_starts=6).credible_margin(history(CLOSE)) is None, "the starts come first"
+    assert build(name, stop={"type": "glr"}).credible_margin(history(CLOSE)) is None, "the rule is another one"
+    assert build(name, belief={"type": "logit_student_t"}).credible_margin(history(CLOSE)) is None
+    assert build(name).credible_margin(history(CLEAR)) == 0.0
+
+
+def test_equal_constants_are_told_apart_at_next_to_no_margin(name: str) -> None:
+    margin = build(name).credible_margin(history({"a": [0.5] * 5, "b": [0.5] * 5}))
+    assert margin is not None and 0 <= margin < 1e-6
+
+
 def test_margin_stops_between_equals(name: str) -> None:
     scores = {"a": [0.60, 0.61, 0.62, 0.61], "b": [0.61, 0.62, 0.60, 0.61]}
     assert build(name).recommend(history(scores)).stopped_by is None
