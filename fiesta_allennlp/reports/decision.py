@@ -14,7 +14,7 @@ def equal_evaluations(candidates: Tuple[CandidateReport, ...], best: Optional[st
 
 
 def selection_in_words(summary: Mapping[str, Any], *, running: bool, equal: Optional[int]) -> Tuple[str, ...]:
-    """The decision of a selection, or how it stands, and what equal allocation would have cost.
+    """The decision of a selection, or how it stands, and what equal allocation would have cost where it is more.
 
     # Parameters
 
@@ -22,7 +22,7 @@ def selection_in_words(summary: Mapping[str, Any], *, running: bool, equal: Opti
     equal : the evaluations of equal allocation.
     """
     words = [_running_in_words(summary) if running else in_words(summary)]
-    if equal is not None:
+    if equal is not None and equal > summary["num_evaluations"]:
         words.append(_cost_in_words(summary, equal))
     return tuple(words)
 
