@@ -9,19 +9,21 @@ INSTALLED := $(VENV)/installed
 # One thread for each process: on busy cores two are much slower than one.
 export OMP_NUM_THREADS = 1
 
+TESTS := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
+
 .PHONY: select test check format requirements clean
 
 select: $(INSTALLED)  ## run a selection on the bundled sample
 	$(BIN)/allennlp fiesta-select training_configs/sample/*.jsonnet -s runs/sample --workers 2 --force
 
 test: $(INSTALLED)  ## run the tests
-	$(BIN)/python -m pytest -q
+	$(TESTS)
 
 check: $(INSTALLED)  ## what CI runs: format, lint, types, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q
+	$(TESTS)
 
 format: $(INSTALLED)
 	$(BIN)/ruff format .

@@ -39,6 +39,7 @@ setup(
             "mypy==1.18.2",
             "psutil>=5.9",
             "pytest>=8.0",
+            "pytest-xdist>=3.5",
             RAY,
             "ruff==0.14.5",
             "statsmodels>=0.14",

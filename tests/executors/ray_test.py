@@ -32,6 +32,7 @@ from tests.conftest import REPOSITORY, until
 from tests.executors.processes_test import Behaviour, is_running, request
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
+pytestmark = pytest.mark.xdist_group("ray")
 
 
 @pytest.fixture

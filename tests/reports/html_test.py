@@ -48,6 +48,9 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
+pytestmark = pytest.mark.xdist_group("pages")
+
+
 @pytest.fixture(scope="module")
 def pages() -> Dict[str, str]:
     small = {name: report for name, report in all_made_up().items() if name not in ("forty", "forty_once", "twelve")}

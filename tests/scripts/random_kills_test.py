@@ -17,6 +17,8 @@ from tests.conftest import until
 from tests.executors.processes_test import request
 from tests.executors.ray_test import Waiting, started
 
+pytestmark = pytest.mark.xdist_group("ray")
+
 
 @pytest.fixture
 def kills() -> ModuleType:

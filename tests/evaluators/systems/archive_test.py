@@ -16,6 +16,8 @@ from fiesta_allennlp.evaluators.systems.base import Unanswered, Workplace
 from tests.commands.fiesta_documents_test import call, summary_of  # noqa: F401
 from tests.conftest import classifier_config, write_reviews
 
+pytestmark = pytest.mark.xdist_group("archives")
+
 
 @pytest.fixture(scope="session")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
