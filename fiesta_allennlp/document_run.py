@@ -109,8 +109,8 @@ def _choose(
     settings = prepared.settings
 
     def stop() -> None:
-        for system in prepared.systems.values():
-            system.stop()
+        for station in evaluator.stations.values():
+            station.stop()
 
     with Progress(console, prepared.task.metric, every=-(-prepared.num_batches // LINES_OF_PROGRESS)) as progress:
         return Selection(

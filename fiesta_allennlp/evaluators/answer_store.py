@@ -1,19 +1,25 @@
 """Every answer that ever came, in one SQLite file, so that no question is asked and paid for twice."""
 
+import errno
+import fcntl
 import hashlib
 import json
 import sqlite3
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.errors import StoreError
 
 VERSION = 1
 SECONDS_TO_WAIT = 60.0
 """For another selection that writes to the same file."""
+
+SECONDS_BETWEEN_TRIES = 0.05
+"""To take a question that somebody else is asking."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS systems (key TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
@@ -52,8 +58,10 @@ class AnswerStore:
         self._path = path
         self._run = run
         self._lock = threading.Lock()
+        self._taken: Set[Tuple[str, str]] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._taken_elsewhere = path.with_name(f"{path.name}-asking").open("ab")
             self._database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=SECONDS_TO_WAIT
             )
@@ -69,6 +77,7 @@ class AnswerStore:
     def close(self) -> None:
         with self._lock:
             self._database.close()
+            self._taken_elsewhere.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
         """The key of a system with this identity."""
@@ -85,6 +94,22 @@ class AnswerStore:
                 (system, question_key(question)),
             ).fetchone()
         return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
+
+    @contextmanager
+    def taking(self, system: str, question: Any, *, given_up: Callable[[], bool]) -> Iterator[bool]:
+        """Wait until nobody else is asking a system this question: no other thread, and no other process, with the same
+        file. Nobody else will before the block is left, or the process has ended in whatever way.
+
+        Yields whether it may be asked; else `given_up` came true.
+        """
+        key = (system, question_key(question))
+        while not (taken := self._take(key)) and not given_up():
+            time.sleep(SECONDS_BETWEEN_TRIES)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._leave(key)
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Write down an answer and what it cost; `asker` is what the selection calls the system."""
@@ -114,6 +139,24 @@ class AnswerStore:
         with self._using() as database:
             query = "SELECT COUNT(DISTINCT question) FROM answers WHERE system = ?"
             return int(database.execute(query, (system,)).fetchone()[0])
+
+    def _take(self, key: Tuple[str, str]) -> bool:
+        with self._lock:
+            if key in self._taken:
+                return False
+            try:
+                fcntl.lockf(self._taken_elsewhere, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    return False
+                raise self._unusable(error) from error
+            self._taken.add(key)
+            return True
+
+    def _leave(self, key: Tuple[str, str]) -> None:
+        with self._lock:
+            self._taken.discard(key)
+            fcntl.lockf(self._taken_elsewhere, fcntl.LOCK_UN, 1, _place(key))
 
     def _check_version(self, database: sqlite3.Connection) -> None:
         version = database.execute("PRAGMA user_version").fetchone()[0]
@@ -151,3 +194,8 @@ def _canonical(value: Any) -> str:
 def question_key(question: Any) -> str:
     """Equal for equal questions."""
     return hashlib.sha256(_canonical(question).encode("utf-8")).hexdigest()
+
+
+def _place(key: Tuple[str, str]) -> int:
+    """The byte of the lock file that stands for a question to a system."""
+    return int(hashlib.sha256("".join(key).encode("ascii")).hexdigest()[:15], 16)

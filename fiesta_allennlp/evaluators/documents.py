@@ -2,15 +2,14 @@
 
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.evaluators.answer_store import Answer, AnswerStore, question_key
+from fiesta_allennlp.evaluators.answer_store import Answer, AnswerStore
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.evaluators.document_file import Document
 from fiesta_allennlp.evaluators.document_tasks import Task
@@ -19,7 +18,10 @@ from fiesta_allennlp.records import Evaluation, Request
 
 
 class Station:
-    """A system at work: its key among the kept answers, and as many questions at once as it takes, but never one twice.
+    """A system at work: its key among the kept answers, and as many questions at once as it takes.
+
+    Systems of equal identity, in this selection and in others with the same file of answers, never ask one question at
+    the same time: the later one gets the kept answer.
 
     # Parameters
 
@@ -33,8 +35,8 @@ class Station:
         self.system = system
         self.key = answers.add_system(system.identity())
         self._answers = answers
-        self._asked: Set[str] = set()
-        self._changed = threading.Condition()
+        self._places = threading.BoundedSemaphore(system.parallel)
+        self._stopped = threading.Event()
 
     def answer(self, question: Any) -> Answer:
         """The kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
@@ -45,30 +47,25 @@ class Station:
         """
         if not self.system.keeps_answers:
             return self._ask(question)
-        with self._place_for(question):
+        with self._answers.taking(self.key, question, given_up=self._stopped.is_set) as taken:
+            if not taken:
+                raise Unanswered("it was stopped before it answered")
             kept = self._answers.find(self.key, question)
             if kept is None:
                 kept = self._ask(question)
                 self._answers.keep(self.key, question, kept, asker=self.name, cost=self.system.cost)
             return kept
 
-    @contextmanager
-    def _place_for(self, question: Any) -> Iterator[None]:
-        key = question_key(question)
-        with self._changed:
-            self._changed.wait_for(lambda: key not in self._asked and len(self._asked) < self.system.parallel)
-            self._asked.add(key)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._asked.discard(key)
-                self._changed.notify_all()
+    def stop(self) -> None:
+        """Ask nothing more. What is under way goes on as the system sees fit."""
+        self._stopped.set()
+        self.system.stop()
 
     def _ask(self, question: Any) -> Answer:
-        asked_at, start = datetime.now(timezone.utc), time.monotonic()
-        value = self.system.ask(question)
-        return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
+        with self._places:
+            asked_at, start = datetime.now(timezone.utc), time.monotonic()
+            value = self.system.ask(question)
+            return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
 
 
 @Evaluator.register("documents")

@@ -1,4 +1,6 @@
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.evaluators.answer_store import Answer, AnswerStore
+from tests.conftest import REPOSITORY
 
 ANSWER = Answer({"label": "x"}, 1.5, "2020-01-01T00:00:00.000+00:00")
 QUESTION = {"text": "a", "number": 1}
@@ -66,6 +69,46 @@ def test_many_threads_write(store: Any) -> None:
     for thread in threads:
         thread.join()
     assert answers.charges() == {"web": (80, 80.0)}
+
+
+ANOTHER_PROCESS = """
+import sys
+from pathlib import Path
+from fiesta_allennlp.evaluators.answer_store import AnswerStore
+answers = AnswerStore(Path(sys.argv[1]), run="other")
+with answers.taking(sys.argv[2], {"text": "a", "number": 1}, given_up=lambda: False):
+    print("taken", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_question_is_taken_by_one_process_at_a_time_until_that_ends_in_whatever_way(
+    store: Any, tmp_path: Path
+) -> None:
+    answers = store()
+    system = answers.add_system({"url": "a"})
+    command = [sys.executable, "-c", ANOTHER_PROCESS, str(tmp_path / "answers.sqlite"), system]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "taken\n"
+        with answers.taking(system, QUESTION, given_up=lambda: True) as taken:
+            assert not taken
+        with answers.taking(system, {"text": "b"}, given_up=lambda: True) as taken:
+            assert taken
+        other.kill()
+    with answers.taking(system, QUESTION, given_up=lambda: False) as taken:
+        assert taken
+
+
+def test_a_question_is_taken_by_one_thread_at_a_time(store: Any) -> None:
+    answers = store()
+    with answers.taking("s", QUESTION, given_up=lambda: False) as taken:
+        assert taken
+        with answers.taking("s", QUESTION, given_up=lambda: True) as again:
+            assert not again
+        with answers.taking("other", QUESTION, given_up=lambda: True) as other:
+            assert other
+    with answers.taking("s", QUESTION, given_up=lambda: True) as taken:
+        assert taken
 
 
 def test_a_file_of_another_kind_is_refused(store: Any, tmp_path: Path) -> None:
