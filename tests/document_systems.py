@@ -88,7 +88,7 @@ def asked(directory: Path, name: str) -> "Counter[str]":
 
 class Endpoint:
     """An HTTP server that answers as the programs do. `faults` may be statuses too, with seconds to wait as
-    `(status, Retry-After)`, `drop` for a connection that is closed, `hang`, `rubbish`, `drip`."""
+    `(status, Retry-After)`, `drop` for a connection that is closed, `hang`, `rubbish`."""
 
     def __init__(self, *, wrong: int = 0, faults: "Dict[str, Sequence[Any]] | None" = None) -> None:
         self.wrong = wrong
@@ -113,20 +113,25 @@ class Endpoint:
             word, label = body["text"].split()
             number = self.asked[word]
             self.asked[word] += 1
-        try:
-            faults = self.faults.get(word) or self.faults.get("*", [])
-            self._answer(handler, word, label, faults[number] if number < len(faults) else None)
-        finally:
-            with self._lock:
-                self._at_once -= 1
+        faults = self.faults.get(word) or self.faults.get("*", [])
+        self._answer(handler, word, label, faults[number] if number < len(faults) else None)
+
+    def _count(self, word: str, *, answered: bool) -> None:
+        """Before the client sees anything: it may send the next question at once."""
+        with self._lock:
+            self._at_once -= 1
+            if answered:
+                self.answered[word] += 1
 
     def _answer(self, handler: BaseHTTPRequestHandler, word: str, label: str, fault: Any) -> None:
         if fault == "drop":
+            self._count(word, answered=False)
             handler.connection.shutdown(socket.SHUT_RDWR)  # `close` would leave it open for the handler's own files
             handler.close_connection = True
             return
         if fault == "hang":
             self.release.wait(60)
+            self._count(word, answered=False)
             return
         status, wait = fault if isinstance(fault, tuple) else (fault if isinstance(fault, int) else 200, None)
         wrong = bool(self.wrong) and int(word[1:]) % self.wrong == 0
@@ -136,6 +141,7 @@ class Endpoint:
         if fault == "late":
             time.sleep(0.2)
         text = b"<html>no JSON</html>" if fault == "rubbish" else json.dumps(content).encode()
+        self._count(word, answered=status == 200)
         handler.send_response(status)
         if wait is not None:
             handler.send_header("Retry-After", str(wait))
@@ -144,9 +150,6 @@ class Endpoint:
         handler.send_header("Content-Length", str(len(text)))
         handler.end_headers()
         handler.wfile.write(text)
-        if status == 200:
-            with self._lock:
-                self.answered[word] += 1
 
 
 @contextmanager

@@ -36,20 +36,34 @@ def candidates(write_config: Callable[..., Path]) -> List[str]:
     return [str(write_config("able", able)), str(write_config("blind", BLIND))]
 
 
+Call = Callable[..., Tuple[int, str]]
+"""Runs a command with these arguments. Returns its exit status and all it wrote."""
+
+
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture) -> Callable[..., Tuple[int, str]]:
-    """Run the command in this process. Returns its exit status and all it wrote."""
+def in_process(capsys: pytest.CaptureFixture) -> Callable[..., Call]:
+    """Makes of a command's two functions what runs it in this process."""
 
-    def run(*arguments: Any) -> Tuple[int, str]:
-        parser = argparse.ArgumentParser()
-        add_arguments(parser)
-        parser.set_defaults(program="allennlp fiesta-select")
-        with pytest.raises(SystemExit) as stopped:
-            select_from_args(parser.parse_args([str(a) for a in arguments]))
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out + captured.err
+    def make(
+        add: Callable[[argparse.ArgumentParser], Any], run: Callable[[argparse.Namespace], Any], name: str
+    ) -> Call:
+        def call(*arguments: Any) -> Tuple[int, str]:
+            parser = argparse.ArgumentParser()
+            add(parser)
+            parser.set_defaults(program=f"allennlp {name}")
+            with pytest.raises(SystemExit) as stopped:
+                run(parser.parse_args([str(a) for a in arguments]))
+            captured = capsys.readouterr()
+            return stopped.value.code, captured.out + captured.err
 
-    return run
+        return call
+
+    return make
+
+
+@pytest.fixture
+def call(in_process: Callable[..., Call]) -> Call:
+    return in_process(add_arguments, select_from_args, "fiesta-select")
 
 
 @pytest.fixture
@@ -63,7 +77,7 @@ class Selections:
 
     candidates: List[str]
     run: Path
-    call: Callable[..., Tuple[int, str]]
+    call: Call
 
     def begin(self, *options: Any, more: Sequence[Any] = ()) -> str:
         """A new selection, of `more` candidates too, that must end well."""

@@ -1,33 +1,23 @@
-import argparse
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List
 
 import pytest
 
 from fiesta_allennlp.commands.fiesta_replay import add_arguments, replay_from_args
 from fiesta_allennlp.replaying import Repetition, Replayer
+from tests.commands.conftest import Call
 from tests.conftest import REPOSITORY
 
 QUICK = ["--processes", "1", "--repetitions", "4", "--entropy", "5"]
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture) -> Callable[..., Tuple[int, str]]:
-    """Run the command in this process. Returns its exit status and all it wrote."""
-
-    def run(*arguments: Any) -> Tuple[int, str]:
-        parser = argparse.ArgumentParser()
-        add_arguments(parser)
-        with pytest.raises(SystemExit) as stopped:
-            replay_from_args(parser.parse_args([str(a) for a in arguments]))
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out + captured.err
-
-    return run
+def call(in_process: Callable[..., Call]) -> Call:
+    return in_process(add_arguments, replay_from_args, "fiesta-replay")
 
 
 @pytest.fixture

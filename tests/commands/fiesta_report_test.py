@@ -1,14 +1,14 @@
-import argparse
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List
 
 import pytest
 
 from fiesta_allennlp.commands.fiesta_report import add_arguments, report_from_args
+from tests.commands.conftest import Call
 from tests.conftest import REPOSITORY
 from tests.selections import write_selection
 
@@ -16,18 +16,8 @@ SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.6, 0.65, 0.7]}
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture) -> Callable[..., Tuple[int, str]]:
-    """Run the command in this process. Returns its exit status and all it wrote."""
-
-    def run(*arguments: Any) -> Tuple[int, str]:
-        parser = argparse.ArgumentParser()
-        add_arguments(parser)
-        with pytest.raises(SystemExit) as stopped:
-            report_from_args(parser.parse_args([str(a) for a in arguments]))
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out + captured.err
-
-    return run
+def call(in_process: Callable[..., Call]) -> Call:
+    return in_process(add_arguments, report_from_args, "fiesta-report")
 
 
 @pytest.fixture

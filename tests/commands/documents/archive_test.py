@@ -13,7 +13,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.systems.archive import Archive
 from fiesta_allennlp.evaluators.systems.archive_server import load
 from fiesta_allennlp.evaluators.systems.base import Unanswered, Workplace
-from tests.commands.fiesta_documents_test import call, summary_of  # noqa: F401
+from tests.commands.documents.conftest import summary_of
 from tests.conftest import classifier_config, write_reviews
 
 pytestmark = pytest.mark.xdist_group("archives")
@@ -36,7 +36,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Path]:
     return found
 
 
-def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, call: Any) -> None:  # noqa: F811
+def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, call: Any) -> None:
     write_reviews(tmp_path / "reviews.jsonl", 80, seed=1)
     lines = [json.loads(line) for line in (tmp_path / "reviews.jsonl").read_text().splitlines()]
     documents = tmp_path / "documents.jsonl"

@@ -8,11 +8,11 @@ from typing import Any, List
 
 import pytest
 
-from tests.commands.fiesta_documents_test import QUICK, call, documents, run, summary_of  # noqa: F401
+from tests.commands.documents.conftest import QUICK
 from tests.document_systems import asked, write_documents, write_program
 
 
-def assert_refused(result: Any, message: str, run: Path) -> None:  # noqa: F811
+def assert_refused(result: Any, message: str, run: Path) -> None:
     status, output = result
     assert status == 2, output
     assert re.search(message, output), output
@@ -68,9 +68,9 @@ def systems(tmp_path: Path) -> List[str]:
 )
 def test_bad_options(
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
     tmp_path: Path,
     options: List[str],
     message: str,
@@ -80,7 +80,7 @@ def test_bad_options(
     assert not asked(tmp_path, "a")
 
 
-def test_no_directory_and_no_documents(systems: List[str], documents: Path, run: Path, call: Any) -> None:  # noqa: F811
+def test_no_directory_and_no_documents(systems: List[str], documents: Path, run: Path, call: Any) -> None:
     assert_refused(call(*systems, "--documents", documents), r"-s is missing", run)
     assert_refused(call(*systems, "-s", run), r"--documents is missing: give a JSONL file", run)
 
@@ -100,9 +100,9 @@ def test_no_directory_and_no_documents(systems: List[str], documents: Path, run:
 )
 def test_bad_documents(
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
     lines: str,
     message: str,
 ) -> None:
@@ -155,9 +155,9 @@ GOOD = {"type": "command", "command": ["python3"]}
 )
 def test_bad_systems(
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     text: str,
@@ -173,9 +173,9 @@ def test_bad_systems(
 
 def test_one_system_two_of_one_name_and_one_twice(
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
 ) -> None:
     options = ["--documents", documents, "-s", run, *QUICK]
     assert_refused(call(systems[0], *options), r"at least 2 systems but got 1: a. Give each as NAME=model.tar.gz", run)
@@ -200,9 +200,9 @@ def test_one_system_two_of_one_name_and_one_twice(
 )
 def test_bad_predictions(
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
     tmp_path: Path,
     lines: str,
     message: str,
@@ -214,9 +214,9 @@ def test_bad_predictions(
 
 def test_an_archive_that_does_not_load(
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
     tmp_path: Path,
 ) -> None:
     (tmp_path / "model.tar.gz").write_bytes(b"no archive")
@@ -226,9 +226,9 @@ def test_an_archive_that_does_not_load(
 
 def test_a_file_of_answers_that_is_none(
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
     tmp_path: Path,
 ) -> None:
     (tmp_path / "answers.sqlite").write_text("no database, but a text that is long enough to be looked at" * 20)
@@ -240,9 +240,9 @@ def test_a_file_of_answers_that_is_none(
 
 def test_what_must_not_change_on_resuming(
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
     tmp_path: Path,
 ) -> None:
     options = [*systems, "--documents", documents, "-s", run, *QUICK, "--budget", 8]
@@ -266,7 +266,7 @@ def test_what_must_not_change_on_resuming(
     assert (run / "evaluations.csv").read_text() == before
 
 
-def test_debug_shows_the_traceback(systems: List[str], documents: Path, run: Path, call: Any) -> None:  # noqa: F811
+def test_debug_shows_the_traceback(systems: List[str], documents: Path, run: Path, call: Any) -> None:
     status, output = call(*systems, "--documents", documents, "-s", run, "--confidence", "2", "--debug")
     assert status == 2
     assert "Traceback" in output
@@ -275,9 +275,9 @@ def test_debug_shows_the_traceback(systems: List[str], documents: Path, run: Pat
 def test_a_selection_does_not_begin_without_a_file_of_answers(
     tmp_path: Path,
     systems: List[str],
-    documents: Path,  # noqa: F811
-    run: Path,  # noqa: F811
-    call: Any,  # noqa: F811
+    documents: Path,
+    run: Path,
+    call: Any,
 ) -> None:
     rubbish = tmp_path / "rubbish.sqlite"
     rubbish.write_text("rubbish " * 500)

@@ -1,6 +1,5 @@
 """The whole command on programs and servers that answer by rule: what is decided, asked, paid, kept, and survived."""
 
-import argparse
 import csv
 import json
 import os
@@ -12,47 +11,14 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Set, Tuple
+from typing import Any, Dict, List, Set, Tuple
 
 import pytest
 
-from fiesta_allennlp.commands.fiesta_documents import add_arguments, documents_from_args
 from tests.commands.conftest import started
+from tests.commands.documents.conftest import QUICK, summary_of
 from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents, write_program
-
-QUICK = ["--belief", "student_t", "--metric", "accuracy"]
-"""A belief that is fast, and a metric that is easy to work out."""
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture) -> Callable[..., Tuple[int, str]]:
-    """Run the command in this process. Returns its exit status and all it wrote."""
-
-    def run(*arguments: Any) -> Tuple[int, str]:
-        parser = argparse.ArgumentParser()
-        add_arguments(parser)
-        parser.set_defaults(program="allennlp fiesta-documents")
-        with pytest.raises(SystemExit) as stopped:
-            documents_from_args(parser.parse_args([str(a) for a in arguments]))
-        captured = capsys.readouterr()
-        return stopped.value.code, captured.out + captured.err
-
-    return run
-
-
-@pytest.fixture
-def documents(tmp_path: Path) -> Path:
-    return write_documents(tmp_path / "documents.jsonl", 60)
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return tmp_path / "run"
-
-
-def summary_of(run: Path) -> Dict[str, Any]:
-    return json.loads((run / "selection.json").read_text())
 
 
 def entry_of(run: Path, name: str) -> Dict[str, Any]:

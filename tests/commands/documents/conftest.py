@@ -1,0 +1,28 @@
+"""What the tests of `fiesta-documents` share."""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+import pytest
+
+from fiesta_allennlp.commands.fiesta_documents import add_arguments, documents_from_args
+from tests.commands.conftest import Call
+from tests.document_systems import write_documents
+
+QUICK = ["--belief", "student_t", "--metric", "accuracy"]
+"""A belief that is fast, and a metric that is easy to work out."""
+
+
+@pytest.fixture
+def call(in_process: Callable[..., Call]) -> Call:
+    return in_process(add_arguments, documents_from_args, "fiesta-documents")
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    return write_documents(tmp_path / "documents.jsonl", 60)
+
+
+def summary_of(run: Path) -> Dict[str, Any]:
+    return json.loads((run / "selection.json").read_text())
