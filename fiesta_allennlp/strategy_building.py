@@ -10,7 +10,7 @@ from fiesta_allennlp.choice import ChoiceSettings, option
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.plain_words import plainly
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.stopping import FixedBudget
+from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 
 
 def build_strategy(choice: ChoiceSettings, names: List[str], *, has_counts: bool = False) -> Strategy:

@@ -9,7 +9,7 @@ from fiesta_allennlp.evaluators.score_source import METRIC
 from fiesta_allennlp.gathering.opening import TableOptions, open_source
 from fiesta_allennlp.gathering.source import Source
 from fiesta_allennlp.records import Evaluation, Failure, History
-from fiesta_allennlp.strategies.stopping import believed
+from fiesta_allennlp.strategies.looking import believed
 
 
 @dataclass(frozen=True)

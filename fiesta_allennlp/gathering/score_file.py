@@ -16,7 +16,7 @@ from fiesta_allennlp.gathering.checklist import table_checklist
 from fiesta_allennlp.gathering.source import Source
 from fiesta_allennlp.plain_words import plainly
 from fiesta_allennlp.records import Evaluation, History, Request
-from fiesta_allennlp.strategies.stopping import believed
+from fiesta_allennlp.strategies.looking import believed
 
 SCORE_ENDINGS = (".json", ".csv")
 

@@ -5,7 +5,7 @@ from typing import FrozenSet, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.stopping import believed
+from fiesta_allennlp.strategies.looking import believed
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fiesta_allennlp.gathering.selection_directory import from_directory
 from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
-from fiesta_allennlp.strategies.stopping import believed
+from fiesta_allennlp.strategies.looking import believed
 from tests.selections import ENVIRONMENT, METRIC, write_selection
 
 SCORES = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7], "c": [0.5, 0.62]}

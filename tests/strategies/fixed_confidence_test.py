@@ -6,9 +6,7 @@ from allennlp.common import Params
 
 from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
-from fiesta_allennlp.strategies.stopping import finalists, in_turn
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.simulation import build
 
@@ -179,14 +177,6 @@ def test_check_accepts_the_edges(name: str) -> None:
     build(name, belief="logit_student_t").check(["a", "b"])
 
 
-def test_in_turn_by_hand() -> None:
-    now = history({"a": [0.5] * 3, "b": [0.5], "c": []}, pending=["c"])
-    assert in_turn(now, ["a", "b", "c"], target=3, slots=9) == ["b", "c", "b", "c"]
-    assert in_turn(now, ["a", "b", "c"], target=3, slots=1) == ["b"]
-    assert in_turn(now, ["a"], target=3, slots=9) == []
-    assert in_turn(History(("a",)), [], target=3, slots=0) == []
-
-
 def test_a_winner_and_a_rival_need_enough_evaluations_for_the_belief(adaptive: str) -> None:
     strategy = build(adaptive, belief="split_paired")
     early = {"a": [0.70, 0.71], "b": [0.60, 0.61], "c": [0.50, 0.51]}
@@ -214,11 +204,6 @@ def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> No
 def test_starts_are_what_the_belief_needs_by_default(name: str) -> None:
     for belief, num_starts in (("student_t", 3), ("split_paired", 2)):
         assert cast(FixedConfidence, build(name, belief=belief)).num_starts == num_starts
-
-
-def test_finalists_are_the_best_and_the_next() -> None:
-    assert finalists(Decision(None)) == ()
-    assert finalists(Decision("b", prob_best={"a": 0.5, "b": 0.4, "c": 0.1})) == ("b", "a")
 
 
 @pytest.mark.parametrize(

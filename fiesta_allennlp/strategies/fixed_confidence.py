@@ -1,31 +1,20 @@
-"""When a selection is over: the two base classes that all strategies share."""
+"""When a selection for a fixed confidence is over."""
 
-from copy import copy
-from dataclasses import dataclass, replace
-from typing import List, Optional, Sequence, Tuple
+from dataclasses import replace
+from typing import List, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior, least_margin
+from fiesta_allennlp.beliefs.base import Belief, least_margin
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.looking import Look, all_finished, believed, check_candidates
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
 
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
-
-TIE_DIGITS = 9
-"""Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """What is believed after a history. `posterior` is None while the belief needs more evaluations."""
-
-    decision: Decision
-    posterior: Optional[Posterior] = None
 
 
 class FixedConfidence(Strategy):
@@ -174,145 +163,3 @@ class FixedConfidence(Strategy):
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         to_win = max(0, self.to_win - self.num_starts)
         return num_candidates * self.num_starts + 2 * to_win, self.limit(num_candidates)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What a fixed-budget strategy is at: every one of `contenders` is to reach `target` finished evaluations."""
-
-    contenders: Tuple[str, ...]
-    target: int
-
-
-class FixedBudget(Strategy):
-    """Spends `budget` evaluations by a plan and recommends the best mean score of the contenders that are left.
-
-    # Parameters
-
-    belief : has no part in the choice. Once every active candidate has enough evaluations for it, the decision
-        reports its probabilities.
-    budget : finished and pending evaluations of all candidates together never exceed this. Failures do not count.
-    """
-
-    def __init__(self, *, belief: Belief, budget: int) -> None:
-        self.belief = belief
-        self.budget = budget
-
-    def stage(self, history: History) -> Stage:
-        """The stage that is open, or the last one. There is at least one active candidate."""
-        raise NotImplementedError
-
-    def least(self, num_candidates: int) -> int:
-        """The least budget for so many candidates."""
-        raise NotImplementedError
-
-    def planned(self, history: History) -> int:
-        """What the budget leaves for those that were not removed: what their plan is made of."""
-        return self.budget - history.spent_on_removed
-
-    def check_room(self, history: History) -> None:
-        least = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
-        while self._with(least)._lacking(history) > least - history.total_started:
-            least += 1
-        if least > self.budget:
-            raise ConfigError(
-                f"budget must be at least {least}, so that the candidates that take part now are evaluated as often as "
-                f"the plan wants ({history.total_started} evaluations so far), but is {self.budget}. Give a larger "
-                "--budget."
-            )
-
-    def _with(self, budget: int) -> "FixedBudget":
-        other = copy(self)
-        other.budget = budget
-        return other
-
-    def _lacking(self, history: History) -> int:
-        """How many evaluations are to be started before the open stage is complete."""
-        stage = self.stage(history)
-        return sum(max(0, stage.target - history.num_started(name)) for name in stage.contenders)
-
-    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        if len(history.active) < 2:
-            return []
-        stage = self.stage(history)
-        room = min(slots, self.budget - history.total_started)
-        return in_turn(history, stage.contenders, target=stage.target, slots=room)
-
-    def recommend(self, history: History) -> Decision:
-        decision = believed(history, self.belief).decision
-        if len(history.active) < 2:
-            return replace(decision, stopped_by="failures")
-        stage = self.stage(history)
-        spent = history.total_started >= self.budget and not history.pending
-        over = spent or all_finished(history, stage.contenders, stage.target)
-        best = _best_mean(history, stage.contenders)
-        return replace(decision, best=best, stopped_by="budget" if over else None)
-
-
-def check_candidates(candidates: Sequence[str]) -> None:
-    """Refuse fewer than two candidates, and two with one name.
-
-    # Raises
-
-    `ConfigError` : with the number or the name.
-    """
-    if len(candidates) < 2:
-        raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")
-    twice = [name for name in candidates if candidates.count(name) > 1]
-    if twice:
-        raise ConfigError(f'every candidate needs a name of its own but "{twice[0]}" is there more than once.')
-
-
-def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Look:
-    """What is believed now, and the candidate that is most probably within `margin` of the best, in case of a tie the
-    one that is most probably best, then the first. `best` is `None` where the belief needs more evaluations.
-
-    With fewer than two active candidates there is nothing to compare: `best` is then the one that is left.
-    """
-    active = history.active
-    if len(active) < 2:
-        best = next((name for name in active if history.num_finished(name)), None)
-        return Look(Decision(best=best, margin=margin))
-    if not all_finished(history, active, belief.min_evaluations):
-        return Look(Decision(best=None, margin=margin))
-    posterior = belief.posterior(history)
-    prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
-    within = prob_best
-    if margin > 0:
-        within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
-    best = max(active, key=lambda name: (round(within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
-    decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
-    return Look(decision, posterior)
-
-
-def finalists(decision: Decision) -> Tuple[str, ...]:
-    """The recommended candidate and the other one that is most probably best; none while nothing is known."""
-    others = {name: prob for name, prob in decision.prob_best.items() if name != decision.best}
-    if decision.best is None or not others:
-        return ()
-    return decision.best, max(others, key=lambda name: others[name])
-
-
-def all_finished(history: History, names: Sequence[str], count: int) -> bool:
-    """Whether each of `names` has at least `count` finished evaluations."""
-    return all(history.num_finished(name) >= count for name in names)
-
-
-def in_turn(history: History, names: Sequence[str], *, target: int, slots: int) -> List[str]:
-    """At most `slots` of `names`, the one with the fewest started evaluations first, until each has `target`."""
-    started = {name: history.num_started(name) for name in names}
-    chosen: List[str] = []
-    while len(chosen) < slots:
-        name = min(started, key=lambda key: started[key])
-        if started[name] >= target:
-            break
-        started[name] += 1
-        chosen.append(name)
-    return chosen
-
-
-def _best_mean(history: History, names: Sequence[str]) -> Optional[str]:
-    """The highest mean score, the first in case of a tie. `None` while one of `names` has no score."""
-    if not all_finished(history, names, 1):
-        return None
-    return max(names, key=lambda name: history.scores(name).mean())

@@ -1,0 +1,93 @@
+"""When a selection for a fixed budget is over."""
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.looking import all_finished, believed, in_turn
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a fixed-budget strategy is at: every one of `contenders` is to reach `target` finished evaluations."""
+
+    contenders: Tuple[str, ...]
+    target: int
+
+
+class FixedBudget(Strategy):
+    """Spends `budget` evaluations by a plan and recommends the best mean score of the contenders that are left.
+
+    # Parameters
+
+    belief : has no part in the choice. Once every active candidate has enough evaluations for it, the decision
+        reports its probabilities.
+    budget : finished and pending evaluations of all candidates together never exceed this. Failures do not count.
+    """
+
+    def __init__(self, *, belief: Belief, budget: int) -> None:
+        self.belief = belief
+        self.budget = budget
+
+    def stage(self, history: History) -> Stage:
+        """The stage that is open, or the last one. There is at least one active candidate."""
+        raise NotImplementedError
+
+    def least(self, num_candidates: int) -> int:
+        """The least budget for so many candidates."""
+        raise NotImplementedError
+
+    def planned(self, history: History) -> int:
+        """What the budget leaves for those that were not removed: what their plan is made of."""
+        return self.budget - history.spent_on_removed
+
+    def check_room(self, history: History) -> None:
+        least = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
+        while self._with(least)._lacking(history) > least - history.total_started:
+            least += 1
+        if least > self.budget:
+            raise ConfigError(
+                f"budget must be at least {least}, so that the candidates that take part now are evaluated as often as "
+                f"the plan wants ({history.total_started} evaluations so far), but is {self.budget}. Give a larger "
+                "--budget."
+            )
+
+    def _with(self, budget: int) -> "FixedBudget":
+        other = copy(self)
+        other.budget = budget
+        return other
+
+    def _lacking(self, history: History) -> int:
+        """How many evaluations are to be started before the open stage is complete."""
+        stage = self.stage(history)
+        return sum(max(0, stage.target - history.num_started(name)) for name in stage.contenders)
+
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        if len(history.active) < 2:
+            return []
+        stage = self.stage(history)
+        room = min(slots, self.budget - history.total_started)
+        return in_turn(history, stage.contenders, target=stage.target, slots=room)
+
+    def recommend(self, history: History) -> Decision:
+        decision = believed(history, self.belief).decision
+        if len(history.active) < 2:
+            return replace(decision, stopped_by="failures")
+        stage = self.stage(history)
+        spent = history.total_started >= self.budget and not history.pending
+        over = spent or all_finished(history, stage.contenders, stage.target)
+        best = _best_mean(history, stage.contenders)
+        return replace(decision, best=best, stopped_by="budget" if over else None)
+
+
+def _best_mean(history: History, names: Sequence[str]) -> Optional[str]:
+    """The highest mean score, the first in case of a tie. `None` while one of `names` has no score."""
+    if not all_finished(history, names, 1):
+        return None
+    return max(names, key=lambda name: history.scores(name).mean())
