@@ -82,7 +82,7 @@ class RunDirectory:
         return self.root / "systems" / f"{name}.log"
 
     def contents(self) -> List[Path]:
-        """Everything that is there and that a selection made."""
+        """Everything that is there and that a selection, or a report on it, made."""
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "selection.json"]
-        made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard"]
+        made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
         return [path for path in (self.root / name for name in made) if path.exists()]

@@ -143,8 +143,10 @@ def test_tensorboard_follows_a_selection_and_its_resumption(candidates: List[str
     assert sorted(score for _, score in written["accuracy/able"]) == pytest.approx(sorted(scores))
     call("-s", run, "--recover", "--budget", 8, "--no-tensorboard")
     assert len(list((run / "tensorboard").iterdir())) == 2
+    (run / "report").mkdir()
     call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 4, "--force")
     assert not (run / "tensorboard").exists()
+    assert not (run / "report").exists(), "it was about the selection that is gone"
 
 
 def test_max_hours_ends_it_undecided_and_a_larger_total_goes_on(
