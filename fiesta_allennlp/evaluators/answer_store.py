@@ -61,23 +61,27 @@ class AnswerStore:
         self._taken: Set[Tuple[str, str]] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._taken_elsewhere = path.with_name(f"{path.name}-asking").open("ab")
             self._database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=SECONDS_TO_WAIT
             )
         except (OSError, sqlite3.Error) as error:
             raise self._unusable(error) from error
-        with self._using() as database:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")
-            self._check_version(database)
-            database.executescript(SCHEMA)
-            database.execute(f"PRAGMA user_version = {VERSION}")
+        try:
+            with self._using() as database:
+                self._check_version(database)
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = FULL")
+                database.executescript(SCHEMA)
+                database.execute(f"PRAGMA user_version = {VERSION}")
+                self._locks = path.with_name(f"{path.name}-asking").open("ab")
+        except StoreError:
+            self._database.close()
+            raise
 
     def close(self) -> None:
         with self._lock:
             self._database.close()
-            self._taken_elsewhere.close()
+            self._locks.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
         """The key of a system with this identity."""
@@ -145,7 +149,7 @@ class AnswerStore:
             if key in self._taken:
                 return False
             try:
-                fcntl.lockf(self._taken_elsewhere, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
+                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
                     return False
@@ -156,7 +160,7 @@ class AnswerStore:
     def _leave(self, key: Tuple[str, str]) -> None:
         with self._lock:
             self._taken.discard(key)
-            fcntl.lockf(self._taken_elsewhere, fcntl.LOCK_UN, 1, _place(key))
+            fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
 
     def _check_version(self, database: sqlite3.Connection) -> None:
         version = database.execute("PRAGMA user_version").fetchone()[0]
@@ -172,7 +176,7 @@ class AnswerStore:
         with self._lock:
             try:
                 yield self._database
-            except sqlite3.Error as error:
+            except (OSError, sqlite3.Error) as error:
                 raise self._unusable(error) from error
 
     def _unusable(self, error: Exception) -> StoreError:

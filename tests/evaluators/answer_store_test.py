@@ -116,6 +116,7 @@ def test_a_file_of_another_kind_is_refused(store: Any, tmp_path: Path) -> None:
         database.execute("CREATE TABLE other (x)")
     with pytest.raises(StoreError, match="no file of answers, or one of another version"):
         store()
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.sqlite"], "nothing was left beside it"
     (tmp_path / "folder").mkdir()
     with pytest.raises(StoreError, match=r"cannot be used: .*Make room or mend its rights"):
         store(path="folder")
