@@ -1,14 +1,25 @@
 """`python -m fiesta_allennlp select ...` is `allennlp fiesta-select ...` without a plugins file, and so on."""
 
 import argparse
+import sys
 
-from allennlp.common.util import import_module_and_submodules
-
-import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.commands import fiesta_documents, fiesta_replay, fiesta_report, fiesta_select
+EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
+    try:
+        args = _parse()  # imports AllenNLP, which takes seconds
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+    args.func(args)
+
+
+def _parse() -> argparse.Namespace:
+    from allennlp.common.util import import_module_and_submodules
+
+    import fiesta_allennlp.plugin  # noqa: F401
+    from fiesta_allennlp.commands import fiesta_documents, fiesta_replay, fiesta_report, fiesta_select
+
     parser = argparse.ArgumentParser(prog="python -m fiesta_allennlp")
     commands = parser.add_subparsers(title="commands", required=True)
     select = commands.add_parser("select", help="find the best of several models")
@@ -28,7 +39,7 @@ def main() -> None:
     args = parser.parse_args()
     for package in args.include_package:
         import_module_and_submodules(package)
-    args.func(args)
+    return args
 
 
 if __name__ == "__main__":

@@ -69,6 +69,9 @@ class LimitedDocuments(Strategy):
         best = max(set(through).intersection(answered) or answered, key=lambda name: self._measure(history, name))
         return replace(decision, best=best, stopped_by="documents")
 
+    def credible_margin(self, history: History) -> Optional[float]:
+        return self.strategy.credible_margin(history)
+
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
         least, most = self.strategy.bounds(num_candidates)
         return least, min(most, num_candidates * self.num_batches)

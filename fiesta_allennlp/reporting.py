@@ -172,7 +172,14 @@ def _decision(
         return pair_in_words(comparisons[0], decision.best, decision.confidence, source.metric)
     if source.is_selection:
         return selection_in_words(summary, running=source.running, equal=equal)
-    return table_in_words(candidates, decision.best, decision.confidence, source.metric, source.belief_name)
+    return table_in_words(
+        candidates,
+        decision.best,
+        decision.confidence,
+        metric=source.metric,
+        belief=source.belief_name,
+        min_evaluations=source.belief.min_evaluations,
+    )
 
 
 def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:

@@ -15,7 +15,6 @@ from fiesta_allennlp.evaluators.config import with_absolute_paths
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation
 from fiesta_allennlp.executor_building import build_executor, check_gpus
-from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.opening import clear, logging_to, opened, writing_results
 from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored, write_down
 from fiesta_allennlp.records import Decision
@@ -58,7 +57,7 @@ def plan(settings: Settings, console: Console) -> Plan:
         directory = RunDirectory(Path(scratch))
         with closing(build_executor(settings, directory)) as executor:
             check_gpus(configs, executor)
-            _say_where(executor, console)
+            console.print(f"It would train {executor.describe()}.", highlight=False, soft_wrap=True)
         preparations = prepare(configs, settings, directory, console)
     least, most = strategy.bounds(len(configs))
     return Plan(preparations, settings.strategy_params(), least, most)
@@ -124,7 +123,7 @@ def _run(
         preparations = prepare_stored(roster, settings, store, directory, console)
         entropy = _entropy(settings, store)
         write_down(roster, preparations, settings, store, entropy=entropy)
-        _say_where(executor, console)
+        console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         evaluator = AllenNLPTraining(
             configs={name: with_absolute_paths(config) for name, config in roster.configs.items()},
             metric=settings.metric,
@@ -157,10 +156,6 @@ def _listening(settings: Settings, directory: RunDirectory, console: Console) ->
         if settings.tensorboard:
             listeners.append(stack.enter_context(tensorboard(directory.tensorboard, settings.metric)))
         yield Listeners(listeners)
-
-
-def _say_where(executor: Executor, console: Console) -> None:
-    console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
 
 
 def _conclude(decision: Decision, settings: Settings, store: RunStore, directory: RunDirectory) -> Dict[str, Any]:

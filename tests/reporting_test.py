@@ -117,9 +117,9 @@ def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
     assert made.asked_confidence == 0.975
     found = dict(made.checklist)
     assert found["command to repeat it all"] == (
-        'allennlp fiesta-select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' --confidence '
-        "0.975 --max-evaluations 1000000 --metric f1 --workers 2 --cuda-devices 0,1 --no-ship-data --entropy 7 "
-        "--include-package 'my models'"
+        'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
+        "--confidence 0.975 --max-evaluations 1000000 --metric f1 --workers 2 --cuda-devices 0,1 --no-ship-data "
+        "--entropy 7 --include-package 'my models'"
     )
     assert found["versions"] == "Python 3.11.7, torch 2.0"
     assert found["versions after resumption 1"] == "Python 3.12.1, torch 2.0"

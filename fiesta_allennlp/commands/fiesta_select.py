@@ -130,7 +130,10 @@ def _add_cluster(ray: Any) -> None:
 
 
 def _number_or_auto(text: str) -> Union[int, str]:
-    return "auto" if text == "auto" else int(text)
+    try:
+        return "auto" if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number or auto but got '{text}'") from None
 
 
 _number_or_auto.__name__ = "N or auto"  # argparse names it in its messages

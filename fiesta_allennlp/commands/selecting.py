@@ -39,7 +39,8 @@ def directory_of(args: argparse.Namespace) -> Path:
     from fiesta_allennlp.errors import ConfigError
 
     if args.serialization_dir is None:
-        raise ConfigError("-s is missing: give the directory in which the selection is to be kept.")
+        what = "of the selection to go on with" if args.recover else "in which the selection is to be kept"
+        raise ConfigError(f"-s is missing: give the directory {what}.")
     return args.serialization_dir
 
 

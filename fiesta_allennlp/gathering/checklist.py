@@ -38,7 +38,11 @@ def selection_checklist(
         *_environments(store.get_meta("environments") or []),
         *_work(store, settings, history),
         ("command to repeat it all", repeat_command(settings, entropy)),
-        ("command to repeat one training", "allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW"),
+        (
+            "command to repeat one training",
+            "OMP_NUM_THREADS=1 allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW "
+            "--include-package fiesta_allennlp.plugin",
+        ),
     ]
     return tuple((key, str(value)) for key, value in rows)
 
@@ -56,8 +60,9 @@ def table_checklist(path: Path, table: ScoreTable) -> Checklist:
 
 
 def repeat_command(settings: Settings, entropy: Optional[str]) -> str:
-    """What to type to make the same selection: options that are not defaults, and the entropy."""
-    words = ["allennlp", "fiesta-select", *settings.candidates, "-s", "NEW"]
+    """What to type to make the same selection: options that are not defaults, and the entropy. A plugins file is not
+    needed."""
+    words = ["python", "-m", "fiesta_allennlp", "select", *settings.candidates, "-s", "NEW"]
     for field in fields(Settings):
         value = getattr(settings, field.name)
         default = field.default if field.default is not MISSING else None

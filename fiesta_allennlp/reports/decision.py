@@ -49,13 +49,20 @@ def _cost_in_words(summary: Mapping[str, Any], equal: int) -> str:
 
 
 def table_in_words(
-    candidates: Tuple[CandidateReport, ...], best: Optional[str], confidence: Optional[float], metric: str, belief: str
+    candidates: Tuple[CandidateReport, ...],
+    best: Optional[str],
+    confidence: Optional[float],
+    *,
+    metric: str,
+    belief: str,
+    min_evaluations: int,
 ) -> Tuple[str, ...]:
-    """What a table of scores says."""
+    """What a table of scores says. The belief needs `min_evaluations` of every candidate."""
     number = sum(candidate.num_evaluations for candidate in candidates)
     scores = f"{count_text(number, 'score')} of {len(candidates)} candidates"
     if best is None or confidence is None:
-        return (f"Nothing can be said of {scores}: the belief {belief} needs more of every candidate.",)
+        needed = count_text(min_evaluations, "score")
+        return (f"Nothing can be said of {scores}: the belief {belief} needs {needed} of every candidate.",)
     return (
         f"{best} is the best with probability {probability_text(confidence)}, by {metric}, after {scores}.",
         "These scores are a table: nothing is known of the order in which they were made.",

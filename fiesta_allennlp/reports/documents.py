@@ -1,7 +1,7 @@
 """What a selection by documents came to: what `selection.json` has beside other selections, a table, and words."""
 
 from dataclasses import asdict
-from typing import Any, Callable, Dict, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from rich import box
 from rich.console import Console
@@ -14,6 +14,8 @@ from fiesta_allennlp.reports.summary import count_text, leaning, probability_tex
 
 Charge = Tuple[int, float]
 
+ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
+
 
 def add_documents(
     summary: Mapping[str, Any],
@@ -25,7 +27,7 @@ def add_documents(
 ) -> Dict[str, Any]:
     """The summary of a selection with what belongs to documents.
 
-    `seconds_of_equal_allocation` is left out: it is about trainings.
+    What is about trainings is left out.
 
     # Parameters
 
@@ -47,7 +49,7 @@ def add_documents(
                 "cost": cost,
             }
         )
-    kept = {key: value for key, value in summary.items() if key not in ("seconds_of_equal_allocation", "candidates")}
+    kept = {key: value for key, value in summary.items() if key not in (*ABOUT_TRAININGS, "candidates")}
     return {
         **kept,
         "num_queries": sum(candidate["num_queries"] for candidate in candidates),
@@ -126,10 +128,13 @@ def _decision(summary: Mapping[str, Any], asked: str) -> str:
                 f" That it is the best for other documents too has probability {probability_text(lead['prob_best'])}."
             )
         )
-        return (
-            f"All {summary['documents']['num_documents']} documents have been asked about: {best} is the best on this "
-            f"file, with {summary['metric']} {lead['measure']:.4f}{_equals(entries, best)}, after {asked}.{sure}"
-        )
+        number = summary["documents"]["num_documents"]
+        what = f"All {number} documents have been asked about: {best} is the best on this file"
+        fewer = _asked_about_fewer(summary)
+        if fewer:
+            what = f"{best} is the best of the systems that were asked about all {number} documents"
+            sure += f" {' and '.join(fewer)} saw fewer, for it had become improbable that the best one is among them."
+        return f"{what}, with {summary['metric']} {lead['measure']:.4f}{_equals(entries, best)}, after {asked}.{sure}"
     if stopped_by == "interrupted":
         return f"Interrupted after {asked}; no answer is lost. {leaning(summary)}".strip()
     if stopped_by == "failures":
@@ -141,6 +146,15 @@ def _decision(summary: Mapping[str, Any], asked: str) -> str:
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
     return f"{best} is{margin}{sure}, by {summary['metric']}, after {asked}."
+
+
+def _asked_about_fewer(summary: Mapping[str, Any]) -> List[str]:
+    """The systems that were not asked about all documents, failed ones counted as asked."""
+    about = summary["documents"]
+    asked = {e["name"]: e["num_documents"] + e["failures"] * about["batch_size"] for e in summary["candidates"]}
+    return [
+        e["name"] for e in summary["candidates"] if not e["withdrawn"] and asked[e["name"]] < about["num_documents"]
+    ]
 
 
 def _equals(entries: Mapping[str, Mapping[str, Any]], best: str) -> str:

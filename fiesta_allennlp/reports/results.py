@@ -47,7 +47,8 @@ class SelectionResult:
 
     `confidence` is the probability that `best` is the best (within `margin`), or None where the belief cannot say;
     `seconds` is the training time of all workers together. `credible_margin` is the least margin at which an undecided
-    selection would have been decided.
+    selection would have been decided; `ahead_on_shared_splits` says why `best` is not the candidate with the highest
+    mean, where it is not.
     """
 
     directory: Path
@@ -66,6 +67,7 @@ class SelectionResult:
     seconds_of_equal_allocation: Optional[float]
     candidates: Tuple[CandidateResult, ...]
     credible_margin: Optional[float] = None
+    ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
 
     @classmethod
     def from_summary(cls, summary: Mapping[str, Any], directory: Path) -> "SelectionResult":

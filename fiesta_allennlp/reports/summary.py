@@ -46,6 +46,7 @@ def summarise(
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
         **settings,
+        "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best),
         "seconds": sum(candidate["seconds"] for candidate in candidates),
         "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
         "candidates": candidates,
@@ -72,6 +73,29 @@ def summarise_candidate(history: History, decision: Decision, name: str, *, remo
         "seconds": sum(seconds),
         "mean_seconds": sum(seconds) / len(seconds) if seconds else None,
     }
+
+
+def ahead_on_shared_splits(history: History, best: Optional[str]) -> Optional[Dict[str, Any]]:
+    """Where another active candidate has the highest mean of all, but `best` is ahead on the splits that both have
+    seen: who that is, on how many splits, and by how much."""
+    if best is None or not len(history.scores(best)):
+        return None
+    means = {name: history.scores(name).mean() for name in history.active if len(history.scores(name))}
+    other = max(means, key=lambda name: (means[name], name == best))
+    common = _scores_by_split(history, best), _scores_by_split(history, other)
+    differences = [score - common[1][split] for split, score in common[0].items() if split in common[1]]
+    if other == best or not differences or np.mean(differences) <= 0:
+        return None
+    return {"of": other, "num_splits": len(differences), "difference": float(np.mean(differences))}
+
+
+def _scores_by_split(history: History, name: str) -> Dict[int, float]:
+    """The mean score on every split, by its seed."""
+    scores: Dict[int, List[float]] = {}
+    for evaluation in history.evaluations:
+        if evaluation.request.candidate == name:
+            scores.setdefault(evaluation.request.split_seed, []).append(evaluation.score)
+    return {split: float(np.mean(values)) for split, values in scores.items()}
 
 
 def _why_withdrawn(num_failures: int, removed: bool) -> str:
@@ -121,7 +145,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
     if summary["margin"] and confidence is not None:
         prob_best = next(c["prob_best"] for c in summary["candidates"] if c["name"] == best)
         sure += f" (the very best with {probability_text(prob_best)})"
-    return f"{best} is{margin}{sure}, by {summary['metric']}, after {trained}."
+    return f"{best} is{margin}{sure}, by {summary['metric']}, after {trained}.{_ahead(summary)}"
 
 
 def savings_in_words(summary: Mapping[str, Any]) -> str:
@@ -132,6 +156,17 @@ def savings_in_words(summary: Mapping[str, Any]) -> str:
     return (
         f"Training took {duration_text(spent)}, all workers together. Training every candidate as often as "
         f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
+    )
+
+
+def _ahead(summary: Mapping[str, Any]) -> str:
+    """Why a winner has not the highest mean of the table; empty where it has, or where the paired scores do not say."""
+    ahead = summary["ahead_on_shared_splits"]
+    if ahead is None:
+        return ""
+    return (
+        f" {ahead['of']} has a higher mean, but not over the same splits: on the {ahead['num_splits']} that both have "
+        f"seen, {summary['best']} is ahead by {ahead['difference']:.2g}."
     )
 
 

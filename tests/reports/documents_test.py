@@ -10,6 +10,7 @@ def entry(name: str, measure: Optional[float], num_documents: int = 2, *, withdr
         "name": name,
         "measure": measure,
         "num_documents": num_documents,
+        "failures": 0,
         "withdrawn": withdrawn,
         "prob_best": None if withdrawn else 0.25,
     }
@@ -29,7 +30,7 @@ def test_systems_that_are_level_on_the_file_are_named(others: Any, level: str) -
         "best": "a",
         "stopped_by": "documents",
         "metric": "accuracy",
-        "documents": {"num_documents": 2},
+        "documents": {"num_documents": 2, "batch_size": 1},
         "candidates": [
             entry("a", 1.0),
             *(entry(*other) for other in others),
@@ -40,4 +41,10 @@ def test_systems_that_are_level_on_the_file_are_named(others: Any, level: str) -
         "cost": 0.0,
         "fixed_size": None,
     }
-    assert f"a is the best on this file, with accuracy 1.0000{level}, after " in documents_in_words(summary)
+    words = documents_in_words(summary)
+    assert f", with accuracy 1.0000{level}, after " in words
+    if all(other[2] == 2 for other in others):
+        assert words.startswith("All 2 documents have been asked about: a is the best on this file, with")
+    else:
+        assert words.startswith("a is the best of the systems that were asked about all 2 documents, with")
+        assert "b saw fewer, for it had become improbable that the best one is among them." in words

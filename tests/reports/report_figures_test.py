@@ -75,7 +75,10 @@ def test_differences_are_those_of_the_comparisons() -> None:
 
 def test_the_path_has_a_line_for_each_candidate() -> None:
     report = made_up(3)
-    lines = drawn(report, "path").axes[0].lines[:3]
+    drawn_lines = drawn(report, "path").axes[0].lines
+    lines = [line for line in drawn_lines if len(line.get_xdata()) == len(report.path)]
+    ends = [line for line in drawn_lines if line.get_marker() == "o"]
+    assert [end.get_ydata()[0] for end in ends] == [line.get_ydata()[-1] for line in lines]
     expected = [[point.prob_best[name] for point in report.path] for name in ("model_0", "model_1", "model_2")]
     assert sorted(list(line.get_ydata()) for line in lines) == sorted(expected)
     assert len({line.get_linestyle() for line in lines}) == 3

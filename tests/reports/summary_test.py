@@ -113,6 +113,23 @@ def test_the_margin_that_would_decide_is_told_rounded_up(history: History, margi
     assert in_words(made).endswith(f" With a margin of {told} it would be decided, for a.")
 
 
+def test_a_winner_with_a_lower_mean_is_explained() -> None:
+    """Worked by hand: a leads by .02 on the two splits that both have seen, and has a third, hard one to itself."""
+    scores = {"a": (0.52, 0.62, 0.30), "b": (0.50, 0.60), "c": (0.1,)}
+    evaluations = tuple(
+        Evaluation(make_request(0, name, k, shared_splits=True), score, "f1")
+        for name, values in scores.items()
+        for k, score in enumerate(values)
+    )
+    made = summary(History(tuple(scores), evaluations), stopped_by="confidence")
+    assert made["ahead_on_shared_splits"] == {"of": "b", "num_splits": 2, "difference": pytest.approx(0.02)}
+    assert in_words(made).endswith(
+        " b has a higher mean, but not over the same splits: on the 2 that both have seen, a is ahead by 0.02."
+    )
+    for best in ("b", "c", None):
+        assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
+
+
 def test_the_time_saved_against_equal_allocation(history: History) -> None:
     """Worked by hand: a leads with 3 evaluations of 2 s, b has 1 of 10 s. Equal: 3 x (2 + 10) = 36 s; spent: 16 s."""
     (b,) = (e for e in history.evaluations if e.request.candidate == "b")

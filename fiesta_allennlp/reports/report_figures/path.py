@@ -17,8 +17,11 @@ MOST_STEPS = 400
 """Of a line; there are not more pixels."""
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
-LEADER = {"arrowstyle": "-", "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
-"""The line from a name to the end of what it names."""
+LEADER = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
+"""The line from a name to the end of what it names, dotted and with a gap: it is no part of the path."""
+
+PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
+"""Behind words that lines may run through."""
 
 HEIGHT = 3.4
 """Inches."""
@@ -43,7 +46,8 @@ def draw_path(report: Report, look: Look) -> "Optional[Figure]":
     shown = labels(report, look)
     for name, colour, style in zip(named, LINE_COLOURS, LINE_STYLES, strict=False):
         y = _line(path, name)
-        axes.plot(x, y, color=colour, linestyle=style, linewidth=1.6, marker="o" if len(x) == 1 else None)
+        axes.plot(x, y, color=colour, linestyle=style, linewidth=1.6)
+        axes.plot(x[-1], y[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
         ends.append((_last(y), shown[name], colour))
     if others:
         ends.append((max(_last(_line(path, name)) for name in others), count_text(len(others), "other"), "0.6"))
@@ -116,7 +120,7 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
     asked = report.asked_confidence
     if asked is not None:
         axes.axhline(asked, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
-        axes.text(x[0], asked + 0.01, f" confidence {asked:g}", va="bottom", fontsize="small")
+        axes.text(x[0], asked - 0.015, f" confidence {asked:g} ", va="top", fontsize="small", bbox=PAPER, zorder=4)
     axes.set_ylim(0, 1)
     if len(x) > 1:
         axes.set_xlim(x[0], x[-1])
