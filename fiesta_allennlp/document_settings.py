@@ -1,6 +1,6 @@
 """The options of `fiesta-documents` as one record."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.choice import ChoiceSettings, check_choices, check_kinds, check_least, fill, registered
@@ -26,7 +26,7 @@ class DocumentSettings(ChoiceSettings):
     `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
     """
 
-    belief: Any = ABOUT_MEASURES
+    belief: Any = field(default_factory=lambda: {"type": ABOUT_MEASURES, "learn_concentration": True})
     systems: Tuple[str, ...] = ()
     documents: str = ""
     task: str = "classification"

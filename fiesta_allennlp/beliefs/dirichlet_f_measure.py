@@ -1,7 +1,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from fiesta_allennlp.probability.marginals import Marginal, marginal
 from fiesta_allennlp.records import COUNT_PREFIX, Counts, History
 
 LARGEST_COUNT = 1e9
+PRIOR_OF_EACH_KIND = 1 / 4
+"""The paper's prior has a concentration of 1 for its four kinds of answers."""
 LEAST_SAMPLES = 64
 CACHED = 1024
 """Posteriors of single candidates that are kept, for a step changes only one of them."""
@@ -47,7 +49,7 @@ class _Settings:
     average: str
     concentration: float
     learn_concentration: bool
-    prior_concentration: float
+    prior_concentration: Optional[float]
     num_samples: int
 
 
@@ -78,7 +80,9 @@ class DirichletFMeasure(Belief):
     concentration : A, how alike documents are. Small where they differ much. 1 in the paper.
     learn_concentration : learn A for each candidate; log A is then normal around log `concentration`, with a standard
         deviation of 2.
-    prior_concentration : the prior's parameters are this divided by the number of kinds. 1 in the paper.
+    prior_concentration : the prior's parameters are this divided by the number of kinds. Where it is left out they are
+        1/4, as in the paper, which has 1 for its four kinds. With less of it for each of many kinds, the belief would
+        take it for nearly certain that a kind of answer that has not come up never will.
     num_samples : how many draws the posterior of a candidate has, a power of 2.
 
     # Raises
@@ -96,7 +100,7 @@ class DirichletFMeasure(Belief):
         average: str = "binary",
         concentration: float = 1.0,
         learn_concentration: bool = False,
-        prior_concentration: float = 1.0,
+        prior_concentration: Optional[float] = None,
         num_samples: int = 1024,
     ) -> None:
         if not 0 <= beta <= 1:
@@ -104,7 +108,7 @@ class DirichletFMeasure(Belief):
         if average not in AVERAGES:
             raise ConfigError(f"average must be {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]} but got '{average}'.")
         for name, value in {"concentration": concentration, "prior_concentration": prior_concentration}.items():
-            if not 1e-3 <= value <= 1e9:
+            if value is not None and not 1e-3 <= value <= 1e9:
                 raise ConfigError(f"{name} must be from 0.001 to 1e9, such as 1, but got {value}.")
         if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
             raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but got {num_samples}.")
@@ -178,7 +182,7 @@ def _marginal(settings: _Settings, counts: Counts, pairs: Tuple[Tuple[str, Pair]
 def _marginal_of_table(settings: _Settings, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
     """Likewise, where other histories have equal counts."""
     model = RatesModel(
-        prior=np.full(len(pairs), settings.prior_concentration / len(pairs)),
+        prior=np.full(len(pairs), _of_each_kind(settings.prior_concentration, len(pairs))),
         concentration=settings.concentration,
         learned=settings.learn_concentration,
         num_samples=settings.num_samples,
@@ -186,3 +190,7 @@ def _marginal_of_table(settings: _Settings, table: bytes, pairs: Tuple[Pair, ...
     drawn = model.posterior(np.frombuffer(table).reshape(-1, len(pairs)))
     measure = measure_of(pairs, average=settings.average, beta=settings.beta)
     return marginal(measure.log_odds(drawn.log_rates), drawn.weights)
+
+
+def _of_each_kind(prior_concentration: Optional[float], num_kinds: int) -> float:
+    return PRIOR_OF_EACH_KIND if prior_concentration is None else prior_concentration / num_kinds

@@ -82,7 +82,7 @@ def _add_choosing(group: Any) -> None:
     add_option(
         group,
         "--belief",
-        "dirichlet_f_measure (default), or one of fiesta-select's; or a JSON object",
+        "by default dirichlet_f_measure with a learned concentration; or a name alone, or a JSON object",
         metavar="NAME|JSON",
     )
     add_option(group, "--confidence", "stop when the best is known with this probability (default 0.95)", type=float)

@@ -175,6 +175,16 @@ def test_counts_that_cannot_be_used_are_refused() -> None:
         DirichletFMeasure(average="macro").posterior(counted({"a": [[1]]}, ["x>x"]))
 
 
+def test_the_prior_has_a_quarter_for_each_kind_however_many_there_are() -> None:
+    documents = {"a": [[3, 1, 0, 2, 4, 0, 0, 1, 2], [2, 0, 1, 1, 5, 0, 0, 0, 1]]}
+    kinds = [f"{gold}>{answer}" for gold in "xyz" for answer in "xyz"]
+    many = counted(documents, kinds)
+    default, given = (DirichletFMeasure(average="macro", **p) for p in ({}, {"prior_concentration": 9 / 4}))
+    assert (default.posterior(many).location == given.posterior(many).location).all()
+    four = counted({"a": [[5, 1, 1, 9]]})
+    assert DirichletFMeasure().posterior(four).scale == DirichletFMeasure(prior_concentration=1.0).posterior(four).scale
+
+
 @pytest.mark.parametrize(("confidence", "least"), [(0.5, 1), (0.8, 3), (0.9, 4), (0.95, 5), (0.99, 7)])
 def test_a_winner_needs_a_few_documents(confidence: float, least: int) -> None:
     assert DirichletFMeasure().min_to_win(confidence) == least

@@ -13,6 +13,9 @@ from tests.document_systems import write_documents
 QUICK = ["--belief", "student_t", "--metric", "accuracy", "--entropy", "1"]
 """A belief that is fast, a metric that is easy to work out, and always the same order of documents."""
 
+LEARNED = {"type": "dirichlet_f_measure", "learn_concentration": True}
+"""The default belief, but for the metric that it is about."""
+
 
 @pytest.fixture
 def call(in_process: Callable[..., Call]) -> Call:
