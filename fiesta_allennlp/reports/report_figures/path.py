@@ -120,7 +120,16 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
     asked = report.asked_confidence
     if asked is not None:
         axes.axhline(asked, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
-        axes.text(x[0], asked - 0.015, f" confidence {asked:g} ", va="top", fontsize="small", bbox=PAPER, zorder=4)
+        axes.annotate(
+            f"confidence {asked:g}",
+            xy=(x[0], asked),
+            xytext=(4, -3),
+            textcoords="offset points",
+            va="top",
+            fontsize="small",
+            bbox=PAPER,
+            zorder=4,
+        )
     axes.set_ylim(0, 1)
     if len(x) > 1:
         axes.set_xlim(x[0], x[-1])
