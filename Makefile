@@ -30,7 +30,7 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 
 $(INSTALLED): requirements.txt setup.py
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { echo "No Python from 3.11 to 3.13: '$(PYTHON)'. Install one, or give it: make PYTHON=/path/to/python"; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { echo "No Python from 3.11 to 3.13: '$(PYTHON)'. Install one, or give it: make PYTHON=/path/to/python"; exit 1; }
 	@echo "Installing into $(VENV): some GB of packages, a few minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt

@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import CredibleMargin, Decision, History
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
 
 
@@ -69,7 +69,7 @@ class LimitedDocuments(Strategy):
         best = max(set(through).intersection(answered) or answered, key=lambda name: self._measure(history, name))
         return replace(decision, best=best, stopped_by="documents")
 
-    def credible_margin(self, history: History) -> Optional[float]:
+    def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         return self.strategy.credible_margin(history)
 
     def bounds(self, num_candidates: int) -> "tuple[int, int]":

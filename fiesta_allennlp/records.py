@@ -268,6 +268,14 @@ UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
 
 
 @dataclass(frozen=True)
+class CredibleMargin:
+    """The least margin, of two digits, at which an undecided selection would be decided, and for whom."""
+
+    margin: float
+    best: str
+
+
+@dataclass(frozen=True)
 class Decision:
     """What a strategy makes of a history.
 
@@ -275,7 +283,7 @@ class Decision:
     empty where some of them have too few evaluations for the belief. `prob_within_margin` is P(mean >= best mean
     - margin) likewise; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, else
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
-    `interrupted`. `credible_margin` is the least margin at which an undecided selection would have been decided.
+    `interrupted`. `credible_margin` is known of selections that ended undecided.
     """
 
     best: Optional[str]
@@ -283,7 +291,7 @@ class Decision:
     stopped_by: Optional[str] = None
     prob_best: Mapping[str, float] = field(default_factory=dict)
     prob_within_margin: Mapping[str, float] = field(default_factory=dict)
-    credible_margin: Optional[float] = None
+    credible_margin: Optional[CredibleMargin] = None
 
     @property
     def confidence(self) -> Optional[float]:

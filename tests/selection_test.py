@@ -324,7 +324,7 @@ def test_the_cap_ends_it_undecided(run: Run) -> None:
     decision = run.go(slots=4)
     assert decision.stopped_by == "max_evaluations"
     assert len(run.history.evaluations) == 11
-    assert decision.credible_margin is not None and decision.credible_margin > 0
+    assert decision.credible_margin is not None and decision.credible_margin.margin > 0
 
 
 def test_a_higher_confidence_goes_on_from_the_same_evaluations(run: Run, other: Run) -> None:

@@ -1,11 +1,16 @@
 import math
 from abc import ABC, abstractmethod
+from typing import Optional
 
 import numpy as np
 from allennlp.common import Registrable
 from scipy.optimize import brentq
 
 from fiesta_allennlp.records import History
+
+SMALLEST_MARGIN = 1e-9
+LARGEST_MARGIN = 1e4
+"""In scales of the posterior."""
 
 
 class Posterior(ABC):
@@ -53,20 +58,24 @@ class Belief(Registrable):
         raise NotImplementedError
 
 
-def least_margin(posterior: Posterior, index: int, confidence: float) -> float:
-    """The least margin at which P(mean_index >= max_j mean_j - margin) is `confidence`, to six digits.
+def least_margin(posterior: Posterior, confidence: float) -> Optional[float]:
+    """The least margin at which max_i P(mean_i >= max_j mean_j - margin) is `confidence`, to six digits.
 
-    In units of the score; 0 where the probability is that high without a margin.
+    In units of the score; 0 where the probability is that high without a margin, and `None` where the confidence is so
+    near to 1 that only margins without meaning have it.
     """
 
     def lacking(margin: float) -> float:
-        return confidence - float(posterior.prob_best(margin)[index])
+        return confidence - float(posterior.prob_best(margin).max())
 
     if lacking(0.0) <= 0:
         return 0.0
-    enough = float(posterior.location.max() - posterior.location[index] + posterior.scale.max()) or 1e-9
+    enough = float(np.ptp(posterior.location) + posterior.scale.max()) or SMALLEST_MARGIN
+    limit = LARGEST_MARGIN * enough
     while lacking(enough) > 0:
         enough *= 2
+        if enough > limit:
+            return None
     return float(brentq(lacking, 0.0, enough, rtol=1e-6))
 
 

@@ -1,4 +1,5 @@
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import List, Optional, Sequence, Tuple
@@ -14,7 +15,7 @@ from fiesta_allennlp.probability.marginals import Marginal, marginal
 from fiesta_allennlp.records import COUNT_PREFIX, Counts, History
 
 LARGEST_COUNT = 1e9
-PRIOR_OF_EACH_KIND = 1 / 4
+PRIOR = 1 / 4
 """The paper's prior has a concentration of 1 for its four kinds of answers."""
 LEAST_SAMPLES = 64
 CACHED = 1024
@@ -80,9 +81,10 @@ class DirichletFMeasure(Belief):
     concentration : A, how alike documents are. Small where they differ much. 1 in the paper.
     learn_concentration : learn A for each candidate; log A is then normal around log `concentration`, with a standard
         deviation of 2.
-    prior_concentration : the prior's parameters are this divided by the number of kinds. Where it is left out they are
-        1/4, as in the paper, which has 1 for its four kinds. With less of it for each of many kinds, the belief would
-        take it for nearly certain that a kind of answer that has not come up never will.
+    prior_concentration : the sum of the prior's parameters, by default half the number of gold labels: 1/4 for the
+        right answers to each and 1/4 for the wrong ones, among whose kinds it is divided. With two labels this is the
+        paper's prior, 1/4 for each of four kinds. With less of it, the belief would take it for nearly certain
+        after a few documents that a label which was never answered right never will be.
     num_samples : how many draws the posterior of a candidate has, a power of 2.
 
     # Raises
@@ -182,7 +184,7 @@ def _marginal(settings: _Settings, counts: Counts, pairs: Tuple[Tuple[str, Pair]
 def _marginal_of_table(settings: _Settings, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
     """Likewise, where other histories have equal counts."""
     model = RatesModel(
-        prior=np.full(len(pairs), _of_each_kind(settings.prior_concentration, len(pairs))),
+        prior=_prior(pairs, settings.prior_concentration),
         concentration=settings.concentration,
         learned=settings.learn_concentration,
         num_samples=settings.num_samples,
@@ -192,5 +194,11 @@ def _marginal_of_table(settings: _Settings, table: bytes, pairs: Tuple[Pair, ...
     return marginal(measure.log_odds(drawn.log_rates), drawn.weights)
 
 
-def _of_each_kind(prior_concentration: Optional[float], num_kinds: int) -> float:
-    return PRIOR_OF_EACH_KIND if prior_concentration is None else prior_concentration / num_kinds
+def _prior(pairs: Sequence[Pair], concentration: Optional[float]) -> np.ndarray:
+    """The prior's parameters: for each gold label `PRIOR` for right answers, and as much for all wrong ones together.
+
+    With two labels that is 1/4 for each of the four kinds. Shape: `(num_kinds,)`.
+    """
+    num_wrong = Counter(gold for gold, answer in pairs if gold != answer)
+    prior = np.array([PRIOR if gold == answer else PRIOR / num_wrong[gold] for gold, answer in pairs])
+    return prior if concentration is None else prior * (concentration / prior.sum())

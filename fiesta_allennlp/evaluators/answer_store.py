@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
+from typing import Any, BinaryIO, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.errors import StoreError
 
@@ -59,6 +59,7 @@ class AnswerStore:
         self._run = run
         self._lock = threading.Lock()
         self._taken: Set[Tuple[str, str]] = set()
+        self._locks: Optional[BinaryIO] = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
@@ -73,7 +74,6 @@ class AnswerStore:
                 database.execute("PRAGMA synchronous = FULL")
                 database.executescript(SCHEMA)
                 database.execute(f"PRAGMA user_version = {VERSION}")
-                self._locks = path.with_name(f"{path.name}-asking").open("ab")
         except StoreError:
             self._database.close()
             raise
@@ -81,7 +81,8 @@ class AnswerStore:
     def close(self) -> None:
         with self._lock:
             self._database.close()
-            self._locks.close()
+            if self._locks is not None:
+                self._locks.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
         """The key of a system with this identity."""
@@ -101,8 +102,8 @@ class AnswerStore:
 
     @contextmanager
     def taking(self, system: str, question: Any, *, given_up: Callable[[], bool]) -> Iterator[bool]:
-        """Wait until nobody else is asking a system this question: no other thread, and no other process, with the same
-        file. Nobody else will before the block is left, or the process has ended in whatever way.
+        """Wait until nobody else is asking a system this question: no other thread with this store, no other process
+        with the same file. Nobody else will before the block is left, or the process has ended in whatever way.
 
         Yields whether it may be asked; else `given_up` came true.
         """
@@ -149,6 +150,9 @@ class AnswerStore:
             if key in self._taken:
                 return False
             try:
+                if self._locks is None:
+                    path = self._path.resolve()  # one file of locks for one of answers, whatever it is called
+                    self._locks = path.with_name(f"{path.name}-asking").open("ab")
                 fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
@@ -160,7 +164,8 @@ class AnswerStore:
     def _leave(self, key: Tuple[str, str]) -> None:
         with self._lock:
             self._taken.discard(key)
-            fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
+            if self._locks is not None and not self._locks.closed:
+                fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
 
     def _check_version(self, database: sqlite3.Connection) -> None:
         version = database.execute("PRAGMA user_version").fetchone()[0]

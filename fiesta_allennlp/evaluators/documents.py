@@ -16,6 +16,8 @@ from fiesta_allennlp.evaluators.document_tasks import Task
 from fiesta_allennlp.evaluators.systems.base import System, Unanswered
 from fiesta_allennlp.records import Evaluation, Request
 
+STOPPED = "it was stopped before it answered"
+
 
 class Station:
     """A system at work: its key among the kept answers, and as many questions at once as it takes.
@@ -49,7 +51,7 @@ class Station:
             return self._ask(question)
         with self._answers.taking(self.key, question, given_up=self._stopped.is_set) as taken:
             if not taken:
-                raise Unanswered("it was stopped before it answered")
+                raise Unanswered(STOPPED)
             kept = self._answers.find(self.key, question)
             if kept is None:
                 kept = self._ask(question)
@@ -63,6 +65,8 @@ class Station:
 
     def _ask(self, question: Any) -> Answer:
         with self._places:
+            if self._stopped.is_set():
+                raise Unanswered(STOPPED)
             asked_at, start = datetime.now(timezone.utc), time.monotonic()
             value = self.system.ask(question)
             return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))

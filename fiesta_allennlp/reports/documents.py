@@ -128,12 +128,14 @@ def _decision(summary: Mapping[str, Any], asked: str) -> str:
                 f" That it is the best for other documents too has probability {probability_text(lead['prob_best'])}."
             )
         )
-        number = summary["documents"]["num_documents"]
+        number, fewer = summary["documents"]["num_documents"], _asked_about_fewer(summary)
         what = f"All {number} documents have been asked about: {best} is the best on this file"
-        fewer = _asked_about_fewer(summary)
-        if fewer:
+        if best in fewer:
+            what = f"No documents are left for what the plan asks next: {best} leads"
+        elif fewer:
             what = f"{best} is the best of the systems that were asked about all {number} documents"
-            sure += f" {' and '.join(fewer)} saw fewer, for it had become improbable that the best one is among them."
+            improbable = ", for it had become improbable that one of them is the best"
+            sure += f" {' and '.join(fewer)} saw fewer{'' if 'budget' in summary['strategy'] else improbable}."
         return f"{what}, with {summary['metric']} {lead['measure']:.4f}{_equals(entries, best)}, after {asked}.{sure}"
     if stopped_by == "interrupted":
         return f"Interrupted after {asked}; no answer is lost. {leaning(summary)}".strip()

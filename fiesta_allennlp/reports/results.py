@@ -46,9 +46,9 @@ class SelectionResult:
     """The content of `selection.json`, and the directory that it stands in.
 
     `confidence` is the probability that `best` is the best (within `margin`), or None where the belief cannot say;
-    `seconds` is the training time of all workers together. `credible_margin` is the least margin at which an undecided
-    selection would have been decided; `ahead_on_shared_splits` says why `best` is not the candidate with the highest
-    mean, where it is not.
+    `seconds` is the training time of all workers together. `credible_margin` is the least `margin` at which an
+    undecided selection would have been decided, and the `best` one then; `ahead_on_shared_splits` how `best` compares
+    on shared splits with a candidate that has a higher mean, where there is one.
     """
 
     directory: Path
@@ -66,7 +66,7 @@ class SelectionResult:
     seconds: float
     seconds_of_equal_allocation: Optional[float]
     candidates: Tuple[CandidateResult, ...]
-    credible_margin: Optional[float] = None
+    credible_margin: Optional[Mapping[str, Any]] = None
     ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
 
     @classmethod

@@ -2,8 +2,8 @@
 
 import csv
 import json
-import math
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence
 
@@ -41,7 +41,7 @@ def summarise(
         "best": decision.best,
         "confidence": decision.confidence,
         "margin": decision.margin,
-        "credible_margin": decision.credible_margin,
+        "credible_margin": None if decision.credible_margin is None else asdict(decision.credible_margin),
         "stopped_by": decision.stopped_by,
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
@@ -178,17 +178,10 @@ def leaning(summary: Mapping[str, Any]) -> str:
     if len(first) < 2:
         return ""
     names = " and ".join(f"{c['name']} (best with probability {probability_text(c['prob_best'])})" for c in first)
-    best, margin = summary["best"], summary["credible_margin"]
-    decided = "" if margin is None else f" With a margin of {_rounded_up(margin)} it would be decided, for {best}."
-    return f"It stands between {names}.{decided}"
-
-
-def _rounded_up(value: float) -> str:
-    """Two digits, and not below `value`."""
-    if value <= 0:
-        return "0"
-    step = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return f"{math.ceil(value / step) * step:.2g}"
+    found = summary["credible_margin"]
+    if found is None:
+        return f"It stands between {names}."
+    return f"It stands between {names}. With a margin of {found['margin']:g} it would be decided, for {found['best']}."
 
 
 def probability_text(value: Optional[float]) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 from allennlp.common import Registrable
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import CredibleMargin, Decision, History
 
 
 class Strategy(Registrable):
@@ -47,9 +47,9 @@ class Strategy(Registrable):
         """The decision as of now. `stopped_by` is set if and only if the selection is over, whatever is pending."""
         raise NotImplementedError
 
-    def credible_margin(self, history: History) -> Optional[float]:
-        """The least margin at which the selection would be over, with the recommended candidate. `None` where it is
-        not by its probability that it ends, and where more evaluations are needed at any margin."""
+    def credible_margin(self, history: History) -> Optional[CredibleMargin]:
+        """The margin at which the selection would be over now. `None` where it is not by a probability that it ends,
+        and where more evaluations are needed."""
         return None
 
     def bounds(self, num_candidates: int) -> "tuple[int, int]":

@@ -1,5 +1,6 @@
 """When a selection for a fixed confidence is over."""
 
+import math
 from dataclasses import replace
 from typing import List, Optional, Tuple
 
@@ -8,7 +9,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, least_margin
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import CredibleMargin, Decision, History
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.looking import Look, all_finished, believed, check_candidates
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
@@ -111,14 +112,18 @@ class FixedConfidence(Strategy):
     def recommend(self, history: History) -> Decision:
         return self._look(history).decision
 
-    def credible_margin(self, history: History) -> Optional[float]:
-        look = self._look(history)
-        by_probability = self.belief.has_margin and isinstance(self.stop, BayesianStop)
-        if look.posterior is None or look.decision.best is None or not by_probability:
+    def credible_margin(self, history: History) -> Optional[CredibleMargin]:
+        posterior = self._look(history).posterior
+        if posterior is None or not self.belief.has_margin or not isinstance(self.stop, BayesianStop):
             return None
-        if not self.may_stop(history, look.decision):
+        exact = least_margin(posterior, self.confidence)
+        if exact is None:
             return None
-        return least_margin(look.posterior, history.active.index(look.decision.best), self.confidence)
+        margin = rounded_up(exact)
+        decision = believed(history, self.belief, margin=margin).decision
+        if decision.best is None or not self.may_stop(history, decision):
+            return None
+        return CredibleMargin(margin, decision.best)
 
     def _look(self, history: History) -> Look:
         """What is believed, with `stopped_by`; kept for the next question about the same history."""
@@ -163,3 +168,12 @@ class FixedConfidence(Strategy):
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         to_win = max(0, self.to_win - self.num_starts)
         return num_candidates * self.num_starts + 2 * to_win, self.limit(num_candidates)
+
+
+def rounded_up(margin: float) -> float:
+    """Two digits, and not below `margin`."""
+    if margin <= 0:
+        return 0.0
+    digits = 1 - math.floor(math.log10(margin))
+    rounded = round(margin, digits)
+    return rounded if rounded >= margin else round(rounded + 10.0**-digits, digits)

@@ -9,7 +9,9 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import kstest
 
 from fiesta_allennlp.beliefs import Belief, DirichletFMeasure
+from fiesta_allennlp.beliefs.dirichlet_f_measure import _prior
 from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.probability.f_measure import BINARY as BINARY_PAIRS
 from fiesta_allennlp.records import Evaluation, History
 from tests.strategies.histories import evaluation
 
@@ -175,14 +177,24 @@ def test_counts_that_cannot_be_used_are_refused() -> None:
         DirichletFMeasure(average="macro").posterior(counted({"a": [[1]]}, ["x>x"]))
 
 
-def test_the_prior_has_a_quarter_for_each_kind_however_many_there_are() -> None:
-    documents = {"a": [[3, 1, 0, 2, 4, 0, 0, 1, 2], [2, 0, 1, 1, 5, 0, 0, 0, 1]]}
-    kinds = [f"{gold}>{answer}" for gold in "xyz" for answer in "xyz"]
-    many = counted(documents, kinds)
-    default, given = (DirichletFMeasure(average="macro", **p) for p in ({}, {"prior_concentration": 9 / 4}))
-    assert (default.posterior(many).location == given.posterior(many).location).all()
-    four = counted({"a": [[5, 1, 1, 9]]})
-    assert DirichletFMeasure().posterior(four).scale == DirichletFMeasure(prior_concentration=1.0).posterior(four).scale
+def test_the_prior_has_a_quarter_for_right_answers_to_each_label_and_a_quarter_for_wrong_ones() -> None:
+    assert _prior(tuple(BINARY_PAIRS.values()), None).tolist() == [0.25] * 4
+    labels = [(gold, answer) for gold in "xyz" for answer in "xyz?"]
+    prior = _prior(labels, None)
+    assert prior.sum() == pytest.approx(1.5)
+    assert [prior[labels.index(pair)] for pair in (("x", "x"), ("x", "y"), ("z", "?"))] == [0.25, 0.25 / 3, 0.25 / 3]
+    assert _prior(labels, 6.0) == pytest.approx(4 * prior)
+
+
+@pytest.mark.parametrize("num_labels", [2, 8, 20])
+def test_the_prior_does_not_drown_the_documents_of_many_labels(num_labels: int) -> None:
+    """Three items of each label, all answered right: the macro-F is believed to be high."""
+    labels = [f"l{i:02d}" for i in range(num_labels)]
+    kinds = [f"{gold}>{answer}" for gold in labels for answer in labels]
+    rows = [[int(kind == f"{label}>{label}") for kind in kinds] for label in labels for _ in range(3)]
+    belief = DirichletFMeasure(average="macro", learn_concentration=True)
+    draws = belief.posterior(counted({"a": rows}, kinds)).sample(4000, np.random.default_rng(0))
+    assert draws.mean() > 0.85
 
 
 @pytest.mark.parametrize(("confidence", "least"), [(0.5, 1), (0.8, 3), (0.9, 4), (0.95, 5), (0.99, 7)])

@@ -217,3 +217,23 @@ def test_a_question_that_somebody_else_is_asking_is_not_waited_for_when_stopped(
         with pytest.raises(Unanswered, match="it was stopped before it answered"):
             queries.evaluate(request(1), tmp_path)
     assert system.asked == []
+
+
+def test_nothing_is_asked_after_the_stop_by_those_that_waited_for_a_place(build: Any, tmp_path: Path) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def answer(question: Any) -> str:
+        asked.set()
+        go_on.wait(timeout=30)
+        return "x"
+
+    system = Scripted(answer)
+    queries = build(system, *(document(f"d{i}", "xy"[i % 2]) for i in range(6)))
+    with ThreadPoolExecutor(6) as pool:
+        futures = [pool.submit(queries.evaluate, request(k), tmp_path) for k in range(6)]
+        assert asked.wait(timeout=30)
+        queries.stations["s"].stop()
+        go_on.set()
+    assert len(system.asked) == 1
+    assert sum(future.exception() is None for future in futures) == 1
+    assert {str(type(future.exception()).__name__) for future in futures if future.exception()} == {"Unanswered"}

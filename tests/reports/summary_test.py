@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 import pytest
 
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History
+from fiesta_allennlp.records import CredibleMargin, Decision, Evaluation, Failure, History
 from fiesta_allennlp.reports.seconds import duration_text
 from fiesta_allennlp.reports.summary import (
     in_words,
@@ -94,23 +94,12 @@ def test_the_decision_in_words(history: History, stopped_by: str, best: Optional
     assert in_words(made) == words
 
 
-@pytest.mark.parametrize(
-    ("margin", "told"),
-    [
-        (0.00481, "0.0049"),
-        (0.0048, "0.0048"),
-        (0.05, "0.05"),
-        (0.0999, "0.1"),
-        (2.31, "2.4"),
-        (231.0, "2.4e+02"),
-        (0, "0"),
-    ],
-)
-def test_the_margin_that_would_decide_is_told_rounded_up(history: History, margin: float, told: str) -> None:
+def test_the_margin_that_would_decide_is_told(history: History) -> None:
     probabilities = {"a": 0.9, "b": 0.1}
-    made = summary(history, prob_best=probabilities, credible_margin=margin, stopped_by="max_evaluations")
-    assert made["credible_margin"] == margin
-    assert in_words(made).endswith(f" With a margin of {told} it would be decided, for a.")
+    found = CredibleMargin(0.0049, "b")
+    made = summary(history, prob_best=probabilities, credible_margin=found, stopped_by="max_evaluations")
+    assert made["credible_margin"] == {"margin": 0.0049, "best": "b"}
+    assert in_words(made).endswith(" With a margin of 0.0049 it would be decided, for b.")
 
 
 def test_a_winner_with_a_lower_mean_is_explained() -> None:

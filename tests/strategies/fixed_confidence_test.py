@@ -6,7 +6,9 @@ from allennlp.common import Params
 
 from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import CredibleMargin
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
+from fiesta_allennlp.strategies.fixed_confidence import rounded_up
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.simulation import build
 
@@ -112,13 +114,30 @@ def test_margin_chooses_by_the_probability_within_it(name: str) -> None:
 CLOSE = {"a": [0.60, 0.62, 0.61, 0.63, 0.60], "b": [0.61, 0.60, 0.61, 0.62, 0.60], "c": [0.50, 0.51, 0.50, 0.52, 0.51]}
 
 
-def test_an_undecided_selection_is_over_at_its_credible_margin_and_not_below(name: str) -> None:
-    now = history(CLOSE)
-    assert build(name).recommend(now).stopped_by is None
-    margin = build(name).credible_margin(now)
-    assert margin is not None and margin > 0
-    assert build(name, margin=1.001 * margin).recommend(now).stopped_by == "confidence"
-    assert build(name, margin=0.999 * margin).recommend(now).stopped_by is None
+def test_an_undecided_selection_is_over_at_its_credible_margin_and_not_below(adaptive: str) -> None:
+    """Candidates with unequal noise and numbers of scores: who is within a margin first need not be who leads."""
+    rng, others = np.random.default_rng(8), 0
+    for _ in range(40):
+        sizes = rng.integers(5, 12, 4)
+        noise = rng.uniform(0.005, 0.03, 4)
+        now = history({c: rng.normal(0.6, s, n).tolist() for c, s, n in zip("abcd", noise, sizes, strict=True)})
+        before = build(adaptive).recommend(now)
+        found = build(adaptive).credible_margin(now)
+        assert found is not None
+        if before.stopped_by is None:
+            after = build(adaptive, margin=found.margin).recommend(now)
+            assert (after.stopped_by, after.best) == ("confidence", found.best)
+            assert build(adaptive, margin=0.9 * found.margin).recommend(now).stopped_by is None
+            others += found.best != before.best
+    assert others, "in some it is another one than the one that leads"
+
+
+@pytest.mark.parametrize(
+    ("margin", "rounded"),
+    [(0.00481, 0.0049), (0.0048, 0.0048), (0.05, 0.05), (0.0991, 0.1), (2.31, 2.4), (231.0, 240.0), (0.0, 0.0)],
+)
+def test_margins_are_rounded_up(margin: float, rounded: float) -> None:
+    assert rounded_up(margin) == pytest.approx(rounded, abs=0)
 
 
 def test_no_margin_is_told_where_none_would_decide(name: str) -> None:
@@ -126,12 +145,16 @@ def test_no_margin_is_told_where_none_would_decide(name: str) -> None:
     assert build(name, num_starts=6).credible_margin(history(CLOSE)) is None, "the starts come first"
     assert build(name, stop={"type": "glr"}).credible_margin(history(CLOSE)) is None, "the rule is another one"
     assert build(name, belief={"type": "logit_student_t"}).credible_margin(history(CLOSE)) is None
-    assert build(name).credible_margin(history(CLEAR)) == 0.0
+    assert build(name).credible_margin(history(CLEAR)) == CredibleMargin(0.0, "a")
 
 
 def test_equal_constants_are_told_apart_at_next_to_no_margin(name: str) -> None:
-    margin = build(name).credible_margin(history({"a": [0.5] * 5, "b": [0.5] * 5}))
-    assert margin is not None and 0 <= margin < 1e-6
+    found = build(name).credible_margin(history({"a": [0.5] * 5, "b": [0.5] * 5}))
+    assert found is not None and 0 <= found.margin < 1e-6
+
+
+def test_no_margin_is_told_for_a_confidence_that_only_a_senseless_one_has(name: str) -> None:
+    assert build(name, confidence=1 - 1e-12).credible_margin(history(CLOSE)) is None
 
 
 def test_margin_stops_between_equals(name: str) -> None:
