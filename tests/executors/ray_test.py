@@ -281,7 +281,8 @@ def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
     for attempt in (1, 2):
         until(lambda attempt=attempt: len(started(tmp_path)) == attempt, seconds=120)
         (training,) = [psutil.Process(pid) for pid in started(tmp_path) if is_running(pid)]
-        (rays_worker,) = [process for process in psutil.process_iter() if process.name() == "ray::a-0"]
+        below = psutil.Process().children(recursive=True)
+        (rays_worker,) = [process for process in below if process.name() == "ray::a-0"]
         rays_worker.kill()
         until(lambda training=training: not is_running(training.pid))
         if attempt == 1:
