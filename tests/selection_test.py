@@ -320,7 +320,7 @@ def test_all_failing_ends_with_no_best_and_no_score(run: Run) -> None:
 
 
 def test_the_cap_ends_it_undecided(run: Run) -> None:
-    run.params = {"type": "ttts", "confidence": 0.999999999, "max_evaluations": 11}
+    run.params = {"type": "ttts", "confidence": 0.99999, "max_evaluations": 11}
     decision = run.go(slots=4)
     assert decision.stopped_by == "max_evaluations"
     assert len(run.history.evaluations) == 11
