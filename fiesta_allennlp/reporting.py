@@ -81,17 +81,7 @@ def _report(source: Source, *, pair: bool) -> Report:
     history, decision = source.history, source.decision
     _check_scores(source)
     development = development_name(history, source.metric)
-    candidates = tuple(
-        report_candidate(
-            history,
-            decision,
-            name,
-            development=development,
-            removed=source.removed,
-            num_parameters=source.num_parameters,
-        )
-        for name in history.candidates
-    )
+    candidates = _candidates(source, development)
     summary = summarise(history, decision, {"metric": source.metric}, removed=source.removed)
     equal = equal_evaluations(candidates, decision.best)
     comparisons = with_holm(_comparisons(candidates, decision.best, pair=pair))
@@ -120,6 +110,20 @@ def _report(source: Source, *, pair: bool) -> Report:
         development=None if development is None else report_development(active, development),
         checklist=source.checklist,
         notes=(*source.notes, *_notes(candidates)),
+    )
+
+
+def _candidates(source: Source, development: Optional[str]) -> Tuple[CandidateReport, ...]:
+    return tuple(
+        report_candidate(
+            source.history,
+            source.decision,
+            name,
+            development=development,
+            removed=source.removed,
+            num_parameters=source.num_parameters,
+        )
+        for name in source.history.candidates
     )
 
 

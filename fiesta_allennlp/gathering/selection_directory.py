@@ -40,17 +40,7 @@ def from_directory(root: Path) -> Source:
     """
     directory = RunDirectory(root)
     with reading(directory) as store:
-        if not store.begun:
-            raise StoreError(
-                f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
-                "first training. There is nothing to report yet."
-            )
-        if "documents" in store.get_meta("settings"):
-            raise StoreError(
-                f"{root}: the selection there is one of fiesta-documents, on which there is no report. What it came to "
-                f"is in {directory.selection_json.name} and {directory.evaluations_csv.name} there; where it is not "
-                f"finished, go on with allennlp fiesta-documents -s {root} --recover."
-            )
+        _check_there_is_something(store, directory)
         environments = store.get_meta("environments") or [{}]
         running = is_running(directory, environments[-1].get("host"))
         settings = merge(store.get_meta("settings"))
@@ -79,6 +69,21 @@ def from_directory(root: Path) -> Source:
             num_parameters={c["name"]: c["facts"]["num_parameters"] for c in candidates},
             checklist=selection_checklist(store, settings, history, asked_confidence=asked_confidence),
             data=candidates[0]["facts"]["pool"]["fingerprint"],
+        )
+
+
+def _check_there_is_something(store: StoreReader, directory: RunDirectory) -> None:
+    root = directory.root
+    if not store.begun:
+        raise StoreError(
+            f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
+            "first training. There is nothing to report yet."
+        )
+    if "documents" in store.get_meta("settings"):
+        raise StoreError(
+            f"{root}: the selection there is one of fiesta-documents, on which there is no report. What it came to "
+            f"is in {directory.selection_json.name} and {directory.evaluations_csv.name} there; where it is not "
+            f"finished, go on with allennlp fiesta-documents -s {root} --recover."
         )
 
 
