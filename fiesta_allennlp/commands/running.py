@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 import traceback
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List
@@ -16,6 +17,9 @@ from fiesta_allennlp.reports.console import SteadyConsole
 EXIT_NO_DECISION = 1
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
+
+SECONDS_TO_COME_AGAIN = 0.01
+"""Long enough for the destructor to be over in which an interrupt was lost."""
 
 
 def run_and_exit(work: Callable[[Console], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
@@ -50,7 +54,8 @@ def _interruptible() -> Iterator[None]:
     """Let the first ending signal end the command in order, and the second one quit at once.
 
     A signal that is ignored stays so: shells start what runs in their background with SIGINT ignored. Once the command
-    has ended in order, no further signal changes its exit status while Python shuts down.
+    has ended in order, no further signal changes its exit status while Python shuts down. An interrupt that came in a
+    destructor, which Python cannot pass on, comes again.
     """
     came: List[int] = []
 
@@ -63,6 +68,18 @@ def _interruptible() -> Iterator[None]:
     def quit_at_once(signum: int, frame: Any) -> None:
         os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent
 
+    def come_again(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt) or not came:
+            print_unraisable(lost)
+            return
+        for ending in before:
+            signal.signal(ending, interrupt)
+        main = threading.main_thread().ident
+        again = threading.Timer(SECONDS_TO_COME_AGAIN, signal.pthread_kill, (main, came[-1]))
+        again.daemon = True
+        again.start()
+
+    print_unraisable, sys.unraisablehook = sys.unraisablehook, come_again
     endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {ending: signal.getsignal(ending) for ending in endings if signal.getsignal(ending) != signal.SIG_IGN}
     for ending in before:
@@ -70,5 +87,6 @@ def _interruptible() -> Iterator[None]:
     try:
         yield
     finally:
+        sys.unraisablehook = print_unraisable
         for ending, handler in before.items():
             signal.signal(ending, signal.SIG_IGN if came else handler)
