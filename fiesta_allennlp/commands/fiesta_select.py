@@ -136,9 +136,6 @@ def _number_or_auto(text: str) -> Union[int, str]:
         raise argparse.ArgumentTypeError(f"must be a whole number or auto but got '{text}'") from None
 
 
-_number_or_auto.__name__ = "N or auto"  # argparse names it in its messages
-
-
 def select_from_args(args: argparse.Namespace) -> None:
     """Run the command and end the process with its status: 0 decided or undecided as asked, 1 no comparison was
     possible, 2 something to mend, 130 interrupted."""

@@ -181,7 +181,7 @@ class AnswerStore:
         with self._lock:
             try:
                 yield self._database
-            except (OSError, sqlite3.Error) as error:
+            except sqlite3.Error as error:
                 raise self._unusable(error) from error
 
     def _unusable(self, error: Exception) -> StoreError:

@@ -13,10 +13,8 @@ from fiesta_allennlp.evaluators.answer_store import Answer, AnswerStore
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.evaluators.document_file import Document
 from fiesta_allennlp.evaluators.document_tasks import Task
-from fiesta_allennlp.evaluators.systems.base import System, Unanswered
+from fiesta_allennlp.evaluators.systems.base import STOPPED, System, Unanswered
 from fiesta_allennlp.records import Evaluation, Request
-
-STOPPED = "it was stopped before it answered"
 
 
 class Station:

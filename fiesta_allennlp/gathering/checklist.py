@@ -41,14 +41,10 @@ def selection_checklist(
         (
             "command to repeat one training",
             "OMP_NUM_THREADS=1 allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW "
-            + _packages("fiesta_allennlp.plugin", *settings.include_package),
+            + shlex.join(_option("include_package", ("fiesta_allennlp.plugin", *settings.include_package))),
         ),
     ]
     return tuple((key, str(value)) for key, value in rows)
-
-
-def _packages(*names: str) -> str:
-    return shlex.join(word for name in names for word in ("--include-package", name))
 
 
 def table_checklist(path: Path, table: ScoreTable) -> Checklist:

@@ -6,13 +6,14 @@ have the meaning of a test with sizes fixed beforehand. What decides is the beli
 
 import warnings
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy import stats
 
 from fiesta_allennlp.reports.content import CandidateReport, Comparison, Interval, TestResult
 from fiesta_allennlp.reports.distributions import LEVEL, mean_interval
+from fiesta_allennlp.reports.shared_splits import shared_splits
 from fiesta_allennlp.reports.stochastic_order import stochastic_order
 
 MIN_SCORES = 3
@@ -46,7 +47,7 @@ WILCOXON = TestResult(
 def compare(first: CandidateReport, second: CandidateReport) -> Comparison:
     """`first` against `second`, without Holm's correction. Where there are too few scores, the numbers are None."""
     x, y = np.array(first.scores), np.array(second.scores)
-    seeds, differences = shared_splits(first, second)
+    seeds, differences = shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
     paired = len(differences) > 1
     order = stochastic_order(x, y) if min(len(x), len(y)) >= MIN_SCORES_OF_ORDER else None
     superiority = _vargha_delaney(x, y)
@@ -65,20 +66,6 @@ def compare(first: CandidateReport, second: CandidateReport) -> Comparison:
         aso_epsilon=None if order is None else order.epsilon,
         aso_epsilon_min=None if order is None else order.epsilon_min,
     )
-
-
-def shared_splits(first: CandidateReport, second: CandidateReport) -> Tuple[Tuple[int, ...], np.ndarray]:
-    """The splits that both have, in the order of `first`'s replicates, and the differences of mean scores on them."""
-    mine, theirs = _means_by_split(first), _means_by_split(second)
-    seeds = tuple(seed for seed in mine if seed in theirs)
-    return seeds, np.array([mine[seed] - theirs[seed] for seed in seeds])
-
-
-def _means_by_split(candidate: CandidateReport) -> Dict[int, float]:
-    by_split: Dict[int, List[float]] = {}
-    for seed, score in zip(candidate.split_seeds, candidate.scores, strict=True):
-        by_split.setdefault(seed, []).append(score)
-    return {seed: float(np.mean(scores)) for seed, scores in by_split.items()}
 
 
 def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndarray]) -> Optional[float]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.reports.seconds import duration_text, seconds_of_equal_allocation
+from fiesta_allennlp.reports.shared_splits import shared_splits
 
 CSV_COLUMNS = (
     "candidate",
@@ -82,20 +83,10 @@ def ahead_on_shared_splits(history: History, best: Optional[str]) -> Optional[Di
         return None
     means = {name: history.scores(name).mean() for name in history.active if len(history.scores(name))}
     other = max(means, key=lambda name: (means[name], name == best))
-    common = _scores_by_split(history, best), _scores_by_split(history, other)
-    differences = [score - common[1][split] for split, score in common[0].items() if split in common[1]]
-    if other == best or not differences or np.mean(differences) <= 0:
+    seeds, differences = shared_splits(*((history.split_seeds(name), history.scores(name)) for name in (best, other)))
+    if other == best or not seeds or differences.mean() <= 0:
         return None
-    return {"of": other, "num_splits": len(differences), "difference": float(np.mean(differences))}
-
-
-def _scores_by_split(history: History, name: str) -> Dict[int, float]:
-    """The mean score on every split, by its seed."""
-    scores: Dict[int, List[float]] = {}
-    for evaluation in history.evaluations:
-        if evaluation.request.candidate == name:
-            scores.setdefault(evaluation.request.split_seed, []).append(evaluation.score)
-    return {split: float(np.mean(values)) for split, values in scores.items()}
+    return {"of": other, "num_splits": len(seeds), "difference": float(differences.mean())}
 
 
 def _why_withdrawn(num_failures: int, removed: bool) -> str:

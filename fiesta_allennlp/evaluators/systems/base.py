@@ -16,6 +16,9 @@ EACH = ("document", "item")
 Question = Mapping[str, Any]
 
 
+STOPPED = "it was stopped before it answered"
+
+
 class Unanswered(FiestaError):
     """A system gave no answer, or one that cannot be used. The message says what came."""
 

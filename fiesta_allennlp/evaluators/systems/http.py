@@ -13,7 +13,7 @@ from requests.utils import get_environ_proxies, should_bypass_proxies
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.document_file import shortened
-from fiesta_allennlp.evaluators.systems.base import OutOfTime, System, Unanswered, Workplace
+from fiesta_allennlp.evaluators.systems.base import STOPPED, OutOfTime, System, Unanswered, Workplace
 
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may be answered."""
@@ -119,7 +119,7 @@ class Http(System):
                 )
             pause = self._wait * 2**number * random.uniform(0.5, 1.5)
             self._stopped.wait(min(self._max_wait, pause) if seconds is None else seconds)
-        raise Unanswered("it was stopped before it answered")
+        raise Unanswered(STOPPED)
 
     def stop(self) -> None:
         """Send nothing again. A request that is under way goes on, for it may have been paid for."""
