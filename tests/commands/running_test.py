@@ -25,7 +25,8 @@ run_and_exit(work, debug=False, interrupted=lambda: "ended in order")
 
 def test_an_interrupt_in_a_destructor_is_not_lost() -> None:
     process = started([sys.executable, "-c", IN_A_DESTRUCTOR])
-    assert process.stdout is not None and process.stdout.readline() == "destroying\n"
+    # The libraries' warnings may come before it: AllenNLP's own warn of Python 3.10.
+    assert process.stdout is not None and "destroying\n" in process.stdout
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=50)
     assert (process.returncode, output) == (130, "ended in order\n")
