@@ -31,7 +31,7 @@ class LimitedDocuments(Strategy):
         self.strategy = strategy
         self.belief = strategy.belief
         self.num_batches = num_batches
-        self._measure = measure
+        self.measure = measure
         self._latest: Tuple[Optional[History], Dict[str, int]] = (None, {})
 
     def check(self, candidates: List[str]) -> None:
@@ -66,7 +66,7 @@ class LimitedDocuments(Strategy):
         answered = [name for name in history.active if history.num_finished(name)]
         if len(answered) < 2:
             return replace(decision, best=answered[0] if answered else None, stopped_by="failures")
-        best = max(set(through).intersection(answered) or answered, key=lambda name: self._measure(history, name))
+        best = max(set(through).intersection(answered) or answered, key=lambda name: self.measure(history, name))
         return replace(decision, best=best, stopped_by="documents")
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:

@@ -2,6 +2,7 @@
 
 import secrets
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict, Mapping, Tuple
 
@@ -11,23 +12,21 @@ from fiesta_allennlp.choice import option
 from fiesta_allennlp.document_preparing import (
     Prepared,
     answers_path,
-    measure_of,
     open_prepared,
-    orders_of,
     plan_documents,
     prepare,
 )
 from fiesta_allennlp.document_settings import DocumentSettings, changed_document_settings
 from fiesta_allennlp.document_systems import close_systems
+from fiesta_allennlp.environment import with_this
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.evaluators.answer_store import AnswerStore
 from fiesta_allennlp.evaluators.documents import DocumentQueries, Station
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.opening import clear, logging_to, opened, writing_results
 from fiesta_allennlp.records import Decision
-from fiesta_allennlp.reports.documents import add_documents
 from fiesta_allennlp.reports.progress import Progress
-from fiesta_allennlp.reports.summary import summarise, write_csv, write_json
+from fiesta_allennlp.reports.summary import write_csv, write_json
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import fresh_entropy
@@ -86,13 +85,13 @@ def _run(prepared: Prepared, store: RunStore, directory: RunDirectory, console: 
             _write_down(prepared, store, entropy=entropy, run=run)
             evaluator = DocumentQueries(
                 documents=prepared.file.documents,
-                task=prepared.task,
-                orders=orders_of(settings, names, len(prepared.file.documents), int(entropy)),
+                task=prepared.choice.task,
+                orders=prepared.choice.orders(names, int(entropy)),
                 batch_size=settings.batch_size,
                 stations={name: Station(name, system, answers) for name, system in prepared.systems.items()},
             )
             decision = _choose(prepared, evaluator, store, directory, entropy=int(entropy), console=console)
-            return _conclude(decision, prepared, evaluator, answers, store, directory)
+            return _conclude(decision, prepared, answers, store, directory)
     finally:
         close_systems(prepared.systems)
 
@@ -106,15 +105,15 @@ def _choose(
     entropy: int,
     console: Console,
 ) -> Decision:
-    settings = prepared.settings
+    settings, choice = prepared.settings, prepared.choice
 
     def stop() -> None:
         for station in evaluator.stations.values():
             station.stop()
 
-    with Progress(console, prepared.task.metric, every=-(-prepared.num_batches // LINES_OF_PROGRESS)) as progress:
+    with Progress(console, choice.task.metric, every=-(-choice.strategy.num_batches // LINES_OF_PROGRESS)) as progress:
         return Selection(
-            strategy=prepared.strategy,
+            strategy=choice.strategy,
             evaluator=evaluator,
             executor=ThreadExecutor(directory, workers=settings.workers, on_stop=stop),
             store=store,
@@ -148,8 +147,10 @@ def _write_down(prepared: Prepared, store: RunStore, *, entropy: str, run: str) 
         ],
         settings=prepared.settings.as_json(),
         documents=prepared.file.fingerprint,
+        document_facts=asdict(prepared.choice.facts),
         entropy=entropy,
         run=run,
+        environments=with_this(store.get_meta("environments") or [], prepared.settings.include_package),
     )
 
 
@@ -196,36 +197,10 @@ def _check_unchanged(prepared: Prepared, store: RunStore, directory: RunDirector
 
 
 def _conclude(
-    decision: Decision,
-    prepared: Prepared,
-    evaluator: DocumentQueries,
-    answers: AnswerStore,
-    store: RunStore,
-    directory: RunDirectory,
+    decision: Decision, prepared: Prepared, answers: AnswerStore, store: RunStore, directory: RunDirectory
 ) -> Dict[str, Any]:
-    settings, history = prepared.settings, store.history(max_failures=prepared.settings.max_failures)
-    about = {
-        "metric": prepared.task.metric,
-        "task": settings.task,
-        "positive_label": settings.positive_label,
-        "strategy": dict(prepared.strategy_params),
-        "belief": prepared.strategy_params["belief"],
-        "entropy": store.get_meta("entropy"),
-        "documents": {
-            "file": str(prepared.file.path),
-            "num_documents": len(prepared.file.documents),
-            "num_items": prepared.file.num_items,
-            "order": settings.documents_order,
-            "batch_size": settings.batch_size,
-        },
-    }
-    summary = add_documents(
-        summarise(history, decision, about),
-        history,
-        measure=measure_of(prepared.task),
-        charges=answers.charges(),
-        documents_of=evaluator.positions,
-    )
+    history = store.history(max_failures=prepared.settings.max_failures)
+    summary = prepared.choice.summary(history, decision, entropy=store.get_meta("entropy"), charges=answers.charges())
     with writing_results(directory):
         write_csv(store.rows(), directory.evaluations_csv)
         write_json(summary, directory.selection_json)

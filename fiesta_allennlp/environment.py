@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
-from typing import Any, Dict, Iterable, List
+from typing import Any, Dict, Iterable, List, Sequence
 
 from fiesta_allennlp.version import __version__
 
@@ -27,6 +27,12 @@ def environment(packages: Iterable[str] = ()) -> Dict[str, Any]:
         "gpus": _gpus(),
         "versions": _versions([*PACKAGES, *_distributions(packages)]),
     }
+
+
+def with_this(environments: Sequence[Dict[str, Any]], packages: Iterable[str] = ()) -> List[Dict[str, Any]]:
+    """The environments of a selection's sessions, with that of this one where it is another than the last."""
+    here = environment(packages)
+    return [*environments] if here in environments[-1:] else [*environments, here]
 
 
 def _distributions(modules: Iterable[str]) -> List[str]:

@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from rich.console import Console
 
-from fiesta_allennlp.environment import environment
+from fiesta_allennlp.environment import with_this
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.evaluators.config import Config, load_config
 from fiesta_allennlp.evaluators.pool import Pool
@@ -100,8 +100,6 @@ def write_down(
     Where it is resumed on another machine or with other versions, these are added to those of the start.
     """
     sources = named_candidates(settings.candidates)
-    environments = store.get_meta("environments") or []
-    here = environment(settings.include_package)
     store.put_candidates(
         [
             {"name": name, "source": str(sources[name]), "config": config, "facts": _facts(preparations[name])}
@@ -110,7 +108,7 @@ def write_down(
         removed=sorted(roster.removed),
         settings=settings.as_json(),
         entropy=str(entropy),
-        environments=environments if here in environments[-1:] else [*environments, here],
+        environments=with_this(store.get_meta("environments") or [], settings.include_package),
     )
 
 

@@ -1,18 +1,20 @@
 """From a selection or a table of scores to its report. What the command line calls."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError
 from fiesta_allennlp.gathering.belief_path import belief_path
 from fiesta_allennlp.gathering.opening import TableOptions, open_source
 from fiesta_allennlp.gathering.pair import open_pair
 from fiesta_allennlp.gathering.source import Source, development_name
-from fiesta_allennlp.reports.content import CandidateReport, Comparison, Report
+from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Interval, Report
 from fiesta_allennlp.reports.decision import equal_evaluations, pair_in_words, selection_in_words, table_in_words
 from fiesta_allennlp.reports.development import report_development
 from fiesta_allennlp.reports.distributions import report_candidate
+from fiesta_allennlp.reports.documents import documents_sentences
 from fiesta_allennlp.reports.files import check_output, write_report
 from fiesta_allennlp.reports.significance import compare as compare_two
 from fiesta_allennlp.reports.significance import with_holm
@@ -78,8 +80,10 @@ def make_report(
 
 
 def _report(source: Source, *, pair: bool) -> Report:
-    history, decision = source.history, source.decision
     _check_scores(source)
+    if source.documents is not None:
+        return _documents_report(source, source.documents)
+    history, decision = source.history, source.decision
     development = development_name(history, source.metric)
     candidates = _candidates(source, development)
     summary = summarise(history, decision, {"metric": source.metric}, removed=source.removed)
@@ -88,29 +92,64 @@ def _report(source: Source, *, pair: bool) -> Report:
     active = [candidate for candidate in candidates if not candidate.withdrawn]
     return Report(
         title=_title(source, pair=pair),
-        source=source.name,
         decision=_decision(source, candidates, comparisons, summary, equal, pair=pair),
-        metric=source.metric,
-        best=decision.best,
         candidates=candidates,
-        confidence=decision.confidence,
-        asked_confidence=source.asked_confidence,
-        margin=decision.margin,
-        stopped_by=decision.stopped_by,
-        running=source.running,
-        adaptive=source.adaptive,
-        belief=source.belief_name,
         seconds=summary["seconds"],
         equal_evaluations=equal,
         equal_seconds=summary["seconds_of_equal_allocation"],
-        path=belief_path(history, source.belief),
-        order=tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
         comparisons=comparisons,
         single_score=None if decision.best is None else single_score(active, decision.best),
         development=None if development is None else report_development(active, development),
-        checklist=source.checklist,
         notes=(*source.notes, *_notes(candidates)),
+        **_in_common(source),
     )
+
+
+def _documents_report(source: Source, summary: Mapping[str, Any]) -> Report:
+    entries = {entry["name"]: entry for entry in summary["candidates"]}
+    return Report(
+        title=_title(source, pair=False),
+        decision=documents_sentences(summary, running=source.running),
+        candidates=tuple(
+            replace(candidate, asked=_asked(entries[candidate.name], source.intervals.get(candidate.name)))
+            for candidate in _candidates(source, None)
+        ),
+        seconds=summary["seconds"],
+        notes=source.notes,
+        **_in_common(source),
+    )
+
+
+def _asked(entry: Mapping[str, Any], interval: Optional[Interval]) -> Asked:
+    """From the entry of a system in `selection.json`."""
+    return Asked(
+        num_documents=entry["num_documents"],
+        measure=entry["measure"],
+        interval=interval,
+        num_queries=entry["num_queries"],
+        cost=entry["cost"],
+    )
+
+
+def _in_common(source: Source) -> Dict[str, Any]:
+    """What is the same in every report."""
+    history, decision = source.history, source.decision
+    return {
+        "source": source.name,
+        "metric": source.metric,
+        "best": decision.best,
+        "confidence": decision.confidence,
+        "asked_confidence": source.asked_confidence,
+        "margin": decision.margin,
+        "stopped_by": decision.stopped_by,
+        "running": source.running,
+        "adaptive": source.adaptive,
+        "belief": source.belief_name,
+        "path": belief_path(history, source.belief),
+        "order": tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
+        "checklist": source.checklist,
+        "words": source.words,
+    }
 
 
 def _candidates(source: Source, development: Optional[str]) -> Tuple[CandidateReport, ...]:
@@ -142,7 +181,7 @@ def _check_scores(source: Source) -> None:
         return
     text = f"{source.name}: a report needs at least {MIN_SCORES} scores but there are {number}."
     raise (StoreError if source.is_selection else DataError)(
-        f"{text} Wait until more trainings have finished." if source.running else f"{text} Add scores."
+        f"{text} Wait until more {source.words.evaluations} have finished." if source.running else f"{text} Add scores."
     )
 
 
@@ -150,7 +189,7 @@ def _title(source: Source, *, pair: bool) -> str:
     if pair:
         return " against ".join(source.history.candidates)
     kind = "Selection" if source.is_selection else "Scores"
-    return f"{kind} among {len(source.history.candidates)} candidates by {source.metric}"
+    return f"{kind} among {len(source.history.candidates)} {source.words.candidates} by {source.metric}"
 
 
 def _comparisons(candidates: Tuple[CandidateReport, ...], best: Optional[str], *, pair: bool) -> Tuple[Comparison, ...]:

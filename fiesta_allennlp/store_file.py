@@ -82,16 +82,27 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
     `StoreError` : as `open_database`.
     """
-    is_closed = not path.with_name(path.name + "-wal").exists()
-    mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
     try:
-        database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
-        database.row_factory = sqlite3.Row
-        database.execute("BEGIN")
+        database = connect_to_read(path)
         _check_version(path, database)
         _check_whole(path, database)
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
+    return database
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection to a file that is there, as `open_to_read`, whatever is in it.
+
+    # Raises
+
+    `sqlite3.DatabaseError` : where it cannot be read.
+    """
+    is_closed = not path.with_name(path.name + "-wal").exists()
+    mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
+    database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
+    database.row_factory = sqlite3.Row
+    database.execute("BEGIN")
     return database
 
 

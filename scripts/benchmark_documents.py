@@ -20,7 +20,7 @@ import numpy as np
 from rich.console import Console
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.document_preparing import Prepared, measure_of, orders_of, prepare
+from fiesta_allennlp.document_preparing import Prepared, prepare
 from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.probability.power import FixedSize, fixed_size
 from fiesta_allennlp.records import Evaluation, History
@@ -64,34 +64,35 @@ class Replayed:
 def ask_all(prepared: Prepared) -> Dict[str, Answered]:
     """All answers of all systems, counted."""
     found: Dict[str, Answered] = {}
+    task = prepared.choice.task
     for name, system in prepared.systems.items():
         counts = []
         for document in prepared.file.documents:
             raw = [system.ask(question) for question in system.questions(document)]
             golds = [item.gold for item in document.items]
-            counts.append(prepared.task.counts(golds, system.answers(raw, document, prepared.task)))
-        found[name] = Answered([prepared.task.score(one) for one in counts], counts)
+            counts.append(task.counts(golds, system.answers(raw, document, task)))
+        found[name] = Answered([task.score(one) for one in counts], counts)
     return found
 
 
 def replay(prepared: Prepared, answered: Mapping[str, Answered], entropy: int) -> Replayed:
     """One selection in a random order of the documents, without a query."""
-    names = list(answered)
-    shared = prepared.settings.documents_order == "shared"
-    orders = orders_of(prepared.settings, names, len(prepared.file.documents), entropy)
+    names, choice = list(answered), prepared.choice
+    shared = choice.settings.documents_order == "shared"
+    orders = choice.orders(names, entropy)
     rng = replay_rng(entropy, REPLAY_STRATEGY_STREAM, 0)
     history = History(tuple(names))
-    decision = prepared.strategy.recommend(history)
+    decision = choice.strategy.recommend(history)
     while decision.stopped_by is None:
         evaluations: List[Evaluation] = []
-        for name in prepared.strategy.propose(history, 1, rng):
+        for name in choice.strategy.propose(history, 1, rng):
             request = make_request(entropy, name, history.num_started(name), shared_splits=shared)
             document = int(orders[name][request.replicate])
             answer = answered[name]
             metrics = answer.counts[document]
-            evaluations.append(Evaluation(request, answer.scores[document], prepared.task.metric, metrics=metrics))
+            evaluations.append(Evaluation(request, answer.scores[document], choice.task.metric, metrics=metrics))
         history = history.after(evaluations)
-        decision = prepared.strategy.recommend(history)
+        decision = choice.strategy.recommend(history)
     return Replayed(decision.best, decision.stopped_by, len(history.evaluations))
 
 
@@ -118,7 +119,7 @@ def true_measures(prepared: Prepared, answered: Mapping[str, Answered]) -> Dict[
         for k, score in enumerate(answered[name].scores)
     ]
     history = History(tuple(names), tuple(evaluations))
-    return {name: measure_of(prepared.task)(history, name) for name in names}
+    return {name: prepared.choice.strategy.measure(history, name) for name in names}
 
 
 def baselines(answered: Mapping[str, Answered]) -> Optional[FixedSize]:
@@ -178,7 +179,9 @@ def show_systems(
 ) -> None:
     """The systems' measures over the whole file, and what tests of a fixed size need."""
     number = len(prepared.file.documents)
-    console.print(f"{number} documents with {prepared.file.num_items} items; {prepared.task.metric} over all of them:")
+    console.print(
+        f"{number} documents with {prepared.file.num_items} items; {prepared.choice.task.metric} over all of them:"
+    )
     for name in sorted(measures, key=lambda key: -measures[key]):
         console.print(
             f"  {name}: {measures[name]:.4f} (mean of the documents' own {np.mean(answered[name].scores):.4f})"

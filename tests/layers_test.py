@@ -33,7 +33,7 @@ ALLOWED = {
     "fork_server": BASE,
     "node_server": BASE | {"fork_server"},
     "on_node": BASE | {"node_server", "executors"},
-    "evaluators": DOING - ISOLATION - {"executors"} | {"plain_words", "plugin", "predictors"},
+    "evaluators": DOING - ISOLATION - {"executors"} | {"plain_words", "plugin", "predictors", "store_file"},
     "executors": DOING | {"plugin"},
     "store_file": BASE,
     "run_state": BASE,
@@ -54,7 +54,7 @@ ALLOWED = {
     "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store", "working_time"},
     "gathering": CHOOSING
     | {"evaluators", "beliefs", "strategies", "choice", "settings", "strategy_building", "plain_words", "reports"}
-    | {"environment", "store_reader", "working_time"},
+    | {"environment", "store_reader", "working_time", "document_choice", "document_settings"},
     "reporting": BASE | {"gathering", "reports"},
     "preparing": DOING | {"settings", "run_store", "roster", "plain_words", "environment"},
     "run": DOING
@@ -64,12 +64,11 @@ ALLOWED = {
     "document_settings": BASE | {"choice"},
     "document_systems": BASE | {"evaluators", "plain_words"},
     "document_limit": CHOOSING | {"strategies"},
-    "document_preparing": DOING
-    | CHOOSING
-    | {"document_settings", "document_systems", "document_limit", "strategy_building"},
+    "document_choice": CHOOSING | {"document_settings", "document_limit", "evaluators", "strategy_building", "reports"},
+    "document_preparing": DOING | {"document_settings", "document_systems", "document_choice"},
     "document_run": DOING
     | CHOOSING
-    | {"document_preparing", "document_settings", "document_systems", "choice", "settings"}
+    | {"document_preparing", "document_settings", "document_systems", "choice", "settings", "environment"}
     | {"selection", "run_store", "opening", "reports"},
     "commands": BASE
     | {"run", "settings", "replaying", "replay_settings", "reports", "reporting"}

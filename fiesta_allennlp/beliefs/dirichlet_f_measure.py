@@ -34,6 +34,16 @@ class FMeasurePosterior(Posterior):
         """Joint draws of the measures. Shape: `(size, num_candidates)`."""
         return marginals.sample(self.marginals, size, rng)
 
+    def interval(self, level: float) -> np.ndarray:
+        """The credible interval of each measure with equal tails. Shape: `(num_candidates, 2)`.
+
+        # Parameters
+
+        level : its probability, such as 0.95.
+        """
+        tails = ((1 - level) / 2, (1 + level) / 2)
+        return np.array([[one.quantile(tail) for tail in tails] for one in self.marginals])
+
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """P(measure_i >= max_j measure_j - margin), see `fiesta_allennlp.probability.marginals`.
 

@@ -7,12 +7,16 @@ import json
 import sqlite3
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.store_file import connect_to_read
+
+Charge = Tuple[int, float]
+"""How many questions were asked, and what that cost."""
 
 VERSION = 1
 SECONDS_TO_WAIT = 60.0
@@ -131,13 +135,10 @@ class AnswerStore:
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def charges(self) -> Dict[str, Tuple[int, float]]:
+    def charges(self) -> Dict[str, Charge]:
         """How many questions this selection asked, and what that cost, by asker. Kept answers are not among it."""
         with self._using() as database:
-            rows = database.execute(
-                "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker", (self._run,)
-            ).fetchall()
-        return {asker: (number, cost) for asker, number, cost in rows}
+            return _charges(database, self._run)
 
     def num_kept(self, system: str) -> int:
         """How many answers of a system there are."""
@@ -189,6 +190,22 @@ class AnswerStore:
             f"{self._path}: the file of answers cannot be used: {error}. Make room or mend its rights, then go on with "
             "--recover; or give another file with --answers."
         )
+
+
+def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
+    """The charges of a selection, finished or running. Changes nothing; None where there is no such file to read."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(connect_to_read(path)) as database:
+            return _charges(database, run)
+    except sqlite3.Error:
+        return None
+
+
+def _charges(database: sqlite3.Connection, run: str) -> Dict[str, Charge]:
+    query = "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker"
+    return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
 
 
 def system_key(identity: Mapping[str, Any]) -> str:

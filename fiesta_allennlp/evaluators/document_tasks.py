@@ -57,7 +57,7 @@ class Task(Registrable):
         raise NotImplementedError
 
     def score(self, counts: Mapping[str, float]) -> float:
-        """The measure called `metric`, of counts of one document or of many."""
+        """The measure called `metric`, of counts of one document or of many. Needs no `check` before."""
         raise NotImplementedError
 
 
@@ -133,12 +133,13 @@ class Classification(Task):
         if self._positive is not None:
             cells = [counts[COUNT + name] for name in BINARY_CELLS]
             return (cells[0] + cells[3]) / sum(cells) if self.metric == "accuracy" else _f_measure(*cells[:3])
-        right = {label: counts[f"{COUNT}{label}>{label}"] for label in self._labels}
-        of_gold = {g: sum(counts[f"{COUNT}{g}>{a}"] for a in [*self._labels, UNKNOWN]) for g in self._labels}
+        labels = sorted({name[len(COUNT) :].partition(">")[0] for name in counts})
+        right = {label: counts[f"{COUNT}{label}>{label}"] for label in labels}
+        of_gold = {g: sum(counts[f"{COUNT}{g}>{a}"] for a in [*labels, UNKNOWN]) for g in labels}
         if self.metric == "accuracy":
             return sum(right.values()) / sum(of_gold.values())
-        of_answer = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in self._labels) for a in self._labels}
-        occurring = [label for label in self._labels if of_gold[label] or of_answer[label]]
+        of_answer = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in labels) for a in labels}
+        occurring = [label for label in labels if of_gold[label] or of_answer[label]]
         each = [
             _f_measure(right[label], of_answer[label] - right[label], of_gold[label] - right[label])
             for label in occurring

@@ -125,14 +125,18 @@ class DocumentQueries(Evaluator):
 
     def positions(self, name: str, replicate: int) -> Tuple[int, ...]:
         """Where these documents are in the file."""
-        begin = replicate * self.batch_size
-        return tuple(self.orders[name][begin : begin + self.batch_size].tolist())
+        return batch_of(self.orders[name], replicate, self.batch_size)
 
     def _raw_answers(self, name: str, station: Station, document: Document) -> List[Answer]:
         try:
             return [station.answer(question) for question in station.system.questions(document)]
         except Unanswered as error:
             raise _placed(error, name, document) from error
+
+
+def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:
+    """The positions of the documents of one evaluation; the last one may have fewer than `size`."""
+    return tuple(order[replicate * size : (replicate + 1) * size].tolist())
 
 
 def _placed(error: Unanswered, name: str, document: Document) -> Unanswered:

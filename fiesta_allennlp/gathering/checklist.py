@@ -5,8 +5,10 @@ import json
 import shlex
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
+from fiesta_allennlp.document_choice import DocumentChoice
+from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.environment import environment
 from fiesta_allennlp.evaluators.score_table import ScoreTable
 from fiesta_allennlp.records import History
@@ -23,18 +25,13 @@ def selection_checklist(
     store: StoreReader, settings: Settings, history: History, *, asked_confidence: Optional[float]
 ) -> Checklist:
     """The checklist of a selection, from its store. `asked_confidence` is None where a budget was given."""
-    candidates = store.candidates()
     entropy = store.get_meta("entropy")
-    params = settings.strategy_params()
     rows = [
-        ("candidates", "; ".join(f"{c['name']}: {c['source']}" for c in candidates)),
+        ("candidates", _given(store)),
         ("metric", f"{settings.metric} on the test part, of the epoch that was best on the validation part"),
-        ("how evaluations were chosen", _typed(params, without="belief")),
-        ("confidence asked for", "none" if asked_confidence is None else f"{asked_confidence:g}"),
-        ("margin", f"{params.get('margin', 0):g}"),
-        ("belief", _typed(params["belief"])),
+        *_choosing(settings.strategy_params(), "evaluations", asked_confidence),
         *_seeds(settings, entropy),
-        *_pool(candidates[0]["facts"]["pool"]),
+        *_pool(store.candidates()[0]["facts"]["pool"]),
         *_environments(store.get_meta("environments") or []),
         *_work(store, settings, history),
         ("command to repeat it all", repeat_command(settings, entropy)),
@@ -45,6 +42,33 @@ def selection_checklist(
         ),
     ]
     return tuple((key, str(value)) for key, value in rows)
+
+
+def documents_checklist(
+    store: StoreReader, choice: DocumentChoice, history: History, *, asked_confidence: Optional[float]
+) -> Checklist:
+    """The checklist of a selection by documents, likewise."""
+    settings, facts, entropy = choice.settings, choice.facts, store.get_meta("entropy")
+    shared = "one random order for all systems"
+    own = "every system has a random order of its own"
+    return (
+        ("systems", _given(store)),
+        ("metric", f"{choice.task.metric} of all answers together, task {settings.task}"),
+        *_choosing(choice.strategy_params, "queries", asked_confidence),
+        (
+            "documents",
+            f"{facts.file}: {facts.num_documents} with {facts.num_items} items, {settings.batch_size} a query",
+        ),
+        ("data fingerprint (SHA-256)", str(store.get_meta("documents"))),
+        (
+            "order of documents",
+            f"{shared if settings.documents_order == 'shared' else own}, from the entropy {entropy}",
+        ),
+        *_environments(store.get_meta("environments") or []),
+        ("workers", str(settings.workers)),
+        *_done(store, history, "evaluations", "answering"),
+        ("command to repeat it all", repeat_command(settings, entropy)),
+    )
 
 
 def table_checklist(path: Path, table: ScoreTable) -> Checklist:
@@ -59,16 +83,17 @@ def table_checklist(path: Path, table: ScoreTable) -> Checklist:
     )
 
 
-def repeat_command(settings: Settings, entropy: Optional[str]) -> str:
+def repeat_command(settings: Union[Settings, DocumentSettings], entropy: Optional[str]) -> str:
     """What to type to make the same selection: options that are not defaults, and the entropy. A plugins file is not
     needed."""
-    words = ["python", "-m", "fiesta_allennlp", "select", *settings.candidates, "-s", "NEW"]
-    for field in fields(Settings):
+    command, given = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
+    words = ["python", "-m", "fiesta_allennlp", command, *getattr(settings, given), "-s", "NEW"]
+    for field in fields(settings):
         value = getattr(settings, field.name)
-        default = field.default if field.default is not MISSING else None
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
         if field.name == "entropy":
             value = entropy
-        elif field.name == "candidates" or value == default:
+        elif field.name == given or value == default:
             continue
         words += _option(field.name, value)
     return shlex.join(words)
@@ -88,6 +113,19 @@ def _typed(params: Mapping[str, Any], without: str = "") -> str:
     options = {key: value for key, value in params.items() if key not in ("type", without)}
     listed = ", ".join(f"{key} {_typed(value) if isinstance(value, dict) else value}" for key, value in options.items())
     return f"{params['type']} ({listed or 'defaults'})"
+
+
+def _given(store: StoreReader) -> str:
+    return "; ".join(f"{candidate['name']}: {candidate['source']}" for candidate in store.candidates())
+
+
+def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[float]) -> Checklist:
+    return (
+        (f"how {what} were chosen", _typed(params, without="belief")),
+        ("confidence asked for", "none" if asked_confidence is None else f"{asked_confidence:g}"),
+        ("margin", f"{params.get('margin', 0):g}"),
+        ("belief", _typed(params["belief"])),
+    )
 
 
 def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:
@@ -133,14 +171,20 @@ def _hardware(found: Mapping[str, Any]) -> str:
 
 
 def _work(store: StoreReader, settings: Settings, history: History) -> Checklist:
+    executor = settings.executor if isinstance(settings.executor, str) else settings.executor["type"]
+    return (
+        ("workers", f"{settings.workers}, executor {executor}, {settings.threads_per_worker} threads each"),
+        *_done(store, history, "trainings", "training"),
+    )
+
+
+def _done(store: StoreReader, history: History, what: str, doing: str) -> Checklist:
     started = sorted(e.started_at for e in history.evaluations if e.started_at)
     seconds = sum(e.seconds for e in history.evaluations)
     lost = sum(f.seconds for f in history.failures)
-    executor = settings.executor if isinstance(settings.executor, str) else settings.executor["type"]
     when = f", begun {started[0]}, the latest {started[-1]}" if started else ""
     return (
-        ("workers", f"{settings.workers}, executor {executor}, {settings.threads_per_worker} threads each"),
-        ("trainings", f"{len(history.evaluations)} finished, {len(history.failures)} failed{when}"),
-        ("training time", f"{duration_text(seconds)}, all workers together, and {duration_text(lost)} of failed ones"),
+        (what, f"{len(history.evaluations)} finished, {len(history.failures)} failed{when}"),
+        (f"{doing} time", f"{duration_text(seconds)}, all workers together, and {duration_text(lost)} of failed ones"),
         ("time at work", duration_text(float(store.get_meta("working_seconds") or 0.0))),
     )

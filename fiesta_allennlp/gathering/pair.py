@@ -39,6 +39,12 @@ def open_pair(
     `FiestaError` : where there is no such candidate, or both are the same one, or their metrics differ.
     """
     first, second = (_side(text, source, options) for text in typed)
+    for side in (first, second):
+        if side.source.documents is not None:
+            raise ConfigError(
+                f"--compare: {side.source.name} is a selection by documents, of which no two systems can be compared "
+                "alone. Leave --compare out: the report on all of them has their intervals and P(best)."
+            )
     if Path(first.source.name).resolve() == Path(second.source.name).resolve():
         if paired:
             raise ConfigError("--paired is for two tables of scores: in one source splits are known. Leave it out.")

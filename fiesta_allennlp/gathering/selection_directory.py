@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
 from allennlp.common import Params
-from allennlp.common.util import import_module_and_submodules
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.gathering.checklist import selection_checklist
+from fiesta_allennlp.gathering.document_directory import is_by_documents, stored_documents
 from fiesta_allennlp.gathering.source import Source
+from fiesta_allennlp.gathering.stored import Stored, importing
 from fiesta_allennlp.records import UNDECIDED, History
 from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.settings import Settings, merge
+from fiesta_allennlp.settings import merge
 from fiesta_allennlp.store_reader import StoreReader, reading
-from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategy_building import build_strategy
 from fiesta_allennlp.working_time import SECONDS_BETWEEN_NOTES
 
@@ -40,51 +40,54 @@ def from_directory(root: Path) -> Source:
     """
     directory = RunDirectory(root)
     with reading(directory) as store:
-        _check_there_is_something(store, directory)
+        if not store.begun:
+            raise StoreError(
+                f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
+                "first training. There is nothing to report yet."
+            )
+        stored = stored_documents(store, directory) if is_by_documents(store) else _stored_trainings(store)
         environments = store.get_meta("environments") or [{}]
         running = is_running(directory, environments[-1].get("host"))
-        settings = merge(store.get_meta("settings"))
-        strategy = _strategy(settings, [candidate["name"] for candidate in store.candidates()])
-        history = _history(store, settings)
-        decision = strategy.recommend(history)
+        history = _history(store, stored.max_failures)
+        decision = stored.strategy.recommend(history)
         if decision.stopped_by is None and not running:
             decision = replace(decision, stopped_by=_stopped_by(directory, len(history.evaluations)))
         if decision.stopped_by in UNDECIDED:
-            decision = replace(decision, credible_margin=strategy.credible_margin(history))
-        candidates = store.candidates()
-        params = settings.strategy_params()
-        asked_confidence = getattr(strategy, "confidence", None)
-        return Source(
+            decision = replace(decision, credible_margin=stored.strategy.credible_margin(history))
+        source = Source(
             name=str(root),
-            metric=settings.metric,
+            metric=stored.metric,
             history=history,
             decision=decision,
-            belief=Belief.from_params(Params(dict(params["belief"]))),
-            belief_name=params["belief"]["type"],
-            asked_confidence=asked_confidence,
+            belief=Belief.from_params(Params(dict(stored.params["belief"]))),
+            belief_name=stored.params["belief"]["type"],
+            asked_confidence=stored.asked_confidence,
             is_selection=True,
             adaptive=True,
             running=running and decision.stopped_by is None,
             removed=store.removed(),
-            num_parameters={c["name"]: c["facts"]["num_parameters"] for c in candidates},
-            checklist=selection_checklist(store, settings, history, asked_confidence=asked_confidence),
-            data=candidates[0]["facts"]["pool"]["fingerprint"],
+            num_parameters=stored.num_parameters or {},
+            checklist=stored.checklist(history),
+            data=stored.data,
         )
+    return stored.finish(source)
 
 
-def _check_there_is_something(store: StoreReader, directory: RunDirectory) -> None:
-    root = directory.root
-    if not store.begun:
-        raise StoreError(
-            f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
-            "first training. There is nothing to report yet."
-        )
-    if "documents" in store.get_meta("settings"):
-        raise StoreError(
-            f"{root}: the selection there is one of fiesta-documents, on which there is no report. What it came to "
-            f"is in {directory.selection_json.name} and {directory.evaluations_csv.name} there; where it is not "
-            f"finished, go on with allennlp fiesta-documents -s {root} --recover."
-        )
+def _stored_trainings(store: StoreReader) -> Stored:
+    settings, candidates = merge(store.get_meta("settings")), store.candidates()
+    names = [candidate["name"] for candidate in candidates]
+    strategy = importing(settings.include_package, lambda: build_strategy(settings, names))
+    asked_confidence = getattr(strategy, "confidence", None)
+    return Stored(
+        metric=settings.metric,
+        strategy=strategy,
+        params=settings.strategy_params(),
+        asked_confidence=asked_confidence,
+        max_failures=settings.max_failures,
+        checklist=lambda history: selection_checklist(store, settings, history, asked_confidence=asked_confidence),
+        num_parameters={c["name"]: c["facts"]["num_parameters"] for c in candidates},
+        data=candidates[0]["facts"]["pool"]["fingerprint"],
+    )
 
 
 def is_running(directory: RunDirectory, host: Optional[str]) -> bool:
@@ -104,27 +107,9 @@ def is_running(directory: RunDirectory, host: Optional[str]) -> bool:
     return log.exists() and time.time() - log.stat().st_mtime < SECONDS_OF_SILENCE
 
 
-def _strategy(settings: Settings, names: Any) -> Strategy:
-    """The strategy, whose package is imported where it is not known."""
-    try:
-        return build_strategy(settings, names)
-    except ConfigError:
-        if not settings.include_package:
-            raise
-    for package in settings.include_package:
-        try:
-            import_module_and_submodules(package)
-        except ImportError as error:
-            raise ConfigError(
-                f"--include-package {package}, which the selection was started with, cannot be imported: {error}. "
-                "Make the report where it can, or put its directory on PYTHONPATH."
-            ) from error
-    return build_strategy(settings, names)
-
-
-def _history(store: StoreReader, settings: Settings) -> History:
+def _history(store: StoreReader, max_failures: int) -> History:
     """The history with the metrics of every evaluation."""
-    history = store.history(max_failures=settings.max_failures)
+    history = store.history(max_failures=max_failures)
     metrics: Dict[Any, Mapping[str, float]] = {
         (row["candidate"], row["replicate"]): json.loads(row["metrics"])
         for row in store.rows()

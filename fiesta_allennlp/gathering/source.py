@@ -1,10 +1,11 @@
 import difflib
 from dataclasses import dataclass, field, replace
-from typing import FrozenSet, Mapping, Optional, Sequence, Tuple
+from typing import Any, FrozenSet, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.reports.content import TRAININGS, Interval, Words
 from fiesta_allennlp.strategies.looking import believed
 
 
@@ -28,6 +29,9 @@ class Source:
     data : a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
     split_names : of a table, what its splits are called, by split seed.
     notes : what else has to be known of these scores.
+    words : what candidates and evaluations are called.
+    documents : of a selection by documents, the content of `selection.json` as it would be now.
+    intervals : of such a one, the 95 % credible intervals of the measure, as far as they are known.
     """
 
     name: str
@@ -46,6 +50,9 @@ class Source:
     data: str = ""
     split_names: Tuple[str, ...] = ()
     notes: Tuple[str, ...] = ()
+    words: Words = TRAININGS
+    documents: Optional[Mapping[str, Any]] = None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     def check_name(self, name: str) -> None:
         """# Raises

@@ -31,6 +31,10 @@ class Marginal:
     location: float
     scale: float
 
+    def quantile(self, probability: float) -> float:
+        """The value that Y is below with this probability."""
+        return float(expit(np.interp(probability, self.below, self.log_odds)))
+
 
 def marginal(log_odds: np.ndarray, weights: np.ndarray) -> Marginal:
     """From draws in any order. Shapes: `(num_draws,)` both, at least 2; the weights sum to 1."""

@@ -3,14 +3,14 @@
 from fiesta_allennlp.reports.content import Report
 from fiesta_allennlp.reports.report_figures.path import MOST_STEPS, split_names
 from fiesta_allennlp.reports.report_figures.rows import MOST_POINTS
-from fiesta_allennlp.reports.summary import count_text
 
 
 def caption(report: Report, name: str) -> str:
     """What stands beneath the figure called `name`."""
     if name == "allocation" and not report.order:
         return "The bars are the number of scores; nothing is known of their order."
-    return " ".join((_READ[name], *_notes(report, name)))
+    read = _READ[name].format(candidate=report.words.candidate, finished=report.words.finished)
+    return " ".join((read, *_notes(report, name)))
 
 
 _READ = {
@@ -22,8 +22,12 @@ _READ = {
         "Every point is one split that both candidates were trained on. Right of 0 the first one was better there. "
         "An arrow: the interval goes on. Where no split is shared, the line is Welch's interval of the two means."
     ),
-    "path": "After so many finished trainings, how probable it was that a candidate is the best.",
-    "allocation": "Every stroke is one finished training; the bars are their number.",
+    "measures": (
+        "Every point is the measure of all that a system answered, the line its 95 % credible interval by the "
+        "selection's belief. Intervals may overlap although P(best) is sure."
+    ),
+    "path": "After so many {finished}, how probable it was that a {candidate} is the best.",
+    "allocation": "Every stroke is one of the {finished}; the bars are their number.",
 }
 
 
@@ -39,7 +43,11 @@ def _notes(report: Report, name: str) -> "list[str]":
     if name == "path" and report.path:
         others = split_names(report)[1]
         if others:
-            notes.append(f"{count_text(len(others), 'candidate')} of low probability: thin and grey, without a name.")
+            notes.append(f"{_counted(len(others), report)} of low probability: thin and grey, without a name.")
         if len(report.path) > MOST_STEPS:
             notes.append(f"{MOST_STEPS} of {len(report.path)} steps are drawn.")
     return notes
+
+
+def _counted(number: int, report: Report) -> str:
+    return f"{number} {report.words.candidate if number == 1 else report.words.candidates}"

@@ -25,6 +25,9 @@ def p_value_text(value: Optional[float]) -> str:
 
 def candidate_header(report: Report) -> List[str]:
     within = [f"P(within {report.margin:g})"] if report.margin else []
+    if report.by_documents:
+        asked = ["system", "documents", report.metric, "95 % interval", "P(best)", *within]
+        return [*asked, "queries", "cost", "failures", "mean s"]
     names = ["candidate", "n", "mean", "sd", "95 % interval of the mean", "median", "min", "max", "P(best)", *within]
     return [*names, "failures", "mean s", "parameters"]
 
@@ -36,6 +39,21 @@ def candidate_rows(report: Report) -> Rows:
 
 def _candidate_row(candidate: CandidateReport, report: Report) -> List[str]:
     within = [probability_text(candidate.prob_within_margin)] if report.margin else []
+    believed = ["withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best), *within]
+    failures, seconds = str(len(candidate.failures)), candidate.mean_seconds or None
+    asked = candidate.asked
+    if asked is not None:
+        return [
+            candidate.name,
+            str(asked.num_documents),
+            number_text(asked.measure),
+            interval_text(asked.interval),
+            *believed,
+            MISSING if asked.num_queries is None else str(asked.num_queries),
+            MISSING if asked.cost is None else f"{asked.cost:g}",
+            failures,
+            number_text(seconds, 3),
+        ]
     return [
         candidate.name,
         str(candidate.num_evaluations),
@@ -45,10 +63,9 @@ def _candidate_row(candidate: CandidateReport, report: Report) -> List[str]:
         number_text(candidate.median),
         number_text(candidate.min),
         number_text(candidate.max),
-        "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best),
-        *within,
-        str(len(candidate.failures)),
-        number_text(candidate.mean_seconds or None, 1),
+        *believed,
+        failures,
+        number_text(seconds, 1),
         MISSING if candidate.num_parameters is None else f"{candidate.num_parameters:,}",
     ]
 

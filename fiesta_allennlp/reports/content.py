@@ -13,6 +13,39 @@ Interval = Tuple[float, float]
 
 
 @dataclass(frozen=True)
+class Words:
+    """What a report calls its candidates and their evaluations."""
+
+    candidate: str = "candidate"
+    candidates: str = "candidates"
+    evaluation: str = "training"
+    evaluations: str = "trainings"
+    finished: str = "finished trainings"
+
+
+TRAININGS = Words()
+DOCUMENTS = Words("system", "systems", "document", "documents", "answered documents")
+BATCHES = Words("system", "systems", "batch", "batches", "answered batches")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a system was asked, in a selection by documents.
+
+    `measure` is the metric of all its answers together, in which a document counts by its size; `interval` the 95 %
+    credible interval of what it would be on all documents like these, by the selection's belief, None where that is
+    not about measures or the system was withdrawn. `num_queries` were made and cost `cost`, kept answers left out; None
+    where the file of answers is not there.
+    """
+
+    num_documents: int = 0
+    measure: Optional[float] = None
+    interval: Optional[Interval] = None
+    num_queries: Optional[int] = None
+    cost: Optional[float] = None
+
+
+@dataclass(frozen=True)
 class CandidateReport:
     """One candidate and its scores.
 
@@ -21,7 +54,8 @@ class CandidateReport:
     `sd` has ddof 1. `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone,
     mean +- t(.975; n - 1) sd / sqrt(n): the posterior under the prior 1 / sigma. It has the splits' variance in it, so
     two of them may overlap where the paired comparison is sure. `prob_best` and `prob_within_margin` are the belief's.
-    `failures` are reasons, each with its evaluation. `seconds` is the sum over finished evaluations.
+    `failures` are reasons, each with its evaluation. `seconds` is the sum over finished evaluations. `asked` is there
+    in a selection by documents, where the scores are those of single documents, or of batches.
     """
 
     name: str
@@ -43,6 +77,7 @@ class CandidateReport:
     seconds: float = 0.0
     mean_seconds: Optional[float] = None
     num_parameters: Optional[int] = None
+    asked: Optional[Asked] = None
 
     @property
     def num_evaluations(self) -> int:
@@ -151,7 +186,9 @@ class Report:
     evaluated. `equal_evaluations` and `equal_seconds` are what evaluating every candidate as often as `best` would have
     cost. `path` is P(best) over the evaluations, `order` the candidate of every finished evaluation in order of
     finishing (empty for a table). `comparisons` are of `best` against every other, or of the two that were asked for.
-    `checklist` are pairs of key and value. `notes` are caveats to be shown.
+    `checklist` are pairs of key and value. `notes` are caveats to be shown. `words` is what things are called.
+
+    Of a selection by documents there are no comparisons, `single_score`, `development` nor equal allocation.
     """
 
     title: str
@@ -177,6 +214,11 @@ class Report:
     development: Optional[Development] = None
     checklist: Tuple[Tuple[str, str], ...] = ()
     notes: Tuple[str, ...] = ()
+    words: Words = TRAININGS
+
+    @property
+    def by_documents(self) -> bool:
+        return self.words != TRAININGS
 
     @property
     def num_evaluations(self) -> int:

@@ -21,14 +21,15 @@ def selection_in_words(summary: Mapping[str, Any], *, running: bool, equal: Opti
     summary : the content of `selection.json`.
     equal : the evaluations of equal allocation.
     """
-    words = [_running_in_words(summary) if running else in_words(summary)]
+    done = f"{count_text(summary['num_evaluations'], 'evaluation')} of {len(summary['candidates'])} candidates"
+    words = [running_in_words(summary, done) if running else in_words(summary)]
     if equal is not None and equal > summary["num_evaluations"]:
         words.append(_cost_in_words(summary, equal))
     return tuple(words)
 
 
-def _running_in_words(summary: Mapping[str, Any]) -> str:
-    done = f"{count_text(summary['num_evaluations'], 'evaluation')} of {len(summary['candidates'])} candidates"
+def running_in_words(summary: Mapping[str, Any], done: str) -> str:
+    """How a selection stands that is at work, after what was `done`."""
     best, confidence = summary["best"], summary["confidence"]
     if best is None or confidence is None:
         return f"The selection is running; after {done} nothing can be said yet."

@@ -1,7 +1,7 @@
 """What a selection by documents came to: what `selection.json` has beside other selections, a table, and words."""
 
 from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from rich import box
 from rich.console import Console
@@ -10,6 +10,7 @@ from rich.table import Table
 
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import History
+from fiesta_allennlp.reports.decision import running_in_words
 from fiesta_allennlp.reports.summary import count_text, leaning, probability_text
 
 Charge = Tuple[int, float]
@@ -22,7 +23,7 @@ def add_documents(
     history: History,
     *,
     measure: Callable[[History, str], float],
-    charges: Mapping[str, Charge],
+    charges: Optional[Mapping[str, Charge]],
     documents_of: Callable[[str, int], Tuple[int, ...]],
 ) -> Dict[str, Any]:
     """The summary of a selection with what belongs to documents.
@@ -32,14 +33,15 @@ def add_documents(
     # Parameters
 
     measure : of a candidate over all that it was asked about.
-    charges : number of queries and their cost by candidate, those of kept answers left out.
+    charges : number of queries and their cost by candidate, those of kept answers left out; None where they are not
+        known.
     documents_of : the documents of a candidate's replicate.
     """
     candidates = []
     for entry in summary["candidates"]:
         name = entry["name"]
         replicates = [e.request.replicate for e in history.evaluations if e.request.candidate == name]
-        num_queries, cost = charges.get(name, (0, 0.0))
+        num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         candidates.append(
             {
                 **entry,
@@ -52,8 +54,8 @@ def add_documents(
     kept = {key: value for key, value in summary.items() if key not in (*ABOUT_TRAININGS, "candidates")}
     return {
         **kept,
-        "num_queries": sum(candidate["num_queries"] for candidate in candidates),
-        "cost": sum(candidate["cost"] for candidate in candidates),
+        "num_queries": None if charges is None else sum(candidate["num_queries"] for candidate in candidates),
+        "cost": None if charges is None else sum(candidate["cost"] for candidate in candidates),
         "fixed_size": _fixed_size(history, documents_of),
         "candidates": candidates,
     }
@@ -108,12 +110,17 @@ def documents_table(summary: Mapping[str, Any]) -> Table:
 
 def documents_in_words(summary: Mapping[str, Any]) -> str:
     """The decision, what it cost, and what a test of a fixed size would have needed."""
+    return "\n".join(documents_sentences(summary))
+
+
+def documents_sentences(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
+    """The same one by one, also of a selection that is at work."""
     number = sum(candidate["num_documents"] for candidate in summary["candidates"])
     asked = f"{count_text(number, 'answered document')} of {len(summary['candidates'])} systems"
     if summary["num_failures"]:
         asked += f" and {count_text(summary['num_failures'], 'failure')}"
-    parts = [_decision(summary, asked), _cost(summary), _baselines(summary)]
-    return "\n".join(part for part in parts if part)
+    decision = running_in_words(summary, asked) if running else _decision(summary, asked)
+    return tuple(part for part in (decision, _cost(summary), _baselines(summary)) if part)
 
 
 def _decision(summary: Mapping[str, Any], asked: str) -> str:
@@ -172,6 +179,8 @@ def _equals(entries: Mapping[str, Mapping[str, Any]], best: str) -> str:
 
 def _cost(summary: Mapping[str, Any]) -> str:
     number = summary["num_queries"]
+    if number is None:
+        return ""
     made = "1 query was" if number == 1 else f"{number} queries were"
     return f"{made} made, at a cost of {summary['cost']:g} in all."
 
@@ -195,7 +204,7 @@ def _baselines(summary: Mapping[str, Any]) -> str:
 
 def show_plan(plan: Any, console: Console) -> None:
     """What a dry run found: systems, answers that are kept, documents, strategy, and the least and most evaluations."""
-    prepared = plan.prepared
+    prepared, choice = plan.prepared, plan.prepared.choice
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
     table.add_column("system", overflow="fold")
     table.add_column("type")
@@ -210,12 +219,12 @@ def show_plan(plan: Any, console: Console) -> None:
         f"{count_text(len(file.documents), 'document')} with {count_text(file.num_items, 'item')} in {file.path}.",
         soft_wrap=True,
     )
-    options = {key: value for key, value in prepared.strategy_params.items() if key not in ("type", "belief", "stop")}
+    options = {key: value for key, value in choice.strategy_params.items() if key not in ("type", "belief", "stop")}
     strategy = ", ".join(f"{key} {value}" for key, value in options.items())
-    belief = prepared.strategy_params["belief"]["type"]
-    console.print(f"Strategy: {prepared.strategy_params['type']} ({strategy or 'defaults'}), belief {belief}.")
+    belief = choice.strategy_params["belief"]["type"]
+    console.print(f"Strategy: {choice.strategy_params['type']} ({strategy or 'defaults'}), belief {belief}.")
     console.print(
-        f"It takes at least {plan.least} and at most {plan.most} evaluations by {prepared.task.metric}. "
+        f"It takes at least {plan.least} and at most {plan.most} evaluations by {choice.task.metric}. "
         "Nothing was asked.",
         soft_wrap=True,
     )

@@ -44,6 +44,7 @@ def render(report: Report) -> str:
     pages = {name: _page_figure(shown, name) for name in FIGURES}
     return _template("report.html.j2").render(
         report=shown,
+        words=shown.words,
         bar=BELIEF,
         rank=_rank(shown),
         facts=_facts(shown),
@@ -67,12 +68,23 @@ def render_fragment(report: Report) -> str:
     """The decision and a small table of the candidates, for notebooks."""
     shown = _in_order(report)
     return _template("fragment.html.j2").render(
-        report=shown,
-        rows=[
-            (c, cells.number_text(c.mean), cells.number_text(c.sd), _belief_text(c, c.prob_best))
-            for c in shown.candidates
-        ],
+        report=shown, header=_fragment_header(shown), rows=[_fragment_row(c) for c in shown.candidates]
     )
+
+
+def _fragment_header(report: Report) -> List[str]:
+    if report.by_documents:
+        return ["system", "documents", report.metric, BELIEF]
+    return ["candidate", "evaluations", "mean", "sd", BELIEF]
+
+
+def _fragment_row(candidate: CandidateReport) -> List[str]:
+    believed = "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
+    asked = candidate.asked
+    if asked is not None:
+        return [candidate.name, str(asked.num_documents), cells.number_text(asked.measure), believed]
+    moments = [cells.number_text(candidate.mean), cells.number_text(candidate.sd)]
+    return [candidate.name, str(candidate.num_evaluations), *moments, believed]
 
 
 def _in_order(report: Report) -> Report:
@@ -111,16 +123,28 @@ def _facts(report: Report) -> List[Tuple[str, str]]:
         facts += [(_rank(report), best.name), (BELIEF, probability_text(best.prob_best))]
     if best is not None and report.margin:
         facts.append((f"P(within {report.margin:g} of the best)", probability_text(best.prob_within_margin)))
-    facts.append(("trainings" if report.adaptive else "scores", str(report.num_evaluations)))
+    evaluated = report.words.finished if report.by_documents else report.words.evaluations
+    facts.append((evaluated if report.adaptive else "scores", str(report.num_evaluations)))
     if report.num_failures:
-        facts.append(("failed trainings", str(report.num_failures)))
+        facts.append((f"failed {report.words.evaluations}", str(report.num_failures)))
     if report.adaptive and report.equal_evaluations is not None:
         facts.append(("with equal allocation", str(report.equal_evaluations)))
+    if report.by_documents:
+        facts += _spent(report)
     if report.seconds:
-        facts.append(("training time, all workers", duration_text(report.seconds)))
+        doing = "answering" if report.by_documents else "training"
+        facts.append((f"{doing} time, all workers", duration_text(report.seconds)))
     if report.stopped_by:
         facts.append(("stopped by", report.stopped_by.replace("_", " ")))
     return facts
+
+
+def _spent(report: Report) -> List[Tuple[str, str]]:
+    """On queries, where that is known of all systems."""
+    asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
+    numbers = [one.num_queries for one in asked if one.num_queries is not None]
+    costs = [one.cost for one in asked if one.cost is not None]
+    return [("queries", str(sum(numbers))), ("cost", f"{sum(costs):g}")] if numbers else []
 
 
 def _candidate_rows(report: Report) -> List[Row]:
@@ -141,10 +165,6 @@ def _belief_first(row: Sequence[str], report: Report) -> List[str]:
 
 def _rows(rows: cells.Rows) -> List[Row]:
     return [Row(name, tuple(others)) for name, *others in rows]
-
-
-def _belief_text(candidate: CandidateReport, probability: Optional[float]) -> str:
-    return "withdrawn" if candidate.withdrawn else probability_text(probability)
 
 
 def _development(report: Report) -> Optional[Mapping[str, Any]]:

@@ -23,6 +23,7 @@ def render_markdown(report: Report, figures: Optional[Mapping[str, str]] = None)
         _head(report),
         _candidates(report),
         drawn.get("distributions", []),
+        drawn.get("measures", []),
         drawn.get("path", []),
         drawn.get("allocation", []),
         _comparisons(report),
@@ -45,8 +46,9 @@ def _figure(report: Report, name: str, path: str) -> List[str]:
 
 
 def _candidates(report: Report) -> List[str]:
-    lines = ["## Candidates", "", *_table(cells.candidate_header(report), cells.candidate_rows(report)), ""]
-    lines += [texts.INTERVAL, ""]
+    heading = f"## {report.words.candidates.capitalize()}"
+    lines = [heading, "", *_table(cells.candidate_header(report), cells.candidate_rows(report)), ""]
+    lines += [escape_markdown(texts.interval(report)), ""]
     for candidate in report.candidates:
         name = f"- **{escape_markdown(candidate.name)}**"
         lines += [f"{name} failed: {escape_markdown(reason)}" for reason in candidate.failures]

@@ -19,6 +19,14 @@ INTERVAL = (
     "credible interval under the prior 1 / sigma. The luck of the splits is in it. P(best) compares on shared splits, "
     "where that luck falls out, so it can be sure where intervals overlap."
 )
+MEASURE = (
+    "{metric} is of all answers together. The 95 % credible interval is of what it would be on all documents like "
+    "these, by the selection's belief. Queries are those that were made; kept answers cost nothing."
+)
+MEASURE_UNKNOWN = (
+    "{metric} is of all answers together. The belief of this selection, {belief}, is about the mean score of a "
+    "document, so there is no interval. Queries are those that were made; kept answers cost nothing."
+)
 EFFECT_SIZES = (
     "Mean difference and interval are of the differences on shared splits where there are two or more, else of the two "
     "samples (Welch). Cliff's delta is P(higher) - P(lower) over all pairs of scores, from -1 to 1; Vargha and "
@@ -42,6 +50,14 @@ DEVELOPMENT = (
     "Spearman's rank correlation of the development score {metric} with the test score: near 1, the run that does best "
     "on the development part also does best on the test part."
 )
+
+
+def interval(report: Report) -> str:
+    """How the table of the candidates is to be read."""
+    if not report.by_documents:
+        return INTERVAL
+    known = any(c.asked is not None and c.asked.interval is not None for c in report.candidates)
+    return (MEASURE if known else MEASURE_UNKNOWN).format(metric=report.metric, belief=report.belief)
 
 
 def descriptive(report: Report) -> str:

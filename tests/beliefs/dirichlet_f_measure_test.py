@@ -47,6 +47,7 @@ def test_accuracy_of_one_document() -> None:
     found = belief.posterior(counted({"a": [[6, 1, 2, 11]]}))
     # 17 right and 3 wrong, with half an answer of each before.
     assert found.location[0] == pytest.approx(17.5 / 21, abs=1e-3)
+    assert_allclose(found.interval(0.95), [beta_distribution.ppf([0.025, 0.975], 17.5, 3.5)], atol=5e-3)
 
 
 def test_two_candidates_against_integration() -> None:

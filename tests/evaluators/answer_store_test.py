@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.evaluators.answer_store import Answer, AnswerStore
+from fiesta_allennlp.evaluators.answer_store import Answer, AnswerStore, read_charges
 from tests.conftest import REPOSITORY
 
 ANSWER = Answer({"label": "x"}, 1.5, "2020-01-01T00:00:00.000+00:00")
@@ -53,6 +53,21 @@ def test_each_selection_pays_for_its_own_questions_alone(store: Any) -> None:
     assert first.charges() == {"web": (1, 0.5)}
     again = store("first")
     assert again.charges() == {"web": (1, 0.5)}
+
+
+def test_charges_are_read_from_outside_and_nothing_changes(store: Any, tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    assert read_charges(path, run="first") is None
+    answers = store("first")
+    answers.keep(answers.add_system({}), QUESTION, ANSWER, asker="web", cost=0.5)
+    assert read_charges(path, run="first") == {"web": (1, 0.5)}  # while it is written
+    answers.close()
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert read_charges(path, run="first") == {"web": (1, 0.5)}
+    assert read_charges(path, run="other") == {}
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    path.write_bytes(b"no database" * 100)
+    assert read_charges(path, run="first") is None
 
 
 def test_many_threads_write(store: Any) -> None:

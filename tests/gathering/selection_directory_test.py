@@ -1,13 +1,11 @@
 import hashlib
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Dict
 
 import pytest
 
 from fiesta_allennlp.beliefs import SplitPaired, StudentT
-from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.gathering import selection_directory
 from fiesta_allennlp.gathering.selection_directory import from_directory
@@ -116,10 +114,3 @@ def test_one_that_has_not_begun_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="has not begun"):
         from_directory(tmp_path)
     store.close()
-
-
-def test_one_by_documents_is_refused(tmp_path: Path) -> None:
-    with closing(RunStore(RunDirectory(tmp_path), create=True)) as store:
-        store.set_meta(settings=DocumentSettings().as_json())
-    with pytest.raises(StoreError, match=r"one of fiesta-documents, on which there is no report. .* selection.json"):
-        from_directory(tmp_path)

@@ -48,6 +48,11 @@ def test_many_quantities_agree_with_draws() -> None:
     assert_allclose(prob_best(many, 0.05), within, atol=0.006)
 
 
+def test_quantiles_are_those_of_the_distribution() -> None:
+    for probability in (0.025, 0.5, 0.975):
+        assert of_beta(8, 3).quantile(probability) == pytest.approx(beta.ppf(probability, 8, 3), abs=1e-3)
+
+
 def test_weights_count() -> None:
     # Uniform draws with weights in proportion to y are Beta(2, 1).
     weighted = marginal(logit(EVEN[::-1]), EVEN[::-1] / EVEN.sum())

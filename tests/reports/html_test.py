@@ -10,7 +10,7 @@ import pytest
 
 from fiesta_allennlp.reports.content import Report
 from fiesta_allennlp.reports.html import render, render_fragment
-from tests.reports.made_up import UGLY_NAMES, all_made_up, just_begun, long_names, made_up, of_table, ugly
+from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, long_names, made_up, of_table, ugly
 
 VOID = ("meta", "img", "source", "br", "link")
 TEXTLESS = ("style", "script")
@@ -57,7 +57,7 @@ def pages() -> Dict[str, str]:
     return {name: render(report) for name, report in small.items()}
 
 
-CASES = ("two", "long_names", "ugly", "table", "just_begun", "running")
+CASES = ("two", "long_names", "ugly", "table", "just_begun", "running", "documents")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -157,3 +157,22 @@ def test_the_fragment_names_every_candidate(report: Report) -> None:
     assert len(names) == len(report.candidates)
     assert " ".join(report.decision) in page.words
     assert not re.search(r"\b(nan|None)\b", page.text)
+
+
+def test_a_page_of_documents_speaks_of_documents_alone(pages: Dict[str, str]) -> None:
+    page = Page(pages["documents"])
+    assert len(page.all("img")) == 3
+    for heading in ("Systems", "P(best) over the documents", "Where the documents went", "Checklist"):
+        assert heading in page.words
+    shown = page.text + " ".join(image["alt"] for image in page.all("img"))
+    assert not re.search(r"training|candidate|split", shown)
+    best = by_documents().candidates[0]
+    assert best.asked is not None and f"{best.asked.measure:.4f}" in page.words and f"{best.asked.cost:g}" in page.words
+
+
+def test_a_fragment_of_documents_has_the_measure() -> None:
+    best = by_documents().candidates[0]
+    page = Page(render_fragment(by_documents()))
+    assert page.words[1:5] == ["system", "documents", "macro_f1", "P(best)"]
+    assert best.asked is not None
+    assert page.words[5:8] == [best.name, str(best.asked.num_documents), f"{best.asked.measure:.4f}"]

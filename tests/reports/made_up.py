@@ -7,6 +7,8 @@ import numpy as np
 from scipy import stats
 
 from fiesta_allennlp.reports.content import (
+    DOCUMENTS,
+    Asked,
     CandidateReport,
     Comparison,
     Development,
@@ -193,6 +195,21 @@ def of_table() -> Report:
     )
 
 
+def by_documents(num_systems: int = 6) -> Report:
+    """Systems that were asked about documents; the last but one has answered nothing, the last was withdrawn."""
+    report = with_failures(made_up(num_systems, names=[LONG_NAME.format(0), *UGLY_NAMES], margin=0.01))
+    systems = tuple(replace(c, asked=_asked(c), development_scores=()) for c in report.candidates)
+    return replace(
+        report, candidates=systems, comparisons=(), single_score=None, development=None, words=DOCUMENTS, notes=()
+    )
+
+
+def _asked(system: CandidateReport) -> Asked:
+    number = system.num_evaluations
+    interval = None if system.withdrawn or system.mean is None else (system.mean - 0.1, system.mean + 0.05)
+    return Asked(number, system.mean, interval, number, 0.25 * number)
+
+
 def all_made_up() -> Dict[str, Report]:
     """Every case to look at, by name."""
     return {
@@ -205,4 +222,5 @@ def all_made_up() -> Dict[str, Report]:
         "table": of_table(),
         "just_begun": just_begun(),
         "running": replace(made_up(3, num_evaluations=9), running=True, stopped_by=None),
+        "documents": by_documents(),
     }

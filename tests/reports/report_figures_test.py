@@ -17,7 +17,7 @@ from fiesta_allennlp.reports.report_figures.alt_texts import ALT_TEXTS
 from fiesta_allennlp.reports.report_figures.drawing import FIGURES, draw_all, embed
 from fiesta_allennlp.reports.report_figures.path import MOST_STEPS, apart, split_names, thinned
 from fiesta_allennlp.reports.report_figures.style import NARROW, WIDE, Look, styled
-from tests.reports.made_up import just_begun, long_names, made_up, of_table, ugly
+from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, ugly
 
 REPORTS = {
     "two": made_up(2),
@@ -27,6 +27,7 @@ REPORTS = {
     "long_names": long_names(),
     "ugly": ugly(),
     "table": of_table(),
+    "documents": by_documents(),
 }
 
 
@@ -63,6 +64,16 @@ def test_equal_scores_have_no_violin() -> None:
     same = replace(report.candidates[1], scores=(0.5,) * 4, mean=0.5, median=0.5, interval=(0.5, 0.5))
     figure = drawn(replace(report, candidates=(report.candidates[0], same)), "distributions")
     assert len(figure.axes[0].collections) == 1
+
+
+def test_measures_are_points_with_their_intervals() -> None:
+    report = by_documents()
+    figure = drawn(report, "measures")
+    asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
+    assert points(figure) == sorted(one.measure for one in asked if one.measure is not None)
+    lines = sorted(tuple(line.get_xdata()) for line in figure.axes[0].lines if len(line.get_xdata()) == 2)
+    assert lines == sorted(one.interval for one in asked if one.interval is not None)
+    assert drawn(report, "distributions") is None and drawn(made_up(2), "measures") is None
 
 
 def test_differences_are_those_of_the_comparisons() -> None:
@@ -150,14 +161,15 @@ def test_nothing_is_cut_and_no_names_overlap(name: str, look: Look) -> None:
 def test_files_are_written_and_the_same_report_gives_the_same_ones(tmp_path: Path) -> None:
     report = made_up(2)
     first, second = (draw_all(report, tmp_path / name) for name in ("first", "second"))
-    assert [path.name for path in first] == [f"{name}{ending}" for name in FIGURES for ending in (".png", ".pdf")]
+    names = [name for name in FIGURES if name != "measures"]
+    assert [path.name for path in first] == [f"{name}{ending}" for name in names for ending in (".png", ".pdf")]
     assert all(one.read_bytes() == two.read_bytes() for one, two in zip(first, second, strict=True))
     assert first[0].read_bytes().startswith(b"\x89PNG") and first[1].read_bytes().startswith(b"%PDF")
 
 
 def test_where_there_is_nothing_to_draw_there_is_no_file(tmp_path: Path) -> None:
     assert draw_all(just_begun(), tmp_path / "new") == ()
-    assert [embed(just_begun(), name) for name in FIGURES] == [None] * 4
+    assert [embed(just_begun(), name) for name in FIGURES] == [None] * len(FIGURES)
 
 
 def test_the_users_own_settings_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

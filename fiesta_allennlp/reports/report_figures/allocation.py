@@ -29,7 +29,7 @@ def draw_allocation(report: Report, look: Look) -> "Optional[Figure]":
     bars = figure.add_subplot(grid[-1])
     colours = [colour_of(report, name) for name in names]
     bars.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
-    bars.set_xlabel("trainings" if report.order else "scores")
+    bars.set_xlabel(report.words.evaluations if report.order else "scores")
     _whole_numbers(bars, look)
     rows.set_rows(bars, report, names, look=look, notes=[_note(candidate, look) for candidate in candidates])
     if report.order:

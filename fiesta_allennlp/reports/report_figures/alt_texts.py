@@ -35,6 +35,24 @@ def _scores_text(candidate: CandidateReport) -> str:
     return f"{candidate.name}: {count_text(candidate.num_evaluations, 'score')} from {ends}, {middle}{out}"
 
 
+def measures_text(report: Report) -> str:
+    """The measure and the interval of the first few systems; the range of measures of the others."""
+    known = [(c.name, c.asked) for c in ranked(report) if c.asked is not None and c.asked.measure is not None]
+    told = [
+        f"{name}: {number_text(asked.measure)} over {count_text(asked.num_documents, 'document')}"
+        + ("" if asked.interval is None else f", 95 % interval {interval_text(asked.interval)}")
+        for name, asked in known[:MOST]
+    ]
+    others = [asked.measure for _, asked in known[MOST:] if asked.measure is not None]
+    if others:
+        told.append(f"{_others(len(others), report)}: from {number_text(min(others))} to {number_text(max(others))}")
+    return _sentences(f"{report.metric} of each system", told)
+
+
+def _others(number: int, report: Report) -> str:
+    return f"{number} other {report.words.candidate if number == 1 else report.words.candidates}"
+
+
 def differences_text(report: Report) -> str:
     """The nearest rivals, and the range of the others."""
     nearest = sorted(shown_comparisons(report), key=lambda comparison: abs(comparison.mean_difference or 0.0))
@@ -61,9 +79,10 @@ def path_text(report: Report) -> str:
     told = [f"{name} ends at {probability_text(last.prob_best[name])}" for name in final[:MOST]]
     if len(final) > MOST:
         rest = sum(last.prob_best[name] for name in final[MOST:])
-        told.append(f"{count_text(len(final) - MOST, 'other candidate')} together {probability_text(rest)}")
-    told.append(f"{final[0]} has led since training {_leading_since(path, final[0])}")
-    return _sentences(f"Probability of being the best over {last.num_evaluations} finished trainings", told)
+        told.append(f"{_others(len(final) - MOST, report)} together {probability_text(rest)}")
+    told.append(f"{final[0]} has led since {report.words.evaluation} {_leading_since(path, final[0])}")
+    finished = f"{last.num_evaluations} {report.words.finished}"
+    return _sentences(f"Probability of being the best over {finished}", told)
 
 
 def _leading_since(path: Sequence[PathPoint], name: str) -> int:
@@ -84,10 +103,12 @@ def allocation_text(report: Report) -> str:
     others = [candidate.num_evaluations for candidate in counts[MOST:]]
     if others:
         each = f"{min(others)}" if min(others) == max(others) else f"{min(others)} to {max(others)}"
-        told.append(f"{count_text(len(others), 'other candidate')} {each} each")
+        told.append(f"{_others(len(others), report)} {each} each")
     if report.num_failures:
-        told.append(f"{count_text(report.num_failures, 'training')} failed")
-    return _sentences(f"Trainings of each candidate, of {total} in all", told)
+        one = report.num_failures == 1
+        told.append(f"{report.num_failures} {report.words.evaluation if one else report.words.evaluations} failed")
+    what = f"{report.words.evaluations.capitalize()} of each {report.words.candidate}"
+    return _sentences(f"{what}, of {total} in all", told)
 
 
 def _sentences(lead: str, told: Sequence[str]) -> str:
@@ -96,6 +117,7 @@ def _sentences(lead: str, told: Sequence[str]) -> str:
 
 ALT_TEXTS: Mapping[str, Callable[[Report], str]] = {
     "distributions": distributions_text,
+    "measures": measures_text,
     "differences": differences_text,
     "path": path_text,
     "allocation": allocation_text,

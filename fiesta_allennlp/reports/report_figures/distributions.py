@@ -23,11 +23,11 @@ def draw_distributions(report: Report, look: Look) -> "Optional[Figure]":
     """A row for each candidate: its scores, their density, the mean with its 95 % credible interval, and the median.
 
     The density is Gaussian with Scott's bandwidth, cut at the least and the greatest score; fewer than 3 scores, or
-    equal ones, have none. None where nothing has been scored.
+    equal ones, have none. None where nothing has been scored, or by documents, of which single scores say little.
     """
     candidates = ranked(report)
     scores = [score for candidate in candidates for score in candidate.scores]
-    if not scores:
+    if not scores or report.by_documents:
         return None
     figure = new_figure(look, height=rows.height_of(len(candidates)))
     axes = figure.add_subplot()

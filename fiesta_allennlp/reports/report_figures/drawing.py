@@ -11,11 +11,13 @@ from fiesta_allennlp.reports.figures import FIGURE_ENDINGS
 from fiesta_allennlp.reports.report_figures.allocation import draw_allocation
 from fiesta_allennlp.reports.report_figures.differences import draw_differences
 from fiesta_allennlp.reports.report_figures.distributions import draw_distributions
+from fiesta_allennlp.reports.report_figures.measures import draw_measures
 from fiesta_allennlp.reports.report_figures.path import draw_path
 from fiesta_allennlp.reports.report_figures.style import NARROW, WIDE, Look, styled
 
 FIGURES: Mapping[str, Callable[[Report, Look], Any]] = {
     "distributions": draw_distributions,
+    "measures": draw_measures,
     "differences": draw_differences,
     "path": draw_path,
     "allocation": draw_allocation,

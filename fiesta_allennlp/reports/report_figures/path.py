@@ -1,4 +1,4 @@
-"""P(best) over the trainings, as in figure 2 of the FIESTA paper (Moss et al. 2019)."""
+"""P(best) over the evaluations, as in figure 2 of the FIESTA paper (Moss et al. 2019)."""
 
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
@@ -134,6 +134,6 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
     if len(x) > 1:
         axes.set_xlim(x[0], x[-1])
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-    axes.set_xlabel("finished trainings")
+    axes.set_xlabel(report.words.finished)
     axes.set_ylabel("P(best)")
     axes.grid(color="0.93", linewidth=0.6)

@@ -1,0 +1,120 @@
+"""`fiesta-report` on what `fiesta-documents` left."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+import pytest
+
+from fiesta_allennlp import report
+from fiesta_allennlp.commands import fiesta_report
+from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.gathering import selection_directory
+from fiesta_allennlp.reports.documents import documents_in_words
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from tests.commands.conftest import Call
+from tests.commands.documents.conftest import QUICK, summary_of
+from tests.document_systems import write_program
+
+
+@pytest.fixture
+def made(tmp_path: Path, documents: Path, run: Path, call: Any) -> Path:
+    """A selection with the default belief, which is about measures."""
+    systems = [write_program(tmp_path, name, wrong=wrong, cost=0.5) for name, wrong in (("a", 20), ("b", 2))]
+    status, output = call(*systems, "--documents", documents, "-s", run, "--entropy", 4, "--max-evaluations", 40)
+    assert status in (0, 1), output
+    return run
+
+
+def files(root: Path) -> Dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def change_store(run: Path, change: Callable[[RunStore], None]) -> None:
+    with closing(RunStore(RunDirectory(run), create=False)) as store:
+        change(store)
+
+
+def test_a_report_tells_what_the_selection_told(made: Path) -> None:
+    before = files(made)
+    told = report(made)
+    assert files(made) == before
+    summary = summary_of(made)
+    assert told.best == summary["best"] == "a"
+    assert "\n".join(told.decision) == documents_in_words(summary)
+    for entry in summary["candidates"]:
+        candidate = told.candidate(entry["name"])
+        asked = candidate.asked
+        assert asked is not None
+        assert (asked.num_documents, asked.measure) == (entry["num_documents"], entry["measure"])
+        assert (asked.num_queries, asked.cost) == (entry["num_queries"], entry["cost"])
+        assert candidate.prob_best == entry["prob_best"]
+        assert asked.interval is not None and 0 <= asked.interval[0] < asked.interval[1] <= 1
+    assert told.path[-1].prob_best == {entry["name"]: entry["prob_best"] for entry in summary["candidates"]}
+    checklist = dict(told.checklist)
+    assert checklist["documents"].endswith("documents.jsonl: 60 with 60 items, 1 a query")
+    assert checklist["command to repeat it all"].endswith(
+        "--max-evaluations 40 --documents " + " ".join([summary["documents"]["file"], "--entropy", "4"])
+    )
+
+
+def test_the_command_writes_every_file(made: Path, in_process: Callable[..., Call]) -> None:
+    call = in_process(fiesta_report.add_arguments, fiesta_report.report_from_args, "fiesta-report")
+    status, output = call(made)
+    assert status == 0, output
+    there = {path.name for path in (made / "report").rglob("*") if path.is_file()}
+    figures = {f"{name}{ending}" for name in ("measures", "path", "allocation") for ending in (".png", ".pdf")}
+    assert there == {"report.html", "report.md", "table.tex", "scores.csv", *figures}
+    assert (
+        "| system | documents | macro\\_f1 | 95 % interval | P(best) |" in (made / "report" / "report.md").read_text()
+    )
+
+
+def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = sum(entry["num_documents"] for entry in summary_of(made)["candidates"])
+    RunDirectory(made).selection_json.unlink()
+    more = {"max_evaluations": 1000, "confidence": 0.9999999}
+    change_store(made, lambda store: store.set_meta(settings={**store.get_meta("settings"), **more}))
+    assert report(made).stopped_by == "interrupted"
+    monkeypatch.setattr(selection_directory, "is_running", lambda directory, host: True)
+    told = report(made)
+    assert told.running and told.stopped_by is None
+    assert told.decision[0].startswith(f"The selection is running; after {number} answered documents of 2 systems a ")
+
+
+def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:
+    (made / "answers.sqlite").unlink()
+    told = report(made)
+    asked = told.candidate("a").asked
+    assert asked is not None and (asked.num_queries, asked.cost) == (None, None)
+    assert not any("queries" in sentence or "query" in sentence for sentence in told.decision)
+
+
+def test_another_belief_has_no_interval(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
+    systems = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 20), ("b", 2))]
+    options = ["--documents", documents, "-s", run, *QUICK, "--batch-size", 25, "--budget", 6]
+    assert call(*systems, *options)[0] == 0
+    told = report(run, output=tmp_path / "out")
+    asked = told.candidate("a").asked
+    assert asked is not None and (asked.num_documents, asked.interval) == (60, None)
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "The belief of this selection, student\\_t, is about the mean score of a document" in text
+    assert "Every stroke is one of the answered batches" in text
+
+
+def test_two_systems_alone_are_not_compared(made: Path, tmp_path: Path) -> None:
+    table = tmp_path / "scores.json"
+    table.write_text(json.dumps({"x": [0.1, 0.2]}))
+    for compare, source in ((["a", "b"], made), ([f"{made}:a", str(table)], None)):
+        with pytest.raises(ConfigError, match="is a selection by documents, .* Leave --compare out"):
+            report(source, compare=compare)
+
+
+def test_a_store_that_lacks_the_facts_is_refused(made: Path, call: Any) -> None:
+    change_store(made, lambda store: store.set_meta(document_facts=None))
+    with pytest.raises(StoreError, match=r"made by an older version.* fiesta-documents -s .* --recover"):
+        report(made)
+    assert call("-s", made, "--recover")[0] in (0, 1)
+    assert report(made).best == "a"
