@@ -1,10 +1,12 @@
 """How a command runs and ends: its exit statuses, its errors, and what signals do."""
 
+import _thread
 import logging
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List
@@ -58,26 +60,32 @@ def _interruptible() -> Iterator[None]:
     destructor, which Python cannot pass on, comes again.
     """
     came: List[int] = []
+    lost: List[object] = []
+    main = threading.get_ident()  # signals come to the main thread alone, which runs the command
 
     def interrupt(signum: int, frame: Any) -> None:
-        came.append(signum)
-        for ending in before:
-            signal.signal(ending, quit_at_once)
+        if lost:
+            if any(at.f_code is come_again.__code__ for at, _ in traceback.walk_stack(frame)):
+                return  # Python cannot pass it on from there either
+            lost.clear()
+        else:
+            came.append(signum)
+            if len(came) > 1:
+                os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent
         raise KeyboardInterrupt
 
-    def quit_at_once(signum: int, frame: Any) -> None:
-        os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent
-
-    def come_again(lost: Any) -> None:
-        if not issubclass(lost.exc_type, KeyboardInterrupt) or not came:
-            print_unraisable(lost)
+    def come_again(unraisable: Any) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt) or not came:
+            print_unraisable(unraisable)
             return
-        for ending in before:
-            signal.signal(ending, interrupt)
-        main = threading.main_thread().ident
-        again = threading.Timer(SECONDS_TO_COME_AGAIN, signal.pthread_kill, (main, came[-1]))
-        again.daemon = True
-        again.start()
+        lost.append(object())
+        _thread.start_new_thread(send_again, (lost[-1],))
+
+    def send_again(loss: object) -> None:
+        while loss in lost:
+            time.sleep(SECONDS_TO_COME_AGAIN)
+            if loss in lost:
+                signal.pthread_kill(main, came[-1])
 
     print_unraisable, sys.unraisablehook = sys.unraisablehook, come_again
     endings = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

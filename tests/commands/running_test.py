@@ -1,7 +1,9 @@
 """What signals do to a command wherever they meet it."""
 
 import signal
+import subprocess
 import sys
+import time
 
 from tests.commands.conftest import started
 
@@ -23,10 +25,26 @@ run_and_exit(work, debug=False, interrupted=lambda: "ended in order")
 """
 
 
-def test_an_interrupt_in_a_destructor_is_not_lost() -> None:
+def destroying() -> "subprocess.Popen[str]":
+    """A command that is in a destructor."""
     process = started([sys.executable, "-c", IN_A_DESTRUCTOR])
     # The libraries' warnings may come before it: AllenNLP's own warn of Python 3.10.
     assert process.stdout is not None and "destroying\n" in process.stdout
+    return process
+
+
+def test_an_interrupt_in_a_destructor_is_not_lost() -> None:
+    process = destroying()
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=50)
     assert (process.returncode, output) == (130, "ended in order\n")
+
+
+def test_interrupts_without_end_that_begin_in_a_destructor_leave_no_traceback() -> None:
+    process = destroying()
+    begin = time.monotonic()
+    while process.poll() is None and time.monotonic() < begin + 50:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.0003)
+    output, _ = process.communicate(timeout=50)
+    assert (process.returncode, output) in [(130, ""), (130, "ended in order\n")]
