@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -77,6 +78,14 @@ def until(condition: Callable[[], bool], *, seconds: int = 60) -> None:
             return
         time.sleep(0.05)
     raise AssertionError(f"waited {seconds} seconds in vain")
+
+
+def still_runs(process: psutil.Process) -> bool:
+    """It may end between any two questions about it."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def write_reviews(path: Path, num_reviews: int, seed: int) -> None:

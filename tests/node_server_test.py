@@ -15,7 +15,7 @@ import pytest
 from fiesta_allennlp.node_server import ServerLost, Work, _connected, ask
 from fiesta_allennlp.on_node import evaluate_pickled
 from fiesta_allennlp.records import Evaluation, Failure
-from tests.conftest import REPOSITORY, until
+from tests.conftest import REPOSITORY, still_runs, until
 from tests.executors.processes_test import Behaviour, is_running, request
 
 
@@ -29,7 +29,7 @@ def root() -> Iterator[Path]:
 def servers(root: Path) -> List[psutil.Process]:
     """The servers that listen below a directory."""
     found = [process for process in psutil.process_iter() if f"serve('{root}/" in " ".join(_command(process))]
-    return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
+    return list(filter(still_runs, found))
 
 
 def _command(process: psutil.Process) -> List[str]:

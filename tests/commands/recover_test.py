@@ -23,7 +23,7 @@ from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.store_reader import reading
 from tests.commands.conftest import BLIND, Selections
 from tests.commands.fiesta_select_test import num_finished, scores_of, start
-from tests.conftest import until
+from tests.conftest import still_runs, until
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ def test_an_interruption_during_the_checks_leaves_nothing_behind(
     assert process.returncode == 130, output
     assert "Interrupted before the first training. Start it again." in output
     assert "Traceback" not in output
-    until(lambda: not any(worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE for worker in workers))
+    until(lambda: not any(map(still_runs, workers)))
     assert not RunDirectory(run).store.exists()
     selections.begin("--budget", 2)
 
@@ -327,7 +327,7 @@ def test_two_signals_in_one_moment_quit_and_leave_no_worker(candidates: List[str
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert "Traceback" not in output
-    until(lambda: not any(worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE for worker in workers))
+    until(lambda: not any(map(still_runs, workers)))
 
 
 def test_versions_and_hardware_are_written_down_and_others_are_added(

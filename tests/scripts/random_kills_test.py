@@ -13,7 +13,7 @@ from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.run_directory import RunDirectory
-from tests.conftest import until
+from tests.conftest import still_runs, until
 from tests.executors.processes_test import request
 from tests.executors.ray_test import Waiting, started
 
@@ -42,7 +42,7 @@ def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
     before = set(cluster.worker_nodes)
     nodes.kill(second_node)
     (fresh,) = cluster.worker_nodes - before
-    until(lambda: not any(process.is_running() and process.status() != "zombie" for process in processes))
+    until(lambda: not any(map(still_runs, processes)))
     assert cluster.worker_nodes == before - {second_node} | {fresh}
     (other,) = set(started(tmp_path)) - {training.pid}
     assert other in [process.pid for process in kills.trainings(scene)]
