@@ -71,7 +71,7 @@ def ctrl_c() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGINT, before)
 
 
-def until(condition: Callable[[], bool], *, seconds: int = 60) -> None:
+def until(condition: Callable[[], bool], *, seconds: int = 120) -> None:
     """Wait for what must happen; a test that waits in vain ends with an error."""
     for _ in range(20 * seconds):
         if condition():

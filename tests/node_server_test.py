@@ -70,7 +70,7 @@ def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
 
     died = ask(work(root, "die", 3), root, "a", num_threads=1)
     assert isinstance(died, Failure) and (died.kind, "killed by signal 9" in died.error) == ("killed", True)
-    late = ask(work(root, "hang with child", 4, time_limit=2), root, "a", num_threads=1)
+    late = ask(work(root, "hang with child", 4, time_limit=5), root, "a", num_threads=1)
     assert isinstance(late, Failure) and late.kind == "timeout"
     until(lambda: not is_running(pid_of(root, 4)) and not is_running(int((root / "4" / "child").read_text())))
 
@@ -93,7 +93,7 @@ def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
 
 def test_a_server_ends_when_nobody_asks(root: Path) -> None:
     address = root / "socket"
-    code = f"from fiesta_allennlp.node_server import serve; serve({str(address)!r}, 1, seconds_idle=1)"
+    code = f"from fiesta_allennlp.node_server import serve; serve({str(address)!r}, 1, seconds_idle=3)"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True)
     assert address.is_socket()
     _connected(address, 1).close()

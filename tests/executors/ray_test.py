@@ -119,9 +119,9 @@ def test_a_failure_comes_back_with_its_reason_and_its_log(
 def test_out_of_time_ends_the_process_and_its_children(
     make: Callable[..., RayExecutor], directory: RunDirectory
 ) -> None:
-    failure = only(make(time_limit=3), Behaviour("hang with child"))
+    failure = only(make(time_limit=6), Behaviour("hang with child"))
     assert isinstance(failure, Failure)
-    assert (failure.kind, "--time-limit 3 seconds" in failure.error) == ("timeout", True)
+    assert (failure.kind, "--time-limit 6 seconds" in failure.error) == ("timeout", True)
     for name in ("pid", "child"):
         pid = int((directory.evaluation("a-0") / name).read_text())
         until(lambda pid=pid: not is_running(pid))

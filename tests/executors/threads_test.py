@@ -84,6 +84,8 @@ def test_no_more_at_once_than_workers(tmp_path: Path, evaluator: Scripted) -> No
     executor = ThreadExecutor(RunDirectory(tmp_path), workers=1)
     executor.submit(evaluator, request("a"))
     executor.submit(evaluator, request("b"))
+    while not evaluator.begun:
+        time.sleep(0.01)
     assert list(executor.completed(timeout=0.2)) == []
     assert evaluator.begun == ["a-0"]
     evaluator.gates["a"].set()

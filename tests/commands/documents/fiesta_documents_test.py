@@ -145,8 +145,9 @@ def test_a_failing_program_is_named_and_withdrawn(
     tmp_path: Path, documents: Path, run: Path, call: Any, fault: str
 ) -> None:
     good = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 20), ("b", 2))]
-    bad = write_program(tmp_path, "bad", faults={"*": [fault]}, start_time_limit=0.5)
-    limits = ["--time-limit", 0.5, "--max-failures", 2]
+    hangs = fault == "hang"  # else there is time enough on a busy machine
+    bad = write_program(tmp_path, "bad", faults={"*": [fault]}, start_time_limit=0.5 if hangs else 30.0)
+    limits = ["--time-limit", 0.5 if hangs else 30.0, "--max-failures", 2]
     status, output = call(*good, bad, "--documents", documents, "-s", run, *QUICK, *limits)
     assert status == 0, output
     assert summary_of(run)["best"] == "a"
@@ -169,7 +170,7 @@ def test_a_failing_program_is_named_and_withdrawn(
 def test_a_fault_now_and_then_loses_nothing(tmp_path: Path, documents: Path, run: Path, call: Any, fault: str) -> None:
     faults = {"d7": [fault], "d30": [fault]}
     systems = [
-        write_program(tmp_path, "a", wrong=20, faults=faults, time_limit=1.0, cost=1.0),
+        write_program(tmp_path, "a", wrong=20, faults=faults, time_limit=1.0 if fault == "hang" else 30.0, cost=1.0),
         write_program(tmp_path, "b", wrong=2),
     ]
     options = ["--documents", documents, "-s", run, *QUICK, "--strategy", "non_adaptive_fb", "--budget", 110]
