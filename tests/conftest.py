@@ -66,9 +66,11 @@ def second_node(cluster: Any) -> Iterator[Any]:
 @pytest.fixture
 def ctrl_c() -> Iterator[Callable[[], None]]:
     """Interrupts this process as a terminal does, also where tests run in the background and ignore interrupts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = {ending: signal.getsignal(ending) for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield lambda: os.kill(os.getpid(), signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
+    for ending, handler in before.items():  # a command that was interrupted ignores all of them from then on
+        signal.signal(ending, handler)
 
 
 def until(condition: Callable[[], bool], *, seconds: int = 120) -> None:

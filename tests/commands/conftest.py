@@ -17,14 +17,20 @@ BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, 
 
 
 def started(command: Sequence[Any], **kwargs: Any) -> "subprocess.Popen[str]":
-    """As from a terminal: a shell starts what runs in its background with SIGINT ignored, and tests may run there."""
+    """As from a terminal: what runs in a shell's background or under nohup ignores signals, and tests may run there.
+    A command that was interrupted in this process left them ignored too."""
+
+    def heed_signals() -> None:
+        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, signal.SIG_DFL)
+
     return subprocess.Popen(
         [str(part) for part in command],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heed_signals,
         **kwargs,
     )
 
