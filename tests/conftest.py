@@ -14,10 +14,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+for told in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS"):  # rich would write as to a terminal
+    os.environ.pop(told, None)
 # Read when Ray is imported. Else Ray writes a token into the home, and lets all else on the machine go before its work.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_worker_niceness="0")
 
-import fiesta_allennlp.plugin  # noqa: F401
+import fiesta_allennlp.plugin  # noqa: E402, F401
 
 # A busy machine fails no test, and nor does a new example; `--hypothesis-profile default` looks for new ones.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
