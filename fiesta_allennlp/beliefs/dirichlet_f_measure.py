@@ -1,6 +1,4 @@
 import math
-from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import List, Optional, Sequence, Tuple
 
@@ -9,14 +7,12 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, Posterior, least_to_win
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import marginals
-from fiesta_allennlp.probability.dirichlet_multinomial import RatesModel
-from fiesta_allennlp.probability.f_measure import AVERAGES, BINARY, Pair, measure_of
+from fiesta_allennlp.probability.f_measure import BINARY, Pair
 from fiesta_allennlp.probability.marginals import Marginal, marginal
+from fiesta_allennlp.probability.measure_model import AVERAGES, MeasureModel
 from fiesta_allennlp.records import COUNT_PREFIX, Counts, History
 
 LARGEST_COUNT = 1e9
-PRIOR = 1 / 4
-"""The paper's prior has a concentration of 1 for its four kinds of answers."""
 LEAST_SAMPLES = 64
 CACHED = 1024
 """Posteriors of single candidates that are kept, for a step changes only one of them."""
@@ -52,18 +48,6 @@ class FMeasurePosterior(Posterior):
         return marginals.prob_best(self.marginals, margin)
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """What a posterior depends on beside the counts."""
-
-    beta: float
-    average: str
-    concentration: float
-    learn_concentration: bool
-    prior_concentration: Optional[float]
-    num_samples: int
-
-
 @Belief.register("dirichlet_f_measure")
 class DirichletFMeasure(Belief):
     """The F-measure of each candidate, by the counts of right and wrong answers in documents (Haffari et al., 2017,
@@ -80,6 +64,10 @@ class DirichletFMeasure(Belief):
     is named only when it and a rival have log2(1 / (1 - confidence)), rounded up, which is 5 for .95: after a document
     or two it is the prior that decides.
 
+    The paper has four kinds. With `macro` there are as many as pairs of labels, and most of them are rare: each label
+    is believed to be answered right about as often as all labels together are by this candidate, see `MeasureModel`.
+    With `accuracy` there are two, right and wrong.
+
     The posterior is drawn from with points that are always the same: it is a function of the counts alone, whatever
     their order, and no chance is involved. See docs/beliefs.md.
 
@@ -91,10 +79,8 @@ class DirichletFMeasure(Belief):
     concentration : A, how alike documents are. Small where they differ much. 1 in the paper.
     learn_concentration : learn A for each candidate; log A is then normal around log `concentration`, with a standard
         deviation of 2.
-    prior_concentration : the sum of the prior's parameters, by default half the number of gold labels: 1/4 for the
-        right answers to each and 1/4 for the wrong ones, among whose kinds it is divided. With two labels this is the
-        paper's prior, 1/4 for each of four kinds. With less of it, the belief would take it for nearly certain
-        after a few documents that a label which was never answered right never will be.
+    prior_concentration : the sum of the prior's parameters, by default 1, the paper's, and with `macro` 1 and twice the
+        number of gold labels.
     num_samples : how many draws the posterior of a candidate has, a power of 2.
 
     # Raises
@@ -124,15 +110,15 @@ class DirichletFMeasure(Belief):
                 raise ConfigError(f"{name} must be from 0.001 to 1e9, such as 1, but got {value}.")
         if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
             raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but got {num_samples}.")
-        self._settings = _Settings(beta, average, concentration, learn_concentration, prior_concentration, num_samples)
+        self._model = MeasureModel(beta, average, concentration, learn_concentration, prior_concentration, num_samples)
 
     def min_to_win(self, confidence: float) -> int:
         return max(self.min_evaluations, least_to_win(confidence))
 
     def posterior(self, history: History) -> FMeasurePosterior:
         counts = [self._counts(history, name) for name in history.active]
-        pairs = _pairs(sorted({kind for one in counts for kind in one.kinds}), self._settings.average)
-        return FMeasurePosterior([_marginal(self._settings, one, pairs) for one in counts])
+        pairs = _pairs(sorted({kind for one in counts for kind in one.kinds}), self._model.average)
+        return FMeasurePosterior([_marginal(self._model, one, pairs) for one in counts])
 
     def _counts(self, history: History, candidate: str) -> Counts:
         counts = history.counts(candidate)
@@ -182,33 +168,15 @@ def _pairs(kinds: List[str], average: str) -> Tuple[Tuple[str, Pair], ...]:
 
 
 @lru_cache(maxsize=CACHED)
-def _marginal(settings: _Settings, counts: Counts, pairs: Tuple[Tuple[str, Pair], ...]) -> Marginal:
+def _marginal(model: MeasureModel, counts: Counts, pairs: Tuple[Tuple[str, Pair], ...]) -> Marginal:
     """The posterior of one candidate's measure: at once where these very counts have been seen."""
     table = counts.of([kind for kind, _ in pairs])
     # The order of documents plays no part, not even in the last digit of a sum.
     table = table[np.lexsort(table.T)]
-    return _marginal_of_table(settings, table.tobytes(), tuple(pair for _, pair in pairs))
+    return _marginal_of_table(model, table.tobytes(), tuple(pair for _, pair in pairs))
 
 
 @lru_cache(maxsize=CACHED)
-def _marginal_of_table(settings: _Settings, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
+def _marginal_of_table(model: MeasureModel, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
     """Likewise, where other histories have equal counts."""
-    model = RatesModel(
-        prior=_prior(pairs, settings.prior_concentration),
-        concentration=settings.concentration,
-        learned=settings.learn_concentration,
-        num_samples=settings.num_samples,
-    )
-    drawn = model.posterior(np.frombuffer(table).reshape(-1, len(pairs)))
-    measure = measure_of(pairs, average=settings.average, beta=settings.beta)
-    return marginal(measure.log_odds(drawn.log_rates), drawn.weights)
-
-
-def _prior(pairs: Sequence[Pair], concentration: Optional[float]) -> np.ndarray:
-    """The prior's parameters: for each gold label `PRIOR` for right answers, and as much for all wrong ones together.
-
-    With two labels that is 1/4 for each of the four kinds. Shape: `(num_kinds,)`.
-    """
-    num_wrong = Counter(gold for gold, answer in pairs if gold != answer)
-    prior = np.array([PRIOR if gold == answer else PRIOR / num_wrong[gold] for gold, answer in pairs])
-    return prior if concentration is None else prior * (concentration / prior.sum())
+    return marginal(*model.posterior(np.frombuffer(table).reshape(-1, len(pairs)), pairs))

@@ -1,4 +1,4 @@
-"""F-measures and accuracies from the rates of right and wrong answers, exact also where they are nearly 0 or 1."""
+"""F-measures from the rates of right and wrong answers, exact also where they are nearly 0 or 1."""
 
 from dataclasses import dataclass
 from typing import Dict, List, Sequence, Tuple
@@ -14,8 +14,6 @@ Pair = Tuple[str, str]
 
 BINARY: Dict[str, Pair] = {"tp": ("1", "1"), "fp": ("0", "1"), "fn": ("1", "0"), "tn": ("0", "0")}
 """The kinds of a binary task as gold and predicted label."""
-
-AVERAGES = ("binary", "macro", "accuracy")
 
 
 @dataclass(frozen=True)
@@ -57,13 +55,9 @@ def measure_of(pairs: Sequence[Pair], *, average: str, beta: float) -> Measure:
 
     # Parameters
 
-    average : `binary`, the F-measure of the label 1; `macro`, the mean F-measure of all gold labels; `accuracy`.
-    beta : from 0, recall, to 1, precision. It has no part in the accuracy.
+    average : `binary`, the F-measure of the label 1; `macro`, the mean F-measure of all gold labels.
+    beta : from 0, recall, to 1, precision.
     """
-    if average == "accuracy":
-        right = tuple(i for i, (gold, predicted) in enumerate(pairs) if gold == predicted)
-        wrong = tuple(i for i, (gold, predicted) in enumerate(pairs) if gold != predicted)
-        return Measure((Ratio(right, wrong, (1.0,) * len(wrong)),))
     labels: List[str] = ["1"] if average == "binary" else sorted({gold for gold, _ in pairs})
     return Measure(tuple(_f_measure(pairs, label, beta) for label in labels))
 

@@ -9,9 +9,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import kstest
 
 from fiesta_allennlp.beliefs import Belief, DirichletFMeasure
-from fiesta_allennlp.beliefs.dirichlet_f_measure import _prior
 from fiesta_allennlp.errors import ConfigError, ScoreError
-from fiesta_allennlp.probability.f_measure import BINARY as BINARY_PAIRS
 from fiesta_allennlp.records import Evaluation, History
 from tests.strategies.histories import evaluation
 
@@ -176,15 +174,6 @@ def test_counts_that_cannot_be_used_are_refused() -> None:
         DirichletFMeasure(average="macro").posterior(counted({"a": [[1, 1]]}, ["x>y", "tp"]))
     with pytest.raises(ScoreError, match="at least two labels but have 'x' only"):
         DirichletFMeasure(average="macro").posterior(counted({"a": [[1]]}, ["x>x"]))
-
-
-def test_the_prior_has_a_quarter_for_right_answers_to_each_label_and_a_quarter_for_wrong_ones() -> None:
-    assert _prior(tuple(BINARY_PAIRS.values()), None).tolist() == [0.25] * 4
-    labels = [(gold, answer) for gold in "xyz" for answer in "xyz?"]
-    prior = _prior(labels, None)
-    assert prior.sum() == pytest.approx(1.5)
-    assert [prior[labels.index(pair)] for pair in (("x", "x"), ("x", "y"), ("z", "?"))] == [0.25, 0.25 / 3, 0.25 / 3]
-    assert _prior(labels, 6.0) == pytest.approx(4 * prior)
 
 
 @pytest.mark.parametrize("num_labels", [2, 8, 20])

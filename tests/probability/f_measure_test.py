@@ -31,17 +31,12 @@ def test_f2_of_the_other_convention() -> None:
     assert value(FOUR, [0.4, 0.1, 0.3, 0.2], average="binary", beta=1 / 5) == pytest.approx(expected)
 
 
-def test_accuracy() -> None:
-    assert value(FOUR, [0.4, 0.1, 0.3, 0.2], average="accuracy", beta=0.5) == pytest.approx(0.6)
-
-
 def test_macro_is_the_mean_over_gold_labels() -> None:
     pairs = [("a", "a"), ("a", "b"), ("a", "?"), ("b", "a"), ("b", "b"), ("b", "?")]
     rates = [0.3, 0.1, 0.05, 0.15, 0.35, 0.05]
     f_a = 2 * 0.3 / (2 * 0.3 + 0.1 + 0.05 + 0.15)
     f_b = 2 * 0.35 / (2 * 0.35 + 0.15 + 0.05 + 0.1)
     assert value(pairs, rates, average="macro", beta=0.5) == pytest.approx((f_a + f_b) / 2)
-    assert value(pairs, rates, average="accuracy", beta=0.5) == pytest.approx(0.65)
 
 
 def test_macro_of_a_binary_task_has_both_labels() -> None:
