@@ -1,6 +1,5 @@
 """A selection from its settings to its result: store, checks, loop, summary. What the command line calls."""
 
-import os
 import tempfile
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from fiesta_allennlp.evaluators.config import with_absolute_paths
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation
 from fiesta_allennlp.executor_building import build_executor, check_gpus
+from fiesta_allennlp.kept_archives import BestArchives
 from fiesta_allennlp.opening import clear, logging_to, opened, writing_results
 from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored, write_down
 from fiesta_allennlp.records import Decision
@@ -132,7 +132,7 @@ def _run(
             keep_archives=settings.keep != "none",
             free_device=executor.gives_devices,
         )
-        with _listening(settings, directory, console) as listener:
+        with _listening(settings, store, directory, console) as listener:
             decision = Selection(
                 strategy=strategy,
                 evaluator=evaluator,
@@ -149,10 +149,12 @@ def _run(
 
 
 @contextmanager
-def _listening(settings: Settings, directory: RunDirectory, console: Console) -> Iterator[Listener]:
-    """The progress, and TensorBoard's scalars where they are asked for."""
+def _listening(settings: Settings, store: RunStore, directory: RunDirectory, console: Console) -> Iterator[Listener]:
+    """The progress, and what is asked for of TensorBoard's scalars and of keeping the best models."""
     with ExitStack() as stack:
         listeners: List[Listener] = [stack.enter_context(Progress(console, settings.metric))]
+        if settings.keep == "best":
+            listeners.append(BestArchives(directory, store.history(max_failures=settings.max_failures)))
         if settings.tensorboard:
             listeners.append(stack.enter_context(tensorboard(directory.tensorboard, settings.metric)))
         yield Listeners(listeners)
@@ -171,7 +173,7 @@ def _conclude(decision: Decision, settings: Settings, store: RunStore, directory
     summary = summarise(history, decision, about, removed=store.removed())
     with writing_results(directory):
         if settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):
-            _keep_best(summary["best"], store, directory)
+            BestArchives(directory, history).keep_only(summary["best"])
         write_csv(store.rows(), directory.evaluations_csv)
         write_json(summary, directory.selection_json)
     return summary
@@ -202,15 +204,3 @@ def _entropy(settings: Settings, store: RunStore) -> int:
     if entropy is not None:
         return int(entropy)
     return fresh_entropy() if settings.entropy is None else settings.entropy
-
-
-def _keep_best(best: Any, store: RunStore, directory: RunDirectory) -> None:
-    """Delete all archives but that of the best candidate's best evaluation among those that are there."""
-    archives = {(row["candidate"], row["replicate"]): row for row in store.rows() if row["status"] == "finished"}
-    paths = {key: directory.archive(f"{key[0]}-{key[1]}") for key in archives}
-    paths = {key: path for key, path in paths.items() if path.exists()}
-    of_best = [key for key in paths if key[0] == best]
-    kept = max(of_best, key=lambda key: archives[key]["score"], default=None)
-    for key, path in paths.items():
-        if key != kept:
-            os.unlink(path)

@@ -60,7 +60,8 @@ ALLOWED = {
     "run": DOING
     | CHOOSING
     | {"preparing", "settings", "strategies", "strategy_building", "executor_building", "selection", "run_store"}
-    | {"roster", "opening", "reports"},
+    | {"roster", "opening", "reports", "kept_archives"},
+    "kept_archives": BASE,
     "document_settings": BASE | {"choice"},
     "document_systems": BASE | {"evaluators", "plain_words"},
     "document_limit": CHOOSING | {"strategies"},
