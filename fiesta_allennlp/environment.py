@@ -1,12 +1,14 @@
 """On what a selection runs: versions and hardware, for those who want to repeat it."""
 
+import hashlib
 import os
 import platform
 import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from fiesta_allennlp.version import __version__
 
@@ -15,8 +17,9 @@ PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "nu
 
 
 def environment(packages: Iterable[str] = ()) -> Dict[str, Any]:
-    """`host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus` (their names) and `versions` (by
-    distribution) of this process's machine, as plain data. `packages` are further modules to look up."""
+    """`host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus` (their names), `versions` (by
+    distribution) and `code` (see `code_digests`) of this process's machine, as plain data. `packages` are further
+    modules to look up."""
     return {
         "host": platform.node(),
         "python": platform.python_version(),
@@ -26,6 +29,7 @@ def environment(packages: Iterable[str] = ()) -> Dict[str, Any]:
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "gpus": _gpus(),
         "versions": _versions([*PACKAGES, *_distributions(packages)]),
+        "code": code_digests(packages),
     }
 
 
@@ -33,6 +37,38 @@ def with_this(environments: Sequence[Dict[str, Any]], packages: Iterable[str] = 
     """The environments of a selection's sessions, with that of this one where it is another than the last."""
     here = environment(packages)
     return [*environments] if here in environments[-1:] else [*environments, here]
+
+
+def code_digests(packages: Iterable[str]) -> Dict[str, str]:
+    """The SHA-256 of all source files of each top-level module of these, as far as they can be found."""
+    found: Dict[str, str] = {}
+    for name in sorted({package.partition(".")[0] for package in packages}):
+        digest = hashlib.sha256()
+        files = _sources(name)
+        for file in files:
+            digest.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}".encode())
+        if files:
+            found[name] = digest.hexdigest()
+    return found
+
+
+def changed_code(environments: Sequence[Mapping[str, Any]], packages: Iterable[str]) -> List[str]:
+    """The modules whose source files are not what they were when a selection was at work last."""
+    before = environments[-1].get("code", {}) if environments else {}
+    return [name for name, digest in code_digests(packages).items() if before.get(name, digest) != digest]
+
+
+def _sources(module: str) -> List[Path]:
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        return []
+    if spec is None:
+        return []
+    places = spec.submodule_search_locations
+    if places is not None:
+        return sorted(path for place in places for path in Path(place).rglob("*.py"))
+    return [Path(spec.origin)] if spec.origin is not None and Path(spec.origin).is_file() else []
 
 
 def _distributions(modules: Iterable[str]) -> List[str]:

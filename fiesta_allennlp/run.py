@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping
 
 from rich.console import Console
 
+from fiesta_allennlp.environment import changed_code
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
 from fiesta_allennlp.evaluators.config import with_absolute_paths
@@ -122,6 +123,7 @@ def _run(
         check_gpus(roster.given, executor)
         preparations = prepare_stored(roster, settings, store, directory, console)
         entropy = _entropy(settings, store)
+        _note_changed_code(settings, store, console)
         write_down(roster, preparations, settings, store, entropy=entropy)
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         evaluator = AllenNLPTraining(
@@ -196,6 +198,16 @@ def _settings(given: Mapping[str, Any], store: RunStore, directory: RunDirectory
             "Leave that out, or start anew in another directory."
         )
     return settings
+
+
+def _note_changed_code(settings: Settings, store: RunStore, console: Console) -> None:
+    for name in changed_code(store.get_meta("environments") or [], settings.include_package):
+        console.print(
+            f"Note: the code of {name} is not what it was when this selection was at work last. What is trained from "
+            "now on uses the new code; if scores change by it, start anew in another directory.",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _entropy(settings: Settings, store: RunStore) -> int:

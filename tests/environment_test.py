@@ -1,12 +1,13 @@
 import platform
 import subprocess
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fiesta_allennlp import environment as module
-from fiesta_allennlp.environment import environment
+from fiesta_allennlp.environment import changed_code, environment
 from fiesta_allennlp.version import __version__
 
 
@@ -38,3 +39,20 @@ def test_a_driver_that_does_not_answer_is_no_card(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(module.subprocess, "run", fail)
     assert environment()["gpus"] == []
+
+
+def test_edited_code_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "one_file.py").write_text("SCORE = 0.1\n")
+    (tmp_path / "whole" / "inner").mkdir(parents=True)
+    for name in ("__init__.py", "inner/__init__.py", "inner/model.py"):
+        (tmp_path / "whole" / name).write_text("")
+    packages = ["one_file", "whole.inner", "no_such_package"]
+    before = [environment(packages)]
+    assert sorted(before[0]["code"]) == ["one_file", "whole"]
+    assert changed_code(before, packages) == []
+    (tmp_path / "whole" / "inner" / "model.py").write_text("SCORE = 0.9\n")
+    assert changed_code(before, packages) == ["whole"]
+    assert changed_code([], packages) == []
+    del before[0]["code"]  # as older versions wrote it
+    assert changed_code(before, packages) == []

@@ -60,7 +60,7 @@ ALLOWED = {
     "run": DOING
     | CHOOSING
     | {"preparing", "settings", "strategies", "strategy_building", "executor_building", "selection", "run_store"}
-    | {"roster", "opening", "reports", "kept_archives"},
+    | {"roster", "opening", "reports", "kept_archives", "environment"},
     "kept_archives": BASE,
     "document_settings": BASE | {"choice"},
     "document_systems": BASE | {"evaluators", "plain_words"},

@@ -159,7 +159,9 @@ def _environments(environments: List[Dict[str, Any]]) -> Checklist:
 
 
 def _versions(found: Mapping[str, Any]) -> str:
-    return f"Python {found['python']}, " + ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    versions = [f"{name} {version}" for name, version in found["versions"].items()]
+    code = [f"{name} with the SHA-256 {digest} of its sources" for name, digest in found.get("code", {}).items()]
+    return ", ".join([f"Python {found['python']}", *versions, *code])
 
 
 def _hardware(found: Mapping[str, Any]) -> str:

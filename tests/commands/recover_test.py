@@ -14,7 +14,6 @@ from typing import Any, Callable, Dict, List
 import psutil
 import pytest
 
-import fiesta_allennlp.preparing
 import fiesta_allennlp.run
 from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.environment import environment
@@ -345,9 +344,27 @@ def test_versions_and_hardware_are_written_down_and_others_are_added(
     assert environments() == [environment()]
     assert call("-s", run, "--recover")[0] == 0
     assert environments() == [environment()]
-    monkeypatch.setattr(fiesta_allennlp.preparing, "environment", lambda packages: {"host": "elsewhere"})
+    monkeypatch.setattr("fiesta_allennlp.environment.environment", lambda packages: {"host": "elsewhere"})
     assert call("-s", run, "--recover")[0] == 0
     assert environments() == [environment(), {"host": "elsewhere"}]
+
+
+def test_edited_code_is_told_and_written_down(
+    selections: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "code_of_mine.py"
+    code.write_text("SCALE = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    config = tmp_path / "settings.jsonnet"
+    config.write_text("{ budget: 4, strategy: 'non_adaptive_fb', include_package: ['code_of_mine'] }")
+    assert "Note:" not in selections.begin("--config", config)
+    assert "Note:" not in selections.resume()
+    code.write_text("SCALE = 2\n")
+    assert "the code of code_of_mine is not what it was" in selections.resume()
+    assert "Note:" not in selections.resume()
+    with reading(RunDirectory(run)) as store:
+        digests = [found["code"]["code_of_mine"] for found in store.get_meta("environments")]
+    assert len(digests) == 2 and digests[0] != digests[1]
 
 
 def test_a_selection_by_documents_is_not_gone_on_with(call: Any, run: Path) -> None:
