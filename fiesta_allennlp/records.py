@@ -55,8 +55,9 @@ class Failure:
     """A training that gave no score, and why. Never turned into a number.
 
     `kind` is `error` (the training raised: the same seeds would fail again, so they are not tried again), `timeout`
-    (likewise), `killed` (the process died under it) or `machine` (disk or memory was lacking); the last two are tried
-    again with the same seeds. `disk` (the disk is full) is never written down: it ends the selection.
+    (likewise), `killed` (the process died under it) or `machine` (a file or memory was lacking, which says nothing of
+    the candidate); the last two are tried again with the same seeds. `disk` (the disk is full) is never written down:
+    it ends the selection.
     """
 
     request: Request

@@ -55,8 +55,9 @@ class RunState:
 
 
 def withdrawn(failures: Iterable[Failure], *, max_failures: int, removed: AbstractSet[str]) -> FrozenSet[str]:
-    """The candidates that failed `max_failures` times, and those that were removed."""
-    num_failures = Counter(failure.request.candidate for failure in failures)
+    """The candidates that failed `max_failures` times, and those that were removed. What the machine lacked does not
+    count."""
+    num_failures = Counter(failure.request.candidate for failure in failures if failure.kind != "machine")
     return frozenset(name for name, number in num_failures.items() if number >= max_failures) | frozenset(removed)
 
 

@@ -2,13 +2,15 @@
 
 import logging
 import shutil
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from typing import List, Optional, Protocol, Sequence, Set
 
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.errors import FiestaError, StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import UNDECIDED, Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.retries import PAUSES, Retries
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request, strategy_rng
@@ -53,6 +55,7 @@ class Selection:
     shared_splits : replicate k of every candidate is trained on split k.
     max_failures : a candidate with that many failures is withdrawn.
     max_hours : the most that all sessions may take together, these loops only; None for no limit.
+    retries : when to try again what the machine lacked something for.
     """
 
     strategy: Strategy
@@ -65,6 +68,7 @@ class Selection:
     shared_splits: bool = True
     max_failures: int = 3
     max_hours: Optional[float] = None
+    retries: Retries = field(default_factory=lambda: Retries(PAUSES))
 
     def run(self) -> Decision:
         """Go on until the strategy is done. Returns the decision, with `stopped_by` set.
@@ -98,21 +102,32 @@ class Selection:
                 return decision
             if working_time.is_over:
                 return replace(decision, stopped_by="max_hours")
+            for request in self.retries.take(self.executor.slots - len(submitted)):
+                self._submit(request, submitted)
             requests = self._choose(history, self.executor.slots - len(submitted))
             for request in requests:
                 self._submit(request, submitted)
             if requests:
                 self.listener.on_state(self._history(), decision)
-            if not submitted:
+            if not submitted and not self.retries:
                 raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
-            outcome = next(self.executor.completed(timeout=working_time.seconds_to_wait), None)
+            outcome = self._wait(submitted, most=working_time.seconds_to_wait)
             working_time.note()
             if outcome is None:
                 continue
             outcome = self._salvaged(outcome)
             submitted.discard(outcome.request)
             if self._record(outcome):
-                self._submit(outcome.request, submitted)
+                self._try_again(outcome, submitted)
+
+    def _wait(self, submitted: Set[Request], *, most: float) -> Optional[Outcome]:
+        """The next outcome; None where none has come when it is time to look again."""
+        if len(submitted) < self.executor.slots:
+            most = self.retries.seconds_to_next(most)
+        if submitted:
+            return next(self.executor.completed(timeout=most), None)
+        time.sleep(most)
+        return None
 
     def _resume_pending(self) -> Set[Request]:
         """Take over finished work that was not recorded, and start the rest of the pending requests again."""
@@ -148,8 +163,8 @@ class Selection:
         return outcome
 
     def _choose(self, history: History, slots: int) -> List[Request]:
-        if slots < 1:
-            return []
+        if slots < 1 or self.retries.num_in_vain() > self.executor.slots:
+            return []  # nothing works on this machine: more requests would only fail too
         rng = strategy_rng(self.entropy, self.store.num_reserved())
         names = self.strategy.propose(history, slots, rng)
         requests: List[Request] = []
@@ -174,26 +189,54 @@ class Selection:
 
         `StoreError` : where the disk is full. The request stays pending.
         """
-        try_again = False
         if isinstance(outcome, Failure) and outcome.kind == "disk":
             raise StoreError(
                 f"the disk is full: {outcome.request.name} ended with {outcome.error}. Nothing that finished in "
                 f"{self.directory.root} is lost: make room, then go on with --recover."
             )
-        if isinstance(outcome, Failure):
-            name = outcome.request.candidate
-            failures = self._history().failures
-            num_failures = 1 + sum(failure.request.candidate == name for failure in failures)
-            try_again = outcome.kind in ("killed", "machine") and num_failures < self.max_failures
-            if num_failures == self.max_failures:
-                logger.warning("candidate %s is withdrawn after %d failures", name, num_failures)
+        try_again = isinstance(outcome, Failure) and self._is_to_be_tried_again(outcome)
+        withdrawn = self._history().withdrawn
         self.store.record(outcome, try_again=try_again)
+        for name in self._history().withdrawn - withdrawn:
+            logger.warning("candidate %s is withdrawn: it has failed too often", name)
+        if not isinstance(outcome, Failure):
+            self.retries.note_finished()
+        elif not try_again:
+            self.retries.drop([outcome.request])
         self.listener.on_outcome(outcome)
         return try_again
+
+    def _is_to_be_tried_again(self, failure: Failure) -> bool:
+        if failure.kind == "killed":
+            of_candidate = [f for f in self._history().failures if f.request.candidate == failure.request.candidate]
+            return 1 + sum(f.kind != "machine" for f in of_candidate) < self.max_failures
+        return failure.kind == "machine"
+
+    def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
+        """At once where its process died, and after a pause where the machine lacked something.
+
+        # Raises
+
+        `FiestaError` : where the machine still does after all pauses, nothing finishes, and nothing else is at work
+            of which better can be hoped. The request stays pending.
+        """
+        request = outcome.request
+        if not isinstance(outcome, Failure) or outcome.kind != "machine":
+            self._submit(request, submitted)
+            return
+        self.retries.put(request)
+        if all(map(self.retries.is_hopeless, [request, *submitted])):
+            raise FiestaError(
+                f"the machine lacks something: {request.name} ended with {outcome.error}, and again each time it was "
+                f"tried. Nothing that finished in {self.directory.root} is lost: see to it, then go on with --recover. "
+                f"Where only '{request.candidate}' lacks it, go on without it: give the others with --allow-removed."
+            )
+        logger.info("%s is tried again later: the machine lacked something", request.name)
 
     def _forget(self, pending: Sequence[Request]) -> None:
         """Stop what nobody waits for any more, and forget it."""
         self.executor.abandon(pending)
+        self.retries.drop(pending)
         self.store.release(pending)
         for request in pending:
             shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)

@@ -40,6 +40,7 @@ ALLOWED = {
     "store_reader": BASE | {"store_file", "run_state"},
     "run_store": BASE | {"store_file", "run_state", "store_reader"},
     "working_time": BASE | {"run_store"},
+    "retries": BASE,
     "opening": BASE | {"run_store"},
     "roster": DOING | {"run_state", "run_store"},
     "choice": BASE,
@@ -51,7 +52,7 @@ ALLOWED = {
     "replay_settings": BASE | {"choice"},
     "replaying": DOING | CHOOSING | {"replay_settings", "strategy_building", "strategies"},
     "reports": BASE | {"run_store", "replaying", "probability"},
-    "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store", "working_time"},
+    "selection": CHOOSING | {"strategies", "evaluators", "executors", "run_store", "working_time", "retries"},
     "gathering": CHOOSING
     | {"evaluators", "beliefs", "strategies", "choice", "settings", "strategy_building", "plain_words", "reports"}
     | {"environment", "store_reader", "working_time", "document_choice", "document_settings"},
@@ -90,6 +91,7 @@ NO_TORCH = (
     "environment",
     "run_state",
     "working_time",
+    "retries",
     "fork_server",
     "node_server",
     "on_node",

@@ -3,16 +3,18 @@
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from types import SimpleNamespace
+from typing import Any, Callable, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import pytest
 from allennlp.common import Params
 
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.errors import FiestaError, StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.retries import PAUSES, Retries
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request
@@ -87,6 +89,7 @@ class Run:
     entropy: int = 1
     max_failures: int = 3
     max_hours: Optional[float] = None
+    pauses: Sequence[float] = (0.0, 0.0)
 
     def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
         return self.go_with(Inline(**executor), resume=resume, evaluator=evaluator)
@@ -106,6 +109,7 @@ class Run:
                 entropy=self.entropy,
                 max_failures=self.max_failures,
                 max_hours=self.max_hours,
+                retries=Retries(self.pauses),
             ).run()
         finally:
             self.history, self.rows = store.history(max_failures=self.max_failures), store.rows()
@@ -220,6 +224,64 @@ def test_a_candidate_that_is_always_killed_is_withdrawn_too(run: Run) -> None:
 def test_a_machine_that_lacked_something_is_tried_again(run: Run, other: Run) -> None:
     other.go()
     run.go(fail=lambda request, attempt: "machine" if request.name == "c-2" and attempt < 3 else None)
+    assert run.scores() == other.scores()
+
+
+def test_what_a_machine_lacked_withdraws_nobody(run: Run, other: Run) -> None:
+    """Of the winner, three trainings fail twice each, and once all candidates do."""
+    other.go()
+    run.go(fail=lambda request, attempt: "machine" if request.name in ("b-0", "b-3", "b-4") and attempt < 3 else None)
+    assert run.scores() == other.scores()
+    assert [failure.kind for failure in run.history.failures] == ["machine"] * 6
+    assert run.history.withdrawn == frozenset()
+
+
+def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(run: Run, other: Run) -> None:
+    other.go()
+    message = (
+        r"the machine lacks something: a-2 ended with as told, .* go on with --recover.* without it: .*--allow-rem"
+    )
+    with pytest.raises(FiestaError, match=message):
+        run.go(fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
+    before = run.scores()
+    assert [request.name for request in run.history.pending] == ["a-2"]
+    assert [failure.request.name for failure in run.history.failures] == ["a-2"] * 3
+    assert before and run.history.withdrawn == frozenset()
+    with pytest.raises(FiestaError, match="a-2 ended with as told"):
+        run.go(resume=True, fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
+    assert run.executor.started.count(run.history.pending[0]) == 3, "a resumed selection has fresh tries"
+    run.go(resume=True)
+    assert run.scores() == other.scores() > before
+
+
+def test_what_raises_when_it_is_tried_again_is_waited_for_no_more(run: Run) -> None:
+    kinds = {1: "machine", 2: "error"}
+    decision = run.go(fail=lambda request, attempt: kinds.get(attempt) if request.replicate < 2 else None)
+    assert (decision.best, decision.stopped_by) == ("b", "confidence")
+
+
+def test_a_withdrawn_candidate_is_not_tried_again(run: Run) -> None:
+    run.pauses = (600.0,)
+    kinds = {"a-0": "machine", "a-1": "error"}
+    run.max_failures = 1
+    decision = run.go(slots=4, fail=lambda request, attempt: kinds.get(request.name))
+    assert (run.history.withdrawn, decision.best) == ({"a"}, "b")
+    assert run.history.pending == ()
+    assert run.executor.started.count(make_request(1, "a", 0, shared_splits=True)) == 1
+
+
+def test_an_interrupt_ends_a_pause_at_once(
+    run: Run, other: Run, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+) -> None:
+    asked: List[float] = []
+    stub = SimpleNamespace(sleep=lambda seconds: (asked.append(seconds), ctrl_c()))
+    monkeypatch.setattr("fiesta_allennlp.selection.time", stub)
+    run.pauses = (600.0,)
+    decision = run.go(fail=lambda request, attempt: "machine")
+    assert decision.stopped_by == "interrupted"
+    assert asked == [60.0], "the time at work is noted every minute"
+    run.go(resume=True)
+    other.go()
     assert run.scores() == other.scores()
 
 
@@ -355,12 +417,17 @@ class Simulated(Executor):
     slots: int = 4
     now: float = 0.0
     idle: float = 0.0
+    is_lacking: Callable[[Request, float], bool] = lambda request, now: False
+    seconds_of_failure: float = 1.0
+    begun: List[Tuple[float, Request]] = field(default_factory=list)
     running: List[Tuple[float, Request, Evaluator]] = field(default_factory=list)
     timeouts: List[Optional[float]] = field(default_factory=list)
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         assert len(self.running) < self.slots
-        self.running.append((self.now + self.seconds[request.candidate], request, evaluator))
+        seconds = self.seconds_of_failure if self.is_lacking(request, self.now) else self.seconds[request.candidate]
+        self.running.append((self.now + seconds, request, evaluator))
+        self.begun.append((self.now, request))
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         while self.running:
@@ -373,7 +440,10 @@ class Simulated(Executor):
                 return
             self.now = end
             self.running.remove((end, request, evaluator))
-            yield replace(evaluator.evaluate(request, Path()), seconds=self.seconds[request.candidate])
+            if self.is_lacking(request, self.now - self.seconds_of_failure):
+                yield Failure(request, "machine", "as told")
+            else:
+                yield replace(evaluator.evaluate(request, Path()), seconds=self.seconds[request.candidate])
 
     def abandon(self, requests: Sequence[Request]) -> None:
         self.running = [work for work in self.running if work[1] not in requests]
@@ -425,6 +495,86 @@ class Hours:
 
     def monotonic(self) -> float:
         return self.begin + self.executor.now
+
+    def sleep(self, seconds: float) -> None:
+        assert not self.executor.running and seconds > 0
+        self.executor.now += seconds
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Simulated]:
+    """Makes an executor whose time is that of the selection too."""
+
+    def make(*args: Any, **kwargs: Any) -> Simulated:
+        executor = Simulated(*args, **kwargs)
+        for module in ("working_time", "retries", "selection"):
+            monkeypatch.setattr(f"fiesta_allennlp.{module}.time", Hours(executor, 0.0))
+        return executor
+
+    return make
+
+
+EQUALLY = {"type": "non_adaptive_fb", "budget": 30}
+
+
+def test_the_others_are_trained_while_one_waits_to_be_tried_again(
+    run: Run, other: Run, simulated: Callable[..., Simulated]
+) -> None:
+    run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
+    hour = {"a": 3600.0, "b": 3600.0, "c": 3600.0}
+    executor = simulated(hour, slots=2, is_lacking=lambda request, now: request.name == "a-0" and now < 2000.0)
+    decision = run.go_with(executor)
+    tries = [begun for begun, request in executor.begun if request.name == "a-0"]
+    assert tries[0] == 0.0 and tries[-1] >= 2000.0
+    assert decision.stopped_by == "budget"
+    assert executor.idle < PAUSES[0]
+    other.go()
+    assert run.scores() == other.scores()
+
+
+def test_the_pauses_grow_until_the_selection_ends(run: Run, simulated: Callable[..., Simulated]) -> None:
+    run.pauses = PAUSES
+    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: True)
+    with pytest.raises(FiestaError, match="the machine lacks something"):
+        run.go_with(executor)
+    first = executor.begun[0][1]
+    assert [begun for begun, request in executor.begun if request == first] == [0.0, 11.0, 72.0, 373.0, 2174.0]
+    assert len({request for _, request in executor.begun}) == 2
+
+
+@pytest.mark.parametrize("seconds_of_failure", [1.0, 3600.0])
+@pytest.mark.parametrize("slots", [1, 3])
+def test_a_machine_on_which_nothing_works_gets_few_requests(
+    run: Run, simulated: Callable[..., Simulated], slots: int, seconds_of_failure: float
+) -> None:
+    run.pauses = PAUSES
+    seconds = {"a": 9.0, "b": 9.0, "c": 9.0}
+    executor = simulated(seconds, slots=slots, is_lacking=lambda request, now: True)
+    executor.seconds_of_failure = seconds_of_failure
+    with pytest.raises(FiestaError, match="the machine lacks something"):
+        run.go_with(executor)
+    assert slots < len(run.history.pending) <= 2 * slots
+    assert len(run.history.failures) <= 2 * slots * (len(PAUSES) + 2)
+    assert run.history.withdrawn == frozenset()
+
+
+def test_a_selection_does_not_end_for_one_while_another_training_runs(
+    run: Run, other: Run, simulated: Callable[..., Simulated]
+) -> None:
+    """The first training of b takes ten hours; on the other worker nothing works meanwhile."""
+    run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
+    long = {"a": 36000.0, "b": 36000.0, "c": 36000.0}
+    executor = simulated(long, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 30000.0)
+    assert run.go_with(executor).stopped_by == "budget"
+    other.go()
+    assert run.scores() == other.scores()
+
+
+def test_max_hours_ends_a_pause(run: Run, simulated: Callable[..., Simulated]) -> None:
+    run.max_hours, run.pauses = 0.5, PAUSES
+    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: True)
+    assert run.go_with(executor).stopped_by == "max_hours"
+    assert executor.now == pytest.approx(1800.0)
 
 
 def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatch: pytest.MonkeyPatch) -> None:

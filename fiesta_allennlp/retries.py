@@ -1,0 +1,67 @@
+"""When to try again what the machine had no room for, or no file, and when to give up."""
+
+import time
+from collections import Counter
+from typing import Dict, List, Sequence
+
+from fiesta_allennlp.records import Request
+
+PAUSES = (10.0, 60.0, 300.0, 1800.0)
+"""Seconds before the second try, the third and so on; the last one again and again."""
+
+
+class Retries:
+    """The requests that are to be tried again, each after a pause of its own that grows from try to try.
+
+    Kept in memory only: a selection that is resumed tries all of them at once, as often as a new one.
+
+    # Parameters
+
+    pauses : in seconds; see `PAUSES`.
+    """
+
+    def __init__(self, pauses: Sequence[float]) -> None:
+        self._pauses = pauses
+        self._due: Dict[Request, float] = {}
+        self._num_tries: Counter[Request] = Counter()
+        self._in_vain: Counter[Request] = Counter()
+
+    def __bool__(self) -> bool:
+        return bool(self._due)
+
+    def put(self, request: Request) -> None:
+        """Have it tried again, for it has failed."""
+        pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]
+        self._num_tries[request] += 1
+        self._in_vain[request] += 1
+        self._due[request] = time.monotonic() + pause
+
+    def is_hopeless(self, request: Request) -> bool:
+        """Whether it has failed after every pause, and twice since a training finished the last time."""
+        return self._num_tries[request] > len(self._pauses) and self._in_vain[request] > 1
+
+    def take(self, most: int) -> List[Request]:
+        """Those whose pause is over, `most` at most. They are no longer waited for."""
+        now = time.monotonic()
+        taken = [request for request, due in self._due.items() if due <= now][: max(0, most)]
+        for request in taken:
+            del self._due[request]
+        return taken
+
+    def drop(self, requests: Sequence[Request]) -> None:
+        """Forget those that nobody waits for any more."""
+        for request in requests:
+            self._due.pop(request, None)
+            self._in_vain.pop(request, None)
+
+    def note_finished(self) -> None:
+        """A training has finished, so the machine does work."""
+        self._in_vain.clear()
+
+    def num_in_vain(self) -> int:
+        """How many have failed since a training finished the last time."""
+        return len(self._in_vain)
+
+    def seconds_to_next(self, most: float) -> float:
+        """How long it is until a pause is over, `most` at most."""
+        return max(0.0, min([most, *(due - time.monotonic() for due in self._due.values())]))

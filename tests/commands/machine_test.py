@@ -1,0 +1,90 @@
+"""A machine that lacks something for a while: real trainings, from which their data are taken away."""
+
+from pathlib import Path
+from typing import Any, List, Tuple
+
+import pytest
+
+from fiesta_allennlp.records import Failure, Outcome
+from fiesta_allennlp.reports.progress import Progress
+from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.run_store import RunStore
+from tests.commands.conftest import Selections
+from tests.commands.fiesta_select_test import scores_of
+
+EQUALLY = ("--strategy", "non_adaptive_fb", "--entropy", 5, "--budget", 6)
+
+
+class Taken:
+    """The data are away from the first outcome on, until so many failures of the machine's have been told."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, data: Path, *, until_failures: int) -> None:
+        self._data, self._away = data, data.with_suffix(".away")
+        self._left = until_failures
+        original = Progress.on_outcome
+
+        def on_outcome(progress: Progress, outcome: Outcome) -> None:
+            original(progress, outcome)
+            self._note(outcome)
+
+        monkeypatch.setattr(Progress, "on_outcome", on_outcome)
+
+    def give_back(self) -> None:
+        self._away.rename(self._data)
+
+    def _note(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failure):
+            self._left -= 1
+            if not self._left:
+                self.give_back()
+        elif self._left > 0 and self._data.exists():
+            self._data.rename(self._away)
+
+
+def failures_of(run: Path) -> Tuple[List[str], List[str]]:
+    """The kinds of all failures, and who is withdrawn."""
+    store = RunStore(RunDirectory(run), create=False)
+    history = store.history(max_failures=3)
+    store.close()
+    return [failure.kind for failure in history.failures], sorted(history.withdrawn)
+
+
+@pytest.fixture
+def whole(candidates: List[str], tmp_path: Path, call: Any) -> Path:
+    """What an undisturbed selection leaves."""
+    path = tmp_path / "whole"
+    assert call(*candidates, "-s", path, "--metric", "accuracy", *EQUALLY)[0] == 0
+    return path
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_data_that_are_away_for_a_moment_cost_no_candidate(
+    selections: Selections, run: Path, whole: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.selection.PAUSES", (0.01,) * 8)
+    Taken(monkeypatch, reviews / "train.jsonl", until_failures=7)
+    selections.begin(*EQUALLY, "--workers", workers)
+    assert scores_of(run) == scores_of(whole)
+    kinds, withdrawn = failures_of(run)
+    assert set(kinds) == {"machine"} and len(kinds) >= 7
+    assert withdrawn == []
+
+
+def test_data_that_stay_away_end_the_selection_and_nothing_is_lost(
+    selections: Selections,
+    candidates: List[str],
+    run: Path,
+    whole: Path,
+    reviews: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.selection.PAUSES", (0.01, 0.01))
+    taken = Taken(monkeypatch, reviews / "train.jsonl", until_failures=10**6)
+    output = selections.refused(*candidates, "--metric", "accuracy", *EQUALLY)
+    assert "error: the machine lacks something: blind-0 ended with" in output and "train.jsonl" in output
+    assert "then go on with --recover" in output and "Traceback" not in output
+    taken.give_back()
+    monkeypatch.undo()
+    selections.resume()
+    assert scores_of(run) == scores_of(whole)
+    assert failures_of(run)[1] == []
