@@ -128,6 +128,17 @@ class History:
         """How many candidates a plan is made for: all but those that the user took out."""
         return sum(name not in self.removed for name in self.candidates)
 
+    def num_counted_failures(self, candidate: str) -> int:
+        """The failures of one candidate that count towards its withdrawal: how many trainings failed for good, or how
+        often a process died under one and the same of them, whichever is more. One that finished later does not count,
+        nor does what the machine lacked."""
+        failed = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
+        if not failed:
+            return 0
+        finished = {e.request for e in self.evaluations if e.request.candidate == candidate}
+        deaths = Counter(f.request for f in failed if f.kind == "killed" and f.request not in finished)
+        return max(sum(f.kind != "killed" for f in failed), *deaths.values(), 0)
+
     @property
     def spent_on_removed(self) -> int:
         """Finished and pending evaluations of the candidates that the user took out."""

@@ -39,7 +39,7 @@ class Roster:
 
     def joined(self, history: History, *, max_failures: int) -> History:
         """The history as it is once the late ones have joined and the removed ones have gone."""
-        gone = withdrawn(history.failures, max_failures=max_failures, removed=self.removed)
+        gone = withdrawn(history, max_failures=max_failures, removed=self.removed)
         return replace(history, candidates=tuple(self.names), withdrawn=gone, removed=self.removed)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
@@ -44,21 +43,20 @@ class RunState:
             self.pending.pop(request.key, None)
 
     def history(self, *, max_failures: int) -> History:
-        return History(
+        history = History(
             candidates=self.candidates,
             evaluations=tuple(self.evaluations),
             pending=tuple(self.pending.values()),
             failures=tuple(self.failures),
-            withdrawn=withdrawn(self.failures, max_failures=max_failures, removed=self.removed),
             removed=self.removed,
         )
+        return replace(history, withdrawn=withdrawn(history, max_failures=max_failures, removed=self.removed))
 
 
-def withdrawn(failures: Iterable[Failure], *, max_failures: int, removed: AbstractSet[str]) -> FrozenSet[str]:
-    """The candidates that failed `max_failures` times, and those that were removed. What the machine lacked does not
-    count."""
-    num_failures = Counter(failure.request.candidate for failure in failures if failure.kind != "machine")
-    return frozenset(name for name, number in num_failures.items() if number >= max_failures) | frozenset(removed)
+def withdrawn(history: History, *, max_failures: int, removed: AbstractSet[str]) -> FrozenSet[str]:
+    """The candidates with `max_failures` failures that count, and those that were removed."""
+    failed = {failure.request.candidate for failure in history.failures}
+    return frozenset(removed) | {name for name in failed if history.num_counted_failures(name) >= max_failures}
 
 
 def read_state(database: sqlite3.Connection, *, removed: Iterable[str]) -> RunState:

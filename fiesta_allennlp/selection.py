@@ -53,7 +53,7 @@ class Selection:
 
     entropy : the root of all seeds.
     shared_splits : replicate k of every candidate is trained on split k.
-    max_failures : a candidate with that many failures is withdrawn.
+    max_failures : a candidate with that many failures is withdrawn; see `History.num_counted_failures`.
     max_hours : the most that all sessions may take together, these loops only; None for no limit.
     retries : when to try again what the machine lacked something for.
     """
@@ -207,9 +207,10 @@ class Selection:
         return try_again
 
     def _is_to_be_tried_again(self, failure: Failure) -> bool:
+        """Not where its process has died `max_failures` times, in earlier sessions too."""
         if failure.kind == "killed":
-            of_candidate = [f for f in self._history().failures if f.request.candidate == failure.request.candidate]
-            return 1 + sum(f.kind != "machine" for f in of_candidate) < self.max_failures
+            before = self._history().failures
+            return 1 + sum((f.request, f.kind) == (failure.request, "killed") for f in before) < self.max_failures
         return failure.kind == "machine"
 
     def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:

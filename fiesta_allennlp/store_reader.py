@@ -48,8 +48,8 @@ class StoreReader:
     def history(self, *, max_failures: int) -> History:
         """Everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
 
-        A candidate that was removed, or has `max_failures` failures, is withdrawn. The latter is not written down, so
-        a selection that is resumed with a larger number gives it another chance.
+        A candidate that was removed, or has `max_failures` failures that count, is withdrawn. The latter is not
+        written down, so a selection that is resumed with a larger number gives it another chance.
         """
         return read_state(self._database, removed=self.removed()).history(max_failures=max_failures)
 

@@ -1,8 +1,9 @@
 from dataclasses import FrozenInstanceError, replace
+from typing import Tuple
 
 import pytest
 
-from fiesta_allennlp.records import Decision, Evaluation, History
+from fiesta_allennlp.records import Decision, Evaluation, Failure, History
 from tests.strategies.histories import evaluation, failure, history, request
 
 
@@ -84,6 +85,22 @@ def test_started_counts_finished_and_pending_but_no_failures() -> None:
     assert [now.num_pending(name) for name in "ab"] == [1, 2]
     assert [now.num_started(name) for name in "ab"] == [3, 2]
     assert now.total_started == 5
+
+
+def test_failures_that_count_are_trainings_that_failed_for_good_or_deaths_of_one_training() -> None:
+    def failed(replicate: int, *kinds: str) -> Tuple[Failure, ...]:
+        return tuple(Failure(request("a", replicate), kind, "as told") for kind in kinds)
+
+    finished = (evaluation("a", 0, 0.5),)
+    for failures, number in [
+        (failed(0, "killed", "killed", "machine"), 0),
+        (failed(1, "machine", "machine"), 0),
+        (failed(1, "killed", "killed") + failed(2, "killed"), 2),
+        (failed(1, "killed", "error") + failed(2, "timeout"), 2),
+        (failed(0, "killed") + failed(1, "error"), 1),
+    ]:
+        now = History(("a", "b"), finished, failures=failures)
+        assert (now.num_counted_failures("a"), now.num_counted_failures("b")) == (number, 0)
 
 
 def test_a_withdrawn_candidate_is_not_active_and_still_counts() -> None:

@@ -221,6 +221,26 @@ def test_a_candidate_that_is_always_killed_is_withdrawn_too(run: Run) -> None:
     assert [f.request.replicate for f in run.history.failures] == [0, 0, 0]
 
 
+def test_deaths_of_trainings_that_finished_later_do_not_count(run: Run, other: Run) -> None:
+    """Three processes of the winner die at the same time, and later one more dies; every second try finishes."""
+    dying = ("b-0", "b-1", "b-2", "b-4")
+    other.go()
+    run.go(fail=lambda request, attempt: "killed" if request.name in dying and attempt == 1 else None)
+    assert run.scores() == other.scores()
+    assert [failure.request.name for failure in run.history.failures] == list(dying)
+    assert [row["status"] for row in run.rows].count("failed") == 4
+    assert (run.history.withdrawn, run.history.num_counted_failures("b")) == (frozenset(), 0)
+
+
+def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(run: Run) -> None:
+    run.go(fail=lambda request, attempt: "killed" if request.name == "b-0" else None, interrupt_after=3)
+    deaths = len(run.history.failures)
+    assert deaths == 2 and run.history.withdrawn == frozenset()
+    run.go(resume=True, fail=lambda request, attempt: "killed" if request.name == "b-0" else None)
+    assert [failure.request.name for failure in run.history.failures] == ["b-0"] * 3
+    assert run.history.withdrawn == {"b"}
+
+
 def test_a_machine_that_lacked_something_is_tried_again(run: Run, other: Run) -> None:
     other.go()
     run.go(fail=lambda request, attempt: "machine" if request.name == "c-2" and attempt < 3 else None)

@@ -70,7 +70,9 @@ def summarise_candidate(history: History, decision: Decision, name: str, *, remo
         "failures": len(failures),
         "failure_reasons": [f"{f.request.name} {f.kind}: {f.error}" for f in failures],
         "withdrawn": name in history.withdrawn,
-        "withdrawn_because": _why_withdrawn(len(failures), removed) if name in history.withdrawn else None,
+        "withdrawn_because": _why_withdrawn(history.num_counted_failures(name), removed)
+        if name in history.withdrawn
+        else None,
         "seconds": sum(seconds),
         "mean_seconds": sum(seconds) / len(seconds) if seconds else None,
     }
