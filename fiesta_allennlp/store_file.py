@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Dict, Iterator, Set, Union
@@ -12,6 +13,12 @@ SCHEMA_VERSION = 1
 
 DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
 """What SQLite says of a disk, and not of a file that is damaged."""
+
+SECONDS_TO_WAIT = 300.0
+"""How long another program may hold the write lock, such as one that looks at the store or copies it."""
+
+SECONDS_PER_TRY = 1.0
+"""Of that, how long SQLite may wait at a time: Ctrl-C has no effect meanwhile."""
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -69,7 +76,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         _check_version(path, database)
         _check_whole(path, database)
     except sqlite3.DatabaseError as error:
-        if str(error) in DISK_ERRORS:
+        if str(error) in DISK_ERRORS or _is_locked(error):
             raise _unwritable(path, error) from error
         raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
     return database
@@ -142,14 +149,23 @@ def _columns(database: sqlite3.Connection) -> Dict[str, Set[str]]:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, isolation_level=None)
+    database = sqlite3.connect(path, isolation_level=None, timeout=SECONDS_PER_TRY)
     database.row_factory = sqlite3.Row
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     return database
 
 
+def _is_locked(error: sqlite3.Error) -> bool:
+    return "locked" in str(error)
+
+
 def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
+    if _is_locked(error):
+        return StoreError(
+            f"{path}: the store cannot be written to: another program holds its lock ({error}). Nothing recorded so "
+            "far is lost: end that program, which may be one that shows or copies databases, then go on with --recover."
+        )
     return StoreError(
         f"{path}: the store cannot be written to: {error}. Nothing recorded so far is lost: make room on the disk, "
         "then go on with --recover."
@@ -158,7 +174,7 @@ def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """All of what is inside is written, or nothing.
+    """All of what is inside is written, or nothing. Waits for `SECONDS_TO_WAIT` for another program that is writing.
 
     # Raises
 
@@ -166,7 +182,7 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
     """
     try:
         with closing(database.cursor()) as cursor:
-            cursor.execute("BEGIN IMMEDIATE")
+            _begin(cursor)
             try:
                 yield
                 cursor.execute("COMMIT")
@@ -176,3 +192,14 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
                 raise
     except sqlite3.OperationalError as error:
         raise _unwritable(database.execute("PRAGMA database_list").fetchone()[2], error) from error
+
+
+def _begin(cursor: sqlite3.Cursor) -> None:
+    end = time.monotonic() + SECONDS_TO_WAIT
+    while True:
+        try:
+            cursor.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if not _is_locked(error) or time.monotonic() >= end:
+                raise

@@ -1,10 +1,12 @@
+import itertools
 import sqlite3
 import subprocess
 import sys
 import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Iterator
+from types import SimpleNamespace
+from typing import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -361,3 +363,66 @@ def test_a_file_that_may_not_grow_is_told_and_loses_nothing(store: RunStore, dir
     finished = reopened.history(max_failures=3).evaluations
     reopened.close()
     assert len(finished) == int(number) > 10
+
+
+@pytest.fixture
+def another(store: RunStore, directory: RunDirectory) -> Iterator[sqlite3.Connection]:
+    """Another program's connection to the file, which holds the write lock. SQLite itself hardly waits for it."""
+    store._database.execute("PRAGMA busy_timeout = 1")
+    with closing(sqlite3.connect(directory.store, isolation_level=None, check_same_thread=False)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+
+
+def test_another_program_that_writes_for_a_while_is_waited_for(
+    store: RunStore, another: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lets the lock go when a minute has passed, by the clock that the store looks at."""
+    seconds = itertools.count(0, 10)
+
+    def monotonic() -> float:
+        now = next(seconds)
+        if now == 60:
+            another.execute("COMMIT")
+        return now
+
+    monkeypatch.setattr("fiesta_allennlp.store_file.time", SimpleNamespace(monotonic=monotonic))
+    store.reserve([request("a", 0)])
+    assert next(seconds) > 60
+    assert store.history(max_failures=3).pending == (request("a", 0),)
+
+
+def test_a_lock_that_another_program_keeps_is_told_and_nothing_is_lost(
+    store: RunStore, another: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.store_file.SECONDS_TO_WAIT", 0.0)
+    with pytest.raises(StoreError, match="another program holds its lock .*end that program.*go on with --recover"):
+        store.reserve([request("a", 0)])
+    another.execute("COMMIT")
+    assert store.history(max_failures=3).pending == ()
+    store.reserve([request("a", 0)])
+
+
+def test_a_lock_that_another_program_keeps_on_opening_is_no_damage(
+    store: RunStore, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.store_file.SECONDS_PER_TRY", 0.01)
+    store.close()
+    with closing(sqlite3.connect(directory.store, isolation_level=None)) as connection:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="another program holds its lock"):
+            RunStore(directory, create=False)
+        connection.execute("COMMIT")
+
+
+def test_an_interrupt_ends_the_waiting_for_another_program(
+    store: RunStore, another: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+) -> None:
+    seconds = itertools.count()
+    stub = SimpleNamespace(monotonic=lambda: (next(seconds), ctrl_c())[0])
+    monkeypatch.setattr("fiesta_allennlp.store_file.time", stub)
+    with pytest.raises(KeyboardInterrupt):
+        store.reserve([request("a", 0)])
+    another.execute("COMMIT")
+    assert store.history(max_failures=3).pending == ()
