@@ -2,8 +2,10 @@
 
 import multiprocessing
 import os
+import signal
 import time
 from concurrent.futures import TimeoutError, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Callable, List, Optional, Sequence
@@ -70,6 +72,7 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
     elif isinstance(raised, TimeoutError):
         kind, error = "timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds"
     elif isinstance(raised, ProcessExpired):
+        _kill_group_of(raised.pid)
         kind, error = "killed", f"the process died: {_exit_reason(raised.exitcode)}"
     else:
         kind, error = "error", describe(raised)
@@ -101,6 +104,13 @@ def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> No
         if worker.is_alive():
             worker.kill()
     wait(futures, timeout=SECONDS_TO_STOP)
+
+
+def _kill_group_of(worker: Optional[int]) -> None:
+    """End what a worker left running that died: its group keeps its number until the last process of it has ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        if worker:
+            os.killpg(worker, signal.SIGKILL)
 
 
 def _exit_reason(exitcode: Optional[int]) -> str:

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import traceback
 from dataclasses import dataclass
-from multiprocessing import connection
+from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
@@ -22,6 +22,7 @@ from fiesta_allennlp.records import Failure, Outcome, Request
 logger = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1
+LAST = -1000
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = 2**18
@@ -114,13 +115,16 @@ def _redirect_output(log: Path) -> None:
 
 
 def _die_with_parent() -> None:
-    """Form a process group of our own, and end all of it on SIGTERM and when the parent dies, however it dies.
+    """Form a process group of our own, and end all of it on SIGTERM, when the parent dies, however it dies, and as the
+    last thing that this process does: its result has been sent by then. What the training left running ends too, unless
+    it made itself a session of its own.
 
     A training that outlived its parent would fight for the machine, and for its directory, with the resumed run.
     """
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _kill_group())
+    util.Finalize(None, _kill_group, exitpriority=LAST)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()

@@ -54,6 +54,11 @@ class Behaviour(Evaluator):
             child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
             (directory / "child").write_text(str(child.pid))
             time.sleep(600)
+        if self.what.startswith("leave a child"):
+            child = subprocess.Popen(["sleep", "600"])
+            (directory / "child").write_text(str(child.pid))
+        if self.what == "leave a child and exit":
+            os._exit(3)
         if self.what == "device":
             return Evaluation(request, float(os.environ["CUDA_VISIBLE_DEVICES"]), "m")
         return Evaluation(request, float(request.replicate), "m")
@@ -153,6 +158,15 @@ def test_out_of_time_ends_the_process_and_its_children(
     for name in ("pid", "child"):
         pid = int((directory.evaluation("a-0") / name).read_text())
         until(lambda pid=pid: not is_running(pid))
+
+
+@pytest.mark.parametrize("what", ["leave a child", "leave a child and exit"])
+def test_what_a_training_left_running_ends_with_it(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory, what: str
+) -> None:
+    only(make(), what)
+    child = int((directory.evaluation("a-0") / "child").read_text())
+    until(lambda: not is_running(child))
 
 
 def test_close_ends_what_runs(make: Callable[..., ProcessExecutor], directory: RunDirectory) -> None:

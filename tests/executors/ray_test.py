@@ -304,6 +304,15 @@ def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Callable[..., Ray
     assert [o.score for o in executor.completed() if isinstance(o, Evaluation)] == [2]
 
 
+@pytest.mark.parametrize("what", ["leave a child", "leave a child and exit"])
+def test_what_a_training_left_running_ends_with_it(
+    make: Callable[..., RayExecutor], directory: RunDirectory, what: str
+) -> None:
+    only(make(), Behaviour(what))
+    child = int((directory.evaluation("a-0") / "child").read_text())
+    until(lambda: not is_running(child))
+
+
 def test_close_ends_what_runs(make: Callable[..., RayExecutor], tmp_path: Path) -> None:
     executor = make()
     executor.submit(Waiting(str(tmp_path)), request(0))
