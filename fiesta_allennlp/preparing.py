@@ -9,6 +9,7 @@ from rich.console import Console
 from fiesta_allennlp.environment import with_this
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.evaluators.config import Config, load_config
+from fiesta_allennlp.evaluators.config_checks import check_config
 from fiesta_allennlp.evaluators.pool import Pool
 from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
 from fiesta_allennlp.executors.processes import num_workers, run_apart
@@ -28,7 +29,16 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Config]:
     `ConfigError` : on the first candidate that is wrong, or where there are fewer than `least`.
     """
     named = named_candidates(settings.candidates, least=least)
-    return {name: load_config(path, settings.overrides) for name, path in named.items()}
+    return {name: _checked(path, settings) for name, path in named.items()}
+
+
+def _checked(path: Path, settings: Settings) -> Config:
+    config = load_config(path, settings.overrides)
+    try:
+        check_config(config)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return config
 
 
 def prepare(

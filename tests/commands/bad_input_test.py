@@ -349,6 +349,22 @@ def test_only_a_training_part(write_config: Callable[..., Path], call: Any, run:
     assert_refused(result, r"one.jsonnet: the config names neither 'validation_data_path' nor 'test_data_path'", run)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "remedy"),
+    [("validation", "test", "one of them"), ("train", "test", "'test_data_path'")],
+)
+def test_one_file_as_two_parts(
+    write_config: Callable[..., Path], reviews: Path, call: Any, run: Path, one: str, other: str, remedy: str
+) -> None:
+    two = write_config("two")
+    twice = write_config("twice", {f"{other}_data_path": str(reviews / f"{one}.jsonl")})
+    keys = rf"twice.jsonnet: '{one}_data_path' and '{other}_data_path'"
+    result = call(two, twice, "-s", run, "--metric", "accuracy")
+    assert_refused(result, rf"{keys} are the same data, \S+{one}.jsonl.*Leave {remedy} out", run)
+    (reviews / f"{other}.jsonl").write_bytes((reviews / f"{one}.jsonl").read_bytes())
+    assert_refused(call(two, "b=" + str(two), "-s", run, "--metric", "accuracy"), r"have equal contents", run)
+
+
 def test_one_label_only(candidates: List[str], reviews: Path, call: Any, run: Path) -> None:
     for part in ("train", "validation", "test"):
         path = reviews / f"{part}.jsonl"
