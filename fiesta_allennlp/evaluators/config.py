@@ -57,8 +57,19 @@ def _evaluated(path: Path, overrides: str, *, where: str) -> Config:
     return config
 
 
-def is_resplit(reader: Mapping[str, Any]) -> bool:
-    return reader.get("type") == "resplit"
+def is_resplit(reader: Any) -> bool:
+    return isinstance(reader, dict) and reader.get("type") == "resplit"
+
+
+def part_key(config: Config, part: str) -> str:
+    """The key under which a config names an official part."""
+    return f"dataset_reader.paths.{part}" if is_resplit(config["dataset_reader"]) else f"{part}_data_path"
+
+
+def own_group_by(config: Config) -> Dict[str, str]:
+    """What the candidate's own resplit readers keep whole, by key: nothing where they do not say it."""
+    readers = {key: config[key] for key in READER_KEYS if is_resplit(config.get(key))}
+    return {f"{key}.group_by": reader["group_by"] for key, reader in readers.items() if reader.get("group_by")}
 
 
 def official_paths(config: Config) -> Dict[str, Any]:
@@ -69,13 +80,17 @@ def official_paths(config: Config) -> Dict[str, Any]:
     `ConfigError` : where there is no training part, or neither a validation nor a test part.
     """
     reader = config["dataset_reader"]
-    if isinstance(reader, dict) and is_resplit(reader):
-        named = dict(reader.get("paths") or {})
+    if is_resplit(reader):
+        named = reader.get("paths")
+        if not isinstance(named, dict):
+            raise ConfigError(
+                f"'dataset_reader.paths' must be an object with files by part but is {json.dumps(named)}."
+            )
     else:
         named = {part: config.get(f"{part}_data_path") for part in PARTS}
     paths = {part: _absolute(path) for part, path in named.items() if path is not None}
     if "train" not in paths:
-        raise ConfigError("the key 'train_data_path' is missing.")
+        raise ConfigError(f"the key '{part_key(config, 'train')}' is missing.")
     if len(paths) < 2:
         raise ConfigError(
             "the config names neither 'validation_data_path' nor 'test_data_path'. Give at least one of them: "
@@ -88,7 +103,7 @@ def with_absolute_paths(config: Config) -> Config:
     """The config with the files of its official parts named so that they are found from any current directory."""
     result = json.loads(json.dumps(config))
     reader = result["dataset_reader"]
-    if isinstance(reader, dict) and is_resplit(reader):
+    if is_resplit(reader):
         reader["paths"] = official_paths(config)
     else:
         result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
@@ -124,7 +139,7 @@ def evaluation_config(
 
     # Parameters
 
-    group_by : what the splits keep whole; see the `resplit` reader.
+    group_by : what the splits keep whole, whatever the config's own reader says; see the `resplit` reader.
     vectors : word-vector files to read in place of those that the config names.
     free_device : drop the config's own `cuda_device`, where the executor gives each worker a device.
     """

@@ -1,22 +1,98 @@
 """What a complete config can have wrong that AllenNLP lets pass, and that would give a wrong score silently."""
 
+import json
 from itertools import combinations
-from typing import Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.evaluators.config import Config, is_resplit, official_paths
+from fiesta_allennlp.evaluators.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by, part_key
 from fiesta_allennlp.evaluators.data_files import files_behind, shared_files
 from fiesta_allennlp.splitters import PARTS
 
+RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by"}
 
-def check_config(config: Config) -> None:
+
+def check_config(config: Config, *, group_by: Optional[str] = None) -> None:
     """Refuse what can be known of a candidate without building it.
+
+    # Parameters
+
+    group_by : what `--group-by` says.
 
     # Raises
 
     `ConfigError` : with the keys, the values and the remedy.
     """
+    check_readers(config)
+    check_group_by(config, group_by)
     check_parts(config)
+
+
+def check_readers(config: Config) -> None:
+    """Refuse what a candidate's own resplit reader says and its evaluations would not heed.
+
+    # Raises
+
+    `ConfigError` : with the key.
+    """
+    paths = official_paths(config)
+    for key in READER_KEYS:
+        reader = config.get(key, {})
+        if not isinstance(reader, dict):
+            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(reader)}.")
+        if is_resplit(reader):
+            _check_resplit(key, reader, {**config, "dataset_reader": reader}, paths)
+    if is_resplit(config["dataset_reader"]):
+        _check_data_paths(config)
+
+
+def _check_resplit(key: str, reader: Mapping[str, Any], alone: Config, paths: Dict[str, Any]) -> None:
+    inner = reader.get("reader")
+    if not isinstance(inner, dict) or is_resplit(inner):
+        raise ConfigError(f"'{key}.reader' must be the reader of the data files but is {json.dumps(inner)}.")
+    for other in sorted(set(reader) - RESPLIT_KEYS):
+        raise ConfigError(
+            f"'{key}.{other}' would have no effect: a selection takes {', '.join(sorted(RESPLIT_KEYS))} of a resplit "
+            f"reader. Move it into '{key}.reader', or remove it."
+        )
+    if reader.get("paths") and official_paths(alone) != paths:
+        raise ConfigError(
+            f"'{key}.paths' is {json.dumps(reader['paths'])} but the parts of the candidate are {json.dumps(paths)}. "
+            "All its readers must read the same files: make them equal, or leave the paths of the second reader out."
+        )
+
+
+def _check_data_paths(config: Config) -> None:
+    for part in PARTS:
+        path = config.get(f"{part}_data_path")
+        if path not in (None, part):
+            raise ConfigError(
+                f"'{part}_data_path' is {json.dumps(path)} beside a resplit reader, which has its files in "
+                f"'dataset_reader.paths'. Write '{part}', or leave it out."
+            )
+
+
+def check_group_by(config: Config, group_by: Optional[str]) -> None:
+    """Refuse a resplit reader that keeps other instances together than the option or the other reader.
+
+    # Raises
+
+    `ConfigError` : with both.
+    """
+    own = own_group_by(config)
+    said = {**({} if group_by is None else {"--group-by": group_by}), **own}
+    for key, value in own.items():
+        if not isinstance(value, str) or value == "none":
+            raise ConfigError(
+                f"'{key}' must be a metadata key but is {json.dumps(value)}. Leave it out, and give --group-by none "
+                "for splits that keep nothing whole."
+            )
+        for other, another in said.items():
+            if another != value:
+                raise ConfigError(
+                    f"'{key}' is '{value}' but {other} is '{another}'. All splits of a selection keep the same "
+                    "instances together: make them equal, or leave one of them out."
+                )
 
 
 def check_parts(config: Config) -> None:
@@ -38,8 +114,7 @@ def check_parts(config: Config) -> None:
 
 
 def _twice(config: Config, pair: Tuple[str, str], one: str, other: str) -> str:
-    in_reader = is_resplit(config["dataset_reader"])
-    keys = [f"dataset_reader.paths.{part}" if in_reader else f"{part}_data_path" for part in pair]
+    keys = [part_key(config, part) for part in pair]
     what = f"are the same data, {one}" if one == other else f"have equal contents, {one} and {other}"
     which = f"'{keys[1]}'" if "train" in pair else "one of them"
     return (

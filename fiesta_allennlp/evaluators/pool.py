@@ -14,7 +14,7 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.dataset_readers.resplit import groups_of, read_parts
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.evaluators.config import READER_KEYS, Config, is_resplit, official_paths
+from fiesta_allennlp.evaluators.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by
 from fiesta_allennlp.splitters import group_targets
 
 
@@ -45,8 +45,8 @@ def read_pool(config: Config, group_by: Optional[str]) -> Pool:
 
     # Parameters
 
-    group_by : a metadata key, `none` for no groups, or None for what the reader itself says by its class attribute
-        `group_by`.
+    group_by : a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit reader
+        by the key `group_by`, or else its reader by the class attribute `group_by`.
 
     # Raises
 
@@ -55,7 +55,8 @@ def read_pool(config: Config, group_by: Optional[str]) -> Pool:
     """
     paths = official_paths(config)
     readers = [_reader(config[key]) for key in READER_KEYS if key in config]
-    key = getattr(readers[0], "group_by", None) if group_by is None else group_by
+    said = [group_by, *own_group_by(config).values(), getattr(readers[0], "group_by", None)]
+    key = next((key for key in said if key is not None), None)
     key = None if key == "none" else key
     views = [_View(reader, paths, key) for reader in readers]
     targets = group_targets(views[0].sizes)

@@ -138,8 +138,7 @@ def check_same_pool(preparations: Dict[str, Preparation]) -> None:
             if mine != theirs:
                 raise ConfigError(
                     f"candidates '{first_name}' and '{name}' do not have the same pool of data, so their scores cannot "
-                    f"be compared: {_POOL_WORDS[what]} {mine} and {theirs}. Give both the same data files, and readers "
-                    "that make the same instances of them."
+                    f"be compared: {_POOL_WORDS[what]} {mine} and {theirs}. {_REMEDIES.get(what, _SAME_DATA)}"
                 )
 
 
@@ -150,3 +149,6 @@ _POOL_WORDS = {
     "data": "the contents of the data files differ, with fingerprints",
     "fingerprint": "the groups or labels of the instances differ, with fingerprints",
 }
+
+_SAME_DATA = "Give both the same data files, and readers that make the same instances of them."
+_REMEDIES = {"group_by": "Say it for all of them with --group-by."}

@@ -462,6 +462,20 @@ def test_one_polarity_only(tdsa: List[str], call: Any, run: Path) -> None:
     assert_refused(call(*tdsa, "-s", run), r"'one'.*all 32 instances of .*train.xml.* have the label 'positive'", run)
 
 
+def test_groups_of_a_resplit_reader(tdsa: List[str], call: Any, run: Path) -> None:
+    one = Path(tdsa[0])
+    config = json.loads(one.read_text())
+    paths = {part: config.pop(f"{part}_data_path") for part in ("train", "test")}
+    reader = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths, "group_by": "text"}
+    one.write_text(json.dumps({**config, "dataset_reader": reader}))
+    assert_refused(call(*tdsa, "-s", run), r"'one'.*the group text = 'the soup is fine' has 16 instances", run)
+    result = call(*tdsa, "-s", run, "--group-by", "sentence_id")
+    assert_refused(result, r"one.jsonnet: 'dataset_reader.group_by' is 'text' but --group-by is 'sentence_id'", run)
+    reader["group_by"], reader["max_instances"] = None, 9
+    one.write_text(json.dumps({**config, "dataset_reader": reader}))
+    assert_refused(call(*tdsa, "-s", run), r"one.jsonnet: 'dataset_reader.max_instances' would have no effect", run)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

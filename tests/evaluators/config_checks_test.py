@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any, Dict, Optional
 
 import pytest
 
@@ -30,4 +31,76 @@ def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
     check_config(config)
     paths["validation"] = paths["test"]
     with pytest.raises(ConfigError, match=r"'dataset_reader.paths.validation' and 'dataset_reader.paths.test' are"):
+        check_config(config)
+
+
+def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
+    """A config whose reader is a resplit reader already, as an evaluation's config has it."""
+    config = classifier_config(reviews)
+    paths = {part: config[f"{part}_data_path"] for part in ("train", "validation", "test")}
+    reader = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths, "split_seed": 3, **keys}
+    return {**config, "dataset_reader": reader, **{f"{part}_data_path": part for part in paths}}
+
+
+def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
+    config = with_resplit(reviews, group_by="author")
+    check_config({**config, "validation_dataset_reader": config["dataset_reader"]})
+    check_config(config, group_by="author")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"max_instances": 5},
+            r"'dataset_reader.max_instances' would have no effect.*Move it into 'dataset_reader.reader'",
+        ),
+        ({"groupby": "author"}, r"'dataset_reader.groupby' would have no effect: .*group_by"),
+        ({"reader": None}, r"'dataset_reader.reader' must be the reader of the data files but is null"),
+        ({"reader": {"type": "resplit"}}, r"'dataset_reader.reader' must be the reader of the data files"),
+        ({"paths": ["train.jsonl"]}, r"'dataset_reader.paths' must be an object with files by part but is \["),
+        ({"paths": {"test": "x"}}, r"the key 'dataset_reader.paths.train' is missing"),
+        ({"group_by": "none"}, r"'dataset_reader.group_by' must be a metadata key but is \"none\"..*--group-by none"),
+        ({"group_by": ["a"]}, r"'dataset_reader.group_by' must be a metadata key but is \["),
+    ],
+)
+def test_what_a_resplit_reader_says_in_vain_is_refused(reviews: Path, keys: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_config(with_resplit(reviews, **keys))
+
+
+@pytest.mark.parametrize(
+    ("group_by", "second", "message"),
+    [
+        ("author", {}, r"'dataset_reader.group_by' is 'topic' but --group-by is 'author'.*or leave one of them out"),
+        ("none", {}, r"but --group-by is 'none'"),
+        (
+            None,
+            {"group_by": "author"},
+            r"'dataset_reader.group_by' is 'topic' but validation_dataset_reader.group_by is",
+        ),
+        (None, {"paths": {"train": "a", "test": "b"}}, r"'validation_dataset_reader.paths' is .* but the parts of the"),
+        ("topic", {"max_instances": 3}, r"'validation_dataset_reader.max_instances' would have no effect"),
+    ],
+)
+def test_readers_and_option_must_agree(
+    reviews: Path, group_by: Optional[str], second: Dict[str, Any], message: str
+) -> None:
+    config = with_resplit(reviews, group_by="topic")
+    config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
+    with pytest.raises(ConfigError, match=message):
+        check_config(config, group_by=group_by)
+
+
+def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
+    config = {**with_resplit(reviews), "test_data_path": "validation"}
+    with pytest.raises(
+        ConfigError, match="'test_data_path' is \"validation\" beside a resplit reader.*Write 'test', or"
+    ):
+        check_config(config)
+
+
+def test_a_validation_reader_that_is_no_object_is_refused(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "validation_dataset_reader": "text_classification_json"}
+    with pytest.raises(ConfigError, match="'validation_dataset_reader' must be an object"):
         check_config(config)

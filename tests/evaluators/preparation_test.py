@@ -6,8 +6,10 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.config import evaluation_config
 from fiesta_allennlp.evaluators.pool import read_pool
 from fiesta_allennlp.evaluators.preparation import check_metric, check_same_pool, prepare_candidate
+from fiesta_allennlp.records import Request
 from tests.conftest import classifier_config
 
 
@@ -114,3 +116,38 @@ def test_a_validation_reader_that_reads_other_instances_is_refused(reviews: Path
     config["validation_dataset_reader"] = {**config["dataset_reader"], "max_instances": 5}
     with pytest.raises(ConfigError, match="'validation_dataset_reader' reads 15 instances.*reads 72"):
         read_pool(config, None)
+
+
+def write_pairs(path: Path, num_sentences: int) -> str:
+    """Sentences of which every two have one text. Returns the path."""
+    text, aspect = "<text>soup {pair}</text>", '<aspectTerm term="soup" polarity="{polarity}" from="0" to="4"/>'
+    sentence = f'<sentence id="{{id}}">{text}<aspectTerms>{aspect}</aspectTerms></sentence>'
+    made = (
+        sentence.format(id=i, pair=f"{path.stem}{i // 2}", polarity=("positive", "negative")[i % 2])
+        for i in range(num_sentences)
+    )
+    path.write_text(f"<sentences>{''.join(made)}</sentences>")
+    return str(path)
+
+
+def test_the_config_of_an_evaluation_is_a_candidate_with_the_same_groups(tmp_path: Path) -> None:
+    paths = {part: write_pairs(tmp_path / f"{part}.xml", size) for part, size in (("train", 24), ("test", 8))}
+    config = {
+        "dataset_reader": {"type": "semeval_tdsa"},
+        **{f"{part}_data_path": path for part, path in paths.items()},
+        "model": {},
+        "trainer": {},
+    }
+    first = read_pool(config, "text")
+    assert (first.group_by, first.num_groups) == ("text", 16)
+    made = evaluation_config(config, Request("a", 0, 1, 2, 3, 4), group_by=first.group_by)
+    again = read_pool(made, None)
+    assert again == first
+    assert evaluation_config(made, Request("a", 0, 1, 2, 3, 4), group_by=again.group_by) == made
+
+
+def test_candidates_with_other_groups_are_told_the_option(reviews: Path, tmp_path: Path) -> None:
+    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    other = dataclasses.replace(preparation, pool=dataclasses.replace(preparation.pool, group_by="author"))
+    with pytest.raises(ConfigError, match=r"'a' and 'b' .* keep whole None and author. Say it for all .* --group-by\."):
+        check_same_pool({"a": preparation, "b": other})
