@@ -2,12 +2,15 @@
 
 import json
 from itertools import combinations
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by, part_key
 from fiesta_allennlp.evaluators.data_files import files_behind, shared_files
 from fiesta_allennlp.splitters import PARTS
+
+SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
+"""Keys of data loaders and what is in them that leave instances out of an epoch."""
 
 RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by"}
 
@@ -26,6 +29,7 @@ def check_config(config: Config, *, group_by: Optional[str] = None) -> None:
     check_readers(config)
     check_group_by(config, group_by)
     check_parts(config)
+    check_test_loader(config)
 
 
 def check_readers(config: Config) -> None:
@@ -122,3 +126,34 @@ def _twice(config: Config, pair: Tuple[str, str], one: str, other: str) -> str:
         f"it tests. Leave {which} out: that part is then drawn from the pool, as large as the other of validation and "
         "test; or give another file."
     )
+
+
+def check_test_loader(config: Config) -> None:
+    """Refuse a data loader that would leave some of the test part out: AllenNLP scores it by the loader for validation,
+    or else by that for training.
+
+    # Raises
+
+    `ConfigError` : with the key.
+    """
+    loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
+    for key, value in _set_keys(config[loader], loader):
+        if key.rpartition(".")[2] in SHORTENING:
+            remedy = (
+                "Give a 'validation_data_loader' without it, such as {\"batch_size\": 64}, which is for both."
+                if loader == "data_loader"
+                else "Remove it."
+            )
+            raise ConfigError(
+                f"'{key}' is {json.dumps(value)}, and the validation and test parts are read by '{loader}': scores "
+                f"would be of a fraction of the test part. {remedy}"
+            )
+
+
+def _set_keys(value: Any, key: str) -> Iterator[Tuple[str, Any]]:
+    """Every key below this one that is neither null nor false, with its path and value."""
+    if isinstance(value, (dict, list)):
+        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _set_keys(child, f"{key}.{name}")
+    elif value is not None and value is not False:
+        yield key, value

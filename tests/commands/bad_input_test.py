@@ -321,6 +321,11 @@ GONE = object()
         ("dataset_reader.type", "text_clasification_json", r"'able'.*[Dd]id you mean 'text_classification_json'"),
         ("dataset_reader.lowercase", True, r"'able'.*lowercase"),
         ("data_loader.batchsize", 8, r"'able'.*batchsize"),
+        (
+            "data_loader.batches_per_epoch",
+            1,
+            r"able.jsonnet: 'data_loader.batches_per_epoch' is 1.*Give a 'validation_",
+        ),
         ("trainer.num_epoch", 8, r"'able'.*'trainer.num_epoch' is not a key.*Did you mean 'num_epochs'"),
         ("trainer.optimizer.type", "adamm", r"'able'.*'adamm'.*[Dd]id you mean 'adam'"),
         ("trainer.optimizer.rate", 0.1, r"'able'.*rate"),

@@ -104,3 +104,33 @@ def test_a_validation_reader_that_is_no_object_is_refused(reviews: Path) -> None
     config = {**classifier_config(reviews), "validation_dataset_reader": "text_classification_json"}
     with pytest.raises(ConfigError, match="'validation_dataset_reader' must be an object"):
         check_config(config)
+
+
+BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
+WHOLE = {"batch_size": 4, "drop_last": False, "batches_per_epoch": None}
+
+
+@pytest.mark.parametrize(
+    ("loaders", "message"),
+    [
+        ({"data_loader": {"batch_size": 4, "batches_per_epoch": 2}}, r"'data_loader.batches_per_epoch' is 2, and"),
+        (
+            {"data_loader": {"batch_size": 4, "drop_last": True}},
+            r"'data_loader.drop_last' is true, .*Give a 'validation_d",
+        ),
+        ({"data_loader": BUCKETS}, r"'data_loader.batch_sampler.drop_last' is true.*Give a 'validation_data_loader'"),
+        (
+            {"data_loader": WHOLE, "validation_data_loader": BUCKETS},
+            r"'validation_data_loader.batch_sampler.drop_last' is true, .*of a fraction of the test part. Remove it.",
+        ),
+        ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, None),
+        ({"data_loader": WHOLE, "validation_data_loader": None}, None),
+    ],
+)
+def test_the_whole_test_part_must_be_scored(reviews: Path, loaders: Dict[str, Any], message: Optional[str]) -> None:
+    config = {**classifier_config(reviews), **loaders}
+    if message is None:
+        check_config(config)
+        return
+    with pytest.raises(ConfigError, match=message):
+        check_config(config)
