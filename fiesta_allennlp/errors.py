@@ -13,6 +13,10 @@ class DataError(FiestaError):
     """A data file is wrong. The message names the file, the line and the record."""
 
 
+class DataChangedError(FiestaError):
+    """Data are not what they were when the selection began. The message says which file, and how."""
+
+
 class StoreError(FiestaError):
     """The run directory or its store cannot be used as asked."""
 

@@ -81,6 +81,8 @@ def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Retu
         outcome = ask(asked, root, _server_key(work), num_threads=work.num_threads)
         if isinstance(outcome, Failure) and outcome.kind == "disk":
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()} below {scratch.parent}")
+        if isinstance(outcome, Failure) and outcome.kind == "data":
+            outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}")
         return Returned(outcome, _contents(run.evaluation(request.name)))
 
 

@@ -2,15 +2,16 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from rich.console import Console
 
 from fiesta_allennlp.environment import with_this
-from fiesta_allennlp.errors import ConfigError, FiestaError
-from fiesta_allennlp.evaluators.config import Config, load_config
+from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
+from fiesta_allennlp.evaluators.config import Config, load_config, official_paths
 from fiesta_allennlp.evaluators.config_checks import check_config
-from fiesta_allennlp.evaluators.pool import Pool
+from fiesta_allennlp.evaluators.data_files import DataMark, mark_data
+from fiesta_allennlp.evaluators.pool import Pool, data_fingerprint
 from fiesta_allennlp.evaluators.preparation import Preparation, check_metric, check_same_pool, prepare_candidate
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.executors.worker import WorkerSettings
@@ -120,6 +121,26 @@ def write_down(
         entropy=str(entropy),
         environments=with_this(store.get_meta("environments") or [], settings.include_package),
     )
+
+
+def mark_unchanged(configs: Mapping[str, Config], preparations: Mapping[str, Preparation]) -> Dict[str, DataMark]:
+    """By what every evaluation knows the data of these candidates again.
+
+    # Raises
+
+    `DataError` : where they have changed since the candidates were checked.
+    """
+    marks: Dict[str, Tuple[DataMark, str]] = {}
+    for name, config in configs.items():
+        paths = official_paths(config)
+        if repr(paths) not in marks:  # marked before the digest is taken, so that no change falls between the two
+            marks[repr(paths)] = mark_data(list(paths.values())), data_fingerprint(config)
+        if marks[repr(paths)][1] != preparations[name].pool.data:
+            raise DataError(
+                f"candidate '{name}': the contents of {', '.join(map(str, paths.values()))} changed while they were "
+                "being checked. Give the command again once they are complete."
+            )
+    return {name: marks[repr(official_paths(config))][0] for name, config in configs.items()}
 
 
 def _vectors_are_there(preparation: Preparation) -> bool:

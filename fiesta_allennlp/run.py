@@ -17,7 +17,7 @@ from fiesta_allennlp.evaluators.preparation import Preparation
 from fiesta_allennlp.executor_building import build_executor, check_gpus
 from fiesta_allennlp.kept_archives import BestArchives
 from fiesta_allennlp.opening import clear, logging_to, opened, writing_results
-from fiesta_allennlp.preparing import load_candidates, prepare, prepare_stored, write_down
+from fiesta_allennlp.preparing import load_candidates, mark_unchanged, prepare, prepare_stored, write_down
 from fiesta_allennlp.records import Decision
 from fiesta_allennlp.reports.progress import Progress
 from fiesta_allennlp.reports.summary import summarise, write_csv, write_json
@@ -133,6 +133,7 @@ def _run(
             vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
             keep_archives=settings.keep != "none",
             free_device=executor.gives_devices,
+            data=mark_unchanged(roster.given, preparations),
         )
         with _listening(settings, store, directory, console) as listener:
             decision = Selection(

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import List, Optional, Protocol, Sequence, Set
 
-from fiesta_allennlp.errors import FiestaError, StoreError
+from fiesta_allennlp.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import UNDECIDED, Decision, Failure, History, Outcome, Request
@@ -188,7 +188,13 @@ class Selection:
         # Raises
 
         `StoreError` : where the disk is full. The request stays pending.
+        `DataError` : where the data changed. Likewise.
         """
+        if isinstance(outcome, Failure) and outcome.kind == "data":
+            raise DataError(
+                f"{outcome.error}. The evaluations in {self.directory.root} were made with the old data: put them "
+                "back, then go on with --recover; or start anew with another directory or --force."
+            )
         if isinstance(outcome, Failure) and outcome.kind == "disk":
             raise StoreError(
                 f"the disk is full: {outcome.request.name} ended with {outcome.error}. Nothing that finished in "

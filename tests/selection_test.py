@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from allennlp.common import Params
 
-from fiesta_allennlp.errors import FiestaError, StoreError
+from fiesta_allennlp.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
@@ -357,6 +357,16 @@ def test_a_full_disk_ends_the_selection_and_is_nobodys_failure(run: Run, other: 
     other.go()
     with pytest.raises(StoreError, match="the disk is full: c-2 ended with as told.*go on with --recover"):
         run.go(fail=lambda request, attempt: "disk" if request.name == "c-2" else None)
+    assert [request.name for request in run.history.pending] == ["c-2"]
+    assert run.history.failures == ()
+    run.go(resume=True)
+    assert run.scores() == other.scores()
+
+
+def test_data_that_changed_end_the_selection_and_are_nobodys_failure(run: Run, other: Run) -> None:
+    other.go()
+    with pytest.raises(DataError, match="as told. The evaluations in .* put them back, then go on with --recover"):
+        run.go(fail=lambda request, attempt: "data" if request.name == "c-2" else None)
     assert [request.name for request in run.history.pending] == ["c-2"]
     assert run.history.failures == ()
     run.go(resume=True)

@@ -27,12 +27,15 @@ from fiesta_allennlp.evaluators.config import (
     official_paths,
     vector_references,
 )
+from fiesta_allennlp.evaluators.data_files import DataMark, unchanged
 from fiesta_allennlp.records import Evaluation, Request
 
 logger = logging.getLogger(__name__)
 
 OUTCOME_NAME = "outcome.json"
 """Written last and in one step, so that its presence means that the evaluation is complete."""
+
+NO_DATA = DataMark((), ())
 
 
 @Evaluator.register("allennlp_training")
@@ -49,6 +52,7 @@ class AllenNLPTraining(Evaluator):
     keep_archives : leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
     free_device : train on the worker's own device, whatever the config says.
     places : where this machine has files that the configs name.
+    data : by what each candidate's data are known again; those of others are not looked at.
     """
 
     configs: Mapping[str, Config]
@@ -58,6 +62,7 @@ class AllenNLPTraining(Evaluator):
     keep_archives: bool = False
     free_device: bool = False
     places: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, DataMark] = field(default_factory=dict)
 
     def config_of(self, request: Request) -> Config:
         """The config that repeats this evaluation with plain `allennlp train`."""
@@ -74,11 +79,13 @@ class AllenNLPTraining(Evaluator):
 
         # Raises
 
+        `DataChangedError` : where the data are not what they were.
         `FiestaError` : where the score is missing or not a finite number. Else whatever AllenNLP raises.
         """
         started_at, start = datetime.now(timezone.utc), time.monotonic()
         config = self.config_of(request)
-        metrics = train(config, directory, self.places)
+        with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
+            metrics = train(config, directory, self.places)
         if self.keep_archives:
             archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
         _delete_large_files(directory)

@@ -4,7 +4,7 @@ import json
 from itertools import combinations
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, describe
 from fiesta_allennlp.evaluators.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by, part_key
 from fiesta_allennlp.evaluators.data_files import files_behind, shared_files
 from fiesta_allennlp.splitters import PARTS
@@ -111,7 +111,10 @@ def check_parts(config: Config) -> None:
     files = {part: files_behind(paths[part]) for part in given}
     for pair in combinations(given, 2):
         one, other = pair
-        shared = shared_files(files[one], files[other])
+        try:
+            shared = shared_files(files[one], files[other])
+        except OSError as error:
+            raise ConfigError(f"the data of '{part_key(config, one)}' cannot be read: {describe(error)}.") from error
         if shared is not None or paths[one] == paths[other]:
             named = (paths[one], paths[other]) if shared is None else shared
             raise ConfigError(_twice(config, pair, *map(str, named)))

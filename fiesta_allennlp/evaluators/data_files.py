@@ -1,12 +1,16 @@
-"""The files behind the data paths of a config: which there are, and whether two paths name the same data."""
+"""The files behind the data paths of a config: which there are, whether two paths name the same data, and whether the
+data are what they were."""
 
 import glob
 import hashlib
 import os
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.errors import DataError, describe
+from fiesta_allennlp.errors import DataChangedError
+from fiesta_allennlp.evaluators.config import moved
 
 CHUNK = 2**20
 
@@ -36,20 +40,87 @@ def _is_hidden(path: Path) -> bool:
 
 
 def digest_of(file: Path) -> str:
-    """The SHA-256 of a file's content.
+    """The SHA-256 of a file's content."""
+    digest = hashlib.sha256()
+    add_content(digest, file)
+    return digest.hexdigest()
+
+
+def add_content(digest: Any, file: Path) -> None:
+    with file.open("rb") as content:
+        while chunk := content.read(CHUNK):
+            digest.update(chunk)
+
+
+@dataclass(frozen=True)
+class FileMark:
+    """By what a file is known again: `stamp` is its size in bytes and the nanoseconds of its last changes, of the
+    content and of the file itself; `digest` its content's, which counts where the stamp is another."""
+
+    path: str
+    stamp: Tuple[int, int, int]
+    digest: str
+
+
+@dataclass(frozen=True)
+class DataMark:
+    """By what the data of a candidate are known again: its data paths, and the files behind them."""
+
+    data_paths: Tuple[Any, ...]
+    files: Tuple[FileMark, ...]
+
+
+def mark_data(data_paths: Sequence[Any]) -> DataMark:
+    """Look at the data as they are now."""
+    files = (FileMark(str(file), _stamp(file), digest_of(file)) for file in files_behind(data_paths))
+    return DataMark(tuple(data_paths), tuple(files))
+
+
+@contextmanager
+def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
+    """Check the data before the work and after it, also where the work fails: it may have read them half written.
+
+    # Parameters
+
+    mark : the data as they were.
+    places : where this machine has files that the mark names.
 
     # Raises
 
-    `DataError` : where it cannot be read.
+    `DataChangedError` : with the first file that is another, gone or new.
     """
-    digest = hashlib.sha256()
+    here = _found_again(mark, places)
     try:
-        with file.open("rb") as content:
-            while chunk := content.read(CHUNK):
-                digest.update(chunk)
-    except OSError as error:
-        raise DataError(f"{file}: cannot be read: {describe(error)}. Mend that, or give another file.") from error
-    return digest.hexdigest()
+        yield
+    finally:
+        _found_again(here, {})
+
+
+def _found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
+    """The mark with the places and the stamps of this machine."""
+    data_paths = moved(list(mark.data_paths), places)
+    wanted = {places.get(file.path, file.path): file for file in mark.files}
+    new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
+    if new:
+        raise DataChangedError(f"the data changed: {new[0]} was not there when the selection began")
+    return DataMark(tuple(data_paths), tuple(_same(file, Path(place)) for place, file in wanted.items()))
+
+
+def _same(file: FileMark, place: Path) -> FileMark:
+    try:
+        stamp = _stamp(place)
+    except FileNotFoundError as error:
+        raise DataChangedError(f"the data changed: {file.path} is gone") from error
+    if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(place) != file.digest):
+        was, now = file.stamp[0], stamp[0]
+        how = f" ({was} bytes then, {now} now)" if was != now else ""
+        raise DataChangedError(f"the data changed: {file.path} is not what it was when the selection began{how}")
+    return FileMark(str(place), stamp, file.digest)
+
+
+def _stamp(file: Path) -> Tuple[int, int, int]:
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def shared_files(first: Sequence[Path], second: Sequence[Path]) -> Optional[Tuple[Path, Path]]:

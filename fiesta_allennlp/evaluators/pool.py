@@ -15,6 +15,7 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from fiesta_allennlp.dataset_readers.resplit import groups_of, read_parts
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.evaluators.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by
+from fiesta_allennlp.evaluators.data_files import add_content, digest_of, files_behind
 from fiesta_allennlp.splitters import group_targets
 
 
@@ -141,8 +142,12 @@ def data_fingerprint(config: Config) -> str:
     digest = hashlib.sha256()
     for part, path in sorted(official_paths(config).items()):
         digest.update(part.encode("utf-8"))
-        if isinstance(path, str) and Path(path).is_file():
-            digest.update(Path(path).read_bytes())
-        else:
+        files = files_behind(path)
+        if not files:
             digest.update(repr(path).encode("utf-8"))
+        for file in files:
+            if files != [Path(str(path))]:
+                digest.update(f"{file.name} {digest_of(file)}".encode())
+            else:
+                add_content(digest, file)
     return digest.hexdigest()

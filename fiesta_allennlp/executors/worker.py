@@ -15,7 +15,7 @@ from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
-from fiesta_allennlp.errors import describe
+from fiesta_allennlp.errors import DataChangedError, describe
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.records import Failure, Outcome, Request
 
@@ -57,6 +57,8 @@ def run_evaluation(
 def _kind(error: BaseException, directory: Path) -> str:
     """What the machine lacks may be there the next time, so it gets kinds of its own; and a full disk fails all alike,
     whatever the library that was writing makes of it."""
+    if isinstance(error, DataChangedError):
+        return "data"
     if not _has_room(directory.parent):
         return "disk"
     lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"

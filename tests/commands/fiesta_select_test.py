@@ -6,11 +6,13 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Callable, List, Set, Tuple
 
 import pytest
 
+from fiesta_allennlp.reports.progress import Progress
 from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.run_store import RunStore
 from tests.commands.conftest import BLIND, started
@@ -273,3 +275,32 @@ def test_python_m_does_the_same_without_a_plugins_file(candidates: List[str], tm
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "accuracy, after 2 evaluations of 2 candidates" in done.stdout
+
+
+def test_data_that_change_in_the_middle_end_the_selection(
+    candidates: List[str], reviews: Path, tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", 5, "--budget", 4]
+    assert call(*candidates, "-s", tmp_path / "whole", *options)[0] == 0
+    run, train = tmp_path / "run", reviews / "train.jsonl"
+    text = train.read_text()
+    on_outcome = Progress.on_outcome
+
+    def change(progress: Progress, outcome: Any) -> None:
+        on_outcome(progress, outcome)
+        train.write_text(text.replace("food", "fare", 1))
+
+    monkeypatch.setattr(Progress, "on_outcome", change)
+    status, output = call(*candidates, "-s", run, *options)
+    assert status == 2, output
+    assert f"{train} is not what it was when the selection began" in output
+    assert "go on with --recover" in output and "Traceback" not in output
+    monkeypatch.setattr(Progress, "on_outcome", on_outcome)
+    with closing(RunStore(RunDirectory(run), create=False)) as store:
+        history = store.history(max_failures=3)
+    assert (len(history.evaluations), len(history.pending), history.failures) == (1, 1, ())
+    status, output = call("-s", run, "--recover")
+    assert (status, "the contents of its data files have changed" in output) == (2, True), output
+    train.write_text(text)
+    assert call("-s", run, "--recover")[0] == 0
+    assert scores_of(run) == scores_of(tmp_path / "whole")

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from allennlp.models.archival import load_archive
 
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.errors import DataChangedError, FiestaError
 from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining, score_of
+from fiesta_allennlp.evaluators.config import official_paths
+from fiesta_allennlp.evaluators.data_files import mark_data
 from fiesta_allennlp.seeding import make_request
 from tests.conftest import REPOSITORY, classifier_config
 
@@ -97,6 +99,17 @@ def test_a_metric_that_is_missing_or_not_finite_is_an_error(reviews: Path, tmp_p
 def test_a_score_that_is_not_finite_is_an_error(value: float) -> None:
     with pytest.raises(FiestaError, match=f"test_loss = {value}, which is not a finite number"):
         score_of({"test_loss": value}, "test_loss")
+
+
+def test_no_score_is_made_of_data_that_changed(reviews: Path, tmp_path: Path) -> None:
+    data = {"a": mark_data(list(official_paths(classifier_config(reviews)).values()))}
+    evaluator = make_evaluator(reviews, data=data)
+    evaluator.evaluate(REQUEST, tmp_path / "1")
+    text = (reviews / "train.jsonl").read_text()
+    (reviews / "train.jsonl").write_text(text.replace("food", "fare", 1))
+    with pytest.raises(DataChangedError, match="train.jsonl is not what it was"):
+        evaluator.evaluate(REQUEST, tmp_path / "2")
+    assert not (tmp_path / "2" / "outcome.json").exists()
 
 
 def test_files_at_other_places_give_the_same_score_and_the_config_names_the_original_ones(

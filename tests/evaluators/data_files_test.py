@@ -1,8 +1,12 @@
+import os
 from pathlib import Path
+from typing import Callable, List
 
 import pytest
 
-from fiesta_allennlp.evaluators.data_files import files_behind, shared_files
+from fiesta_allennlp.errors import DataChangedError
+from fiesta_allennlp.evaluators import data_files
+from fiesta_allennlp.evaluators.data_files import files_behind, mark_data, shared_files, unchanged
 
 
 @pytest.fixture
@@ -43,3 +47,59 @@ def test_a_file_that_stands_beside_both_is_no_data(shards: Path, tmp_path: Path)
     for licence in (ours, theirs):
         licence.write_text("free")
     assert shared_files([ours, shards / "a.txt"], [theirs, shards / "b.txt"]) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda shards: (shards / "a.txt").write_text("b.txt"),
+            r"\S+/a.txt is not what it was when the selection began$",
+        ),
+        (lambda shards: (shards / "a.txt").write_text("more"), r"\S+/a.txt is not .* \(5 bytes then, 4 now\)$"),
+        (lambda shards: (shards / "b.txt").unlink(), r"\S+/b.txt is gone"),
+        (lambda shards: (shards / "e.txt").write_text("new"), r"\S+/e.txt was not there when the selection began"),
+    ],
+    ids=range(4),
+)
+@pytest.mark.parametrize("path", ["{}", "{}/*.txt"])
+def test_data_that_changed_are_noticed_before_and_after(
+    shards: Path, path: str, change: Callable[[Path], object], message: str
+) -> None:
+    mark = mark_data([path.format(shards), "https://example.org/test.txt"])
+
+    def work() -> None:
+        with unchanged(mark, {}):
+            change(shards)
+            raise ValueError("half written")
+
+    with pytest.raises(DataChangedError, match=message):
+        work()
+    with pytest.raises(DataChangedError, match=message), unchanged(mark, {}):
+        raise AssertionError("it did not look before")
+
+
+def test_only_files_with_other_times_are_read(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = mark_data([str(shards)])
+    read: List[Path] = []
+    digest_of = data_files.digest_of
+    monkeypatch.setattr(data_files, "digest_of", lambda file: read.append(file) or digest_of(file))
+    with unchanged(mark, {}):
+        (shards / ".hidden.txt").write_text("an editor's")
+    assert read == []
+    os.utime(shards / "a.txt", (1, 1))
+    with unchanged(mark, {}):
+        pass
+    assert read == [shards / "a.txt"], "once, for then its new times are known"
+
+
+def test_a_file_at_another_place_is_known_by_its_content(shards: Path, tmp_path: Path) -> None:
+    a, copy = shards / "a.txt", tmp_path / "sent.txt"
+    mark = mark_data([str(a)])
+    copy.write_bytes(a.read_bytes())
+    a.unlink()
+    with unchanged(mark, {str(a): str(copy)}):
+        pass
+    copy.write_text("a.tx!")
+    with pytest.raises(DataChangedError, match="/a.txt is not what it was"), unchanged(mark, {str(a): str(copy)}):
+        pass

@@ -1,4 +1,5 @@
 import dataclasses
+import hashlib
 from pathlib import Path
 from typing import Any, Dict
 
@@ -7,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.config import evaluation_config
-from fiesta_allennlp.evaluators.pool import read_pool
+from fiesta_allennlp.evaluators.pool import data_fingerprint, read_pool
 from fiesta_allennlp.evaluators.preparation import check_metric, check_same_pool, prepare_candidate
 from fiesta_allennlp.records import Request
 from tests.conftest import classifier_config
@@ -109,6 +110,27 @@ def test_a_change_inside_the_data_is_another_pool(reviews: Path) -> None:
     text = (reviews / "test.jsonl").read_text()
     (reviews / "test.jsonl").write_text(text.replace("food", "fare", 1))
     assert read_pool(classifier_config(reviews), None).data != before.data
+
+
+@pytest.mark.parametrize("path", ["{}", "{}/*.jsonl"])
+def test_a_change_inside_a_shard_is_another_pool(reviews: Path, path: str) -> None:
+    shards = reviews / "shards"
+    shards.mkdir()
+    (reviews / "train.jsonl").rename(shards / "0.jsonl")
+    config = {**classifier_config(reviews), "train_data_path": path.format(shards)}
+    before = data_fingerprint(config)
+    (reviews / "copy").mkdir()
+    (reviews / "copy" / "0.jsonl").write_bytes((shards / "0.jsonl").read_bytes())
+    assert data_fingerprint({**config, "train_data_path": path.format(reviews / "copy")}) == before
+    (shards / "0.jsonl").write_text((shards / "0.jsonl").read_text().replace("food", "fare", 1))
+    assert data_fingerprint(config) != before
+
+
+def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "validation_data_path": "https://example.org/x"}
+    wanted = hashlib.sha256(b"test" + (reviews / "test.jsonl").read_bytes())
+    wanted.update(b"train" + (reviews / "train.jsonl").read_bytes() + b"validation'https://example.org/x'")
+    assert data_fingerprint(config) == wanted.hexdigest()
 
 
 def test_a_validation_reader_that_reads_other_instances_is_refused(reviews: Path) -> None:

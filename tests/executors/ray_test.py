@@ -20,7 +20,7 @@ import psutil
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.errors import ConfigError, DataChangedError, DataError
 from fiesta_allennlp.evaluators.base import Evaluator
 from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.executors.ray_connection import connect
@@ -80,6 +80,13 @@ class Full(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         raise RuntimeError("what a library makes of it")
+
+
+class Changed(Evaluator):
+    """Finds other data than when the selection began."""
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        raise DataChangedError("the data changed: train.jsonl is gone")
 
 
 def started(place: Path) -> List[int]:
@@ -250,6 +257,13 @@ def test_a_full_disk_is_told_whichever_it_is(make: Callable[..., RayExecutor], m
     failure = only(executor, Behaviour("score"))
     assert isinstance(failure, Failure)
     assert (failure.kind, "No space left on device" in failure.error) == ("disk", True)
+
+
+def test_data_that_changed_are_told_with_the_node(make: Callable[..., RayExecutor]) -> None:
+    failure = only(make(), Changed())
+    assert isinstance(failure, Failure)
+    wanted = f"the data changed: train.jsonl is gone, on node {socket.gethostname()}"
+    assert (failure.kind, failure.error) == ("data", wanted)
 
 
 def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_again_elsewhere(
