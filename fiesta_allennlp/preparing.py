@@ -36,7 +36,7 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Config]:
 def _checked(path: Path, settings: Settings) -> Config:
     config = load_config(path, settings.overrides)
     try:
-        check_config(config, group_by=settings.group_by)
+        check_config(config, metric=settings.metric, group_by=settings.group_by)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     return config

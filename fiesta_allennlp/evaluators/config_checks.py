@@ -15,11 +15,12 @@ SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
 RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by"}
 
 
-def check_config(config: Config, *, group_by: Optional[str] = None) -> None:
+def check_config(config: Config, *, metric: str, group_by: Optional[str] = None) -> None:
     """Refuse what can be known of a candidate without building it.
 
     # Parameters
 
+    metric : what `--metric` says.
     group_by : what `--group-by` says.
 
     # Raises
@@ -30,6 +31,7 @@ def check_config(config: Config, *, group_by: Optional[str] = None) -> None:
     check_group_by(config, group_by)
     check_parts(config)
     check_test_loader(config)
+    check_direction(config, metric)
 
 
 def check_readers(config: Config) -> None:
@@ -160,3 +162,19 @@ def _set_keys(value: Any, key: str) -> Iterator[Tuple[str, Any]]:
             yield from _set_keys(child, f"{key}.{name}")
     elif value is not None and value is not False:
         yield key, value
+
+
+def check_direction(config: Config, metric: str) -> None:
+    """Refuse a metric of which the trainer wants less: the candidate with the highest mean would win.
+
+    # Raises
+
+    `ConfigError` : with both.
+    """
+    wanted = config["trainer"].get("validation_metric")
+    if f"-{metric}" in (wanted if isinstance(wanted, list) else [wanted]):
+        raise ConfigError(
+            f"'trainer.validation_metric' is {json.dumps(wanted)}, so less of '{metric}' is better, but --metric "
+            f"{metric} would name the candidate with the most of it. Give a metric of which more is better; the model "
+            "can report the negative of this one under another name."
+        )

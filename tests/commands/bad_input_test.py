@@ -329,6 +329,11 @@ GONE = object()
         ("trainer.num_epoch", 8, r"'able'.*'trainer.num_epoch' is not a key.*Did you mean 'num_epochs'"),
         ("trainer.optimizer.type", "adamm", r"'able'.*'adamm'.*[Dd]id you mean 'adam'"),
         ("trainer.optimizer.rate", 0.1, r"'able'.*rate"),
+        (
+            "trainer.validation_metric",
+            "-accuracy",
+            r"able.jsonnet: .* is \"-accuracy\", so less of 'accuracy' is better",
+        ),
         ("trainer.validation_metric", "+f1", r"'able'.*'trainer.validation_metric' is '\+f1'.*It reports: accuracy"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 40 else "",

@@ -11,16 +11,16 @@ from tests.conftest import classifier_config
 def test_a_part_within_the_files_of_another_is_refused(reviews: Path) -> None:
     config = {**classifier_config(reviews), "train_data_path": f"{reviews}/t*.jsonl"}
     with pytest.raises(ConfigError, match=r"'train_data_path' and 'test_data_path' are the same data, \S+/test.jsonl"):
-        check_config(config)
+        check_config(config, metric="accuracy")
     config["train_data_path"] = f"{reviews}/tr*.jsonl"
-    check_config(config)
+    check_config(config, metric="accuracy")
 
 
 def test_one_path_twice_is_refused_whatever_it_is(reviews: Path) -> None:
     url = "https://example.org/test.jsonl"
     config = {**classifier_config(reviews), "validation_data_path": url, "test_data_path": url}
     with pytest.raises(ConfigError, match=f"'validation_data_path' and 'test_data_path' are the same data, {url}"):
-        check_config(config)
+        check_config(config, metric="accuracy")
 
 
 def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
@@ -28,10 +28,10 @@ def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
     paths = {"train": config.pop("train_data_path"), "test": config.pop("test_data_path")}
     del config["validation_data_path"]
     config["dataset_reader"] = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths}
-    check_config(config)
+    check_config(config, metric="accuracy")
     paths["validation"] = paths["test"]
     with pytest.raises(ConfigError, match=r"'dataset_reader.paths.validation' and 'dataset_reader.paths.test' are"):
-        check_config(config)
+        check_config(config, metric="accuracy")
 
 
 def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
@@ -44,8 +44,8 @@ def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
 
 def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
     config = with_resplit(reviews, group_by="author")
-    check_config({**config, "validation_dataset_reader": config["dataset_reader"]})
-    check_config(config, group_by="author")
+    check_config({**config, "validation_dataset_reader": config["dataset_reader"]}, metric="accuracy")
+    check_config(config, metric="accuracy", group_by="author")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
 )
 def test_what_a_resplit_reader_says_in_vain_is_refused(reviews: Path, keys: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        check_config(with_resplit(reviews, **keys))
+        check_config(with_resplit(reviews, **keys), metric="accuracy")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_readers_and_option_must_agree(
     config = with_resplit(reviews, group_by="topic")
     config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
     with pytest.raises(ConfigError, match=message):
-        check_config(config, group_by=group_by)
+        check_config(config, metric="accuracy", group_by=group_by)
 
 
 def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
@@ -97,13 +97,13 @@ def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> No
     with pytest.raises(
         ConfigError, match="'test_data_path' is \"validation\" beside a resplit reader.*Write 'test', or"
     ):
-        check_config(config)
+        check_config(config, metric="accuracy")
 
 
 def test_a_validation_reader_that_is_no_object_is_refused(reviews: Path) -> None:
     config = {**classifier_config(reviews), "validation_dataset_reader": "text_classification_json"}
     with pytest.raises(ConfigError, match="'validation_dataset_reader' must be an object"):
-        check_config(config)
+        check_config(config, metric="accuracy")
 
 
 BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
@@ -130,7 +130,30 @@ WHOLE = {"batch_size": 4, "drop_last": False, "batches_per_epoch": None}
 def test_the_whole_test_part_must_be_scored(reviews: Path, loaders: Dict[str, Any], message: Optional[str]) -> None:
     config = {**classifier_config(reviews), **loaders}
     if message is None:
-        check_config(config)
+        check_config(config, metric="accuracy")
         return
     with pytest.raises(ConfigError, match=message):
-        check_config(config)
+        check_config(config, metric="accuracy")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "refused"),
+    [
+        ("-perplexity", True),
+        (["+accuracy", "-perplexity"], True),
+        ("+perplexity", False),
+        ("-loss", False),
+        (None, False),
+    ],
+)
+def test_a_metric_of_which_less_is_better_is_refused(reviews: Path, wanted: Any, refused: bool) -> None:
+    config = classifier_config(reviews)
+    config["trainer"]["validation_metric"] = wanted
+    check_config(config, metric="accuracy")
+    if not refused:
+        check_config(config, metric="perplexity")
+        return
+    with pytest.raises(
+        ConfigError, match=r"'trainer.validation_metric' is .*-perplexity.*but --metric perplexity would"
+    ):
+        check_config(config, metric="perplexity")
