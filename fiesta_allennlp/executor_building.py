@@ -46,7 +46,8 @@ def build_executor(settings: Settings, directory: RunDirectory) -> Executor:
 
 
 def check_gpus(configs: Mapping[str, Dict[str, Any]], executor: Executor) -> None:
-    """Refuse a config that asks for a GPU where no evaluation sees one: it would train on the processor, silently.
+    """Refuse a config that asks for a GPU where no evaluation sees one: it would train on the processor, silently; and
+    one that asks for what this machine does not have, where each evaluation takes what its config names.
 
     # Raises
 
@@ -60,6 +61,19 @@ def check_gpus(configs: Mapping[str, Dict[str, Any]], executor: Executor) -> Non
                 "trainings that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25; or take "
                 "the key out, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the processor."
             )
+        if not executor.gives_devices and not _is_there(device, config["trainer"]):
+            raise ConfigError(
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be one number, below "
+                f"0 for the processor or that of a device; this machine has {torch.cuda.device_count()}, numbered from "
+                "0. Mend it, or take the key out to train on what AllenNLP finds."
+            )
+
+
+def _is_there(device: Any, trainer: Mapping[str, Any]) -> bool:
+    """Whether AllenNLP can train on this device. A trainer of one's own may know other things than numbers."""
+    if isinstance(device, int):
+        return device < torch.cuda.device_count()
+    return device is None or trainer.get("type", "gradient_descent") != "gradient_descent"
 
 
 def check_devices(devices: List[str]) -> None:

@@ -1,6 +1,8 @@
+from typing import Any, Dict
 from unittest.mock import Mock
 
 import pytest
+import torch
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executor_building import check_gpus
@@ -16,3 +18,32 @@ def test_a_gpu_that_is_asked_for_must_be_seen(device: object, hides_gpus: bool) 
         return
     with pytest.raises(ConfigError, match=r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"):
         check_gpus(configs, executor)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "works"),
+    [
+        ({}, True),
+        ({"cuda_device": None}, True),
+        ({"cuda_device": -1}, True),
+        ({"cuda_device": 1}, True),
+        ({"cuda_device": 2}, False),
+        ({"cuda_device": [0, 1]}, False),
+        ({"cuda_device": [-1]}, False),
+        ({"cuda_device": "cuda:0"}, False),
+        ({"type": "of_mine", "cuda_device": "cuda:0"}, True),
+        ({"type": "of_mine", "cuda_device": 2}, False),
+    ],
+)
+def test_a_device_that_a_config_names_must_be_there(
+    monkeypatch: pytest.MonkeyPatch, trainer: Dict[str, Any], works: bool
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    configs = {"one": {"trainer": {}}, "two": {"trainer": trainer}}
+    check_gpus(configs, Mock(hides_gpus=False, gives_devices=True))
+    here = Mock(hides_gpus=False, gives_devices=False)
+    if works:
+        check_gpus(configs, here)
+        return
+    with pytest.raises(ConfigError, match=r"candidate 'two': 'trainer.cuda_device' is .*this machine has 2, numbered"):
+        check_gpus(configs, here)

@@ -334,6 +334,12 @@ GONE = object()
             "-accuracy",
             r"able.jsonnet: .* is \"-accuracy\", so less of 'accuracy' is better",
         ),
+        ("trainer.cuda_device", [-1, -1], r"'able': 'trainer.cuda_device' is \[-1, -1\], but it must be one number"),
+        (
+            "trainer.cuda_device",
+            999,
+            r"'able': 'trainer.cuda_device' is 999, .*take the key out to train on what AllenNLP",
+        ),
         ("trainer.validation_metric", "+f1", r"'able'.*'trainer.validation_metric' is '\+f1'.*It reports: accuracy"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 40 else "",
