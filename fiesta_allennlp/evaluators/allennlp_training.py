@@ -28,6 +28,7 @@ from fiesta_allennlp.evaluators.config import (
     vector_references,
 )
 from fiesta_allennlp.evaluators.data_files import DataMark, unchanged
+from fiesta_allennlp.evaluators.metric_values import as_plain
 from fiesta_allennlp.records import Evaluation, Request
 
 logger = logging.getLogger(__name__)
@@ -140,6 +141,8 @@ def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[st
     params.pop("evaluation", None)
     params.pop("include_in_archive", None)
     loop = TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
+    reported = loop.model.get_metrics
+    loop.model.get_metrics = lambda *args, **kwargs: as_plain(reported(*args, **kwargs))
     gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
     metrics = loop.run()
     loop.finish(metrics)

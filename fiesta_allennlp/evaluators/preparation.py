@@ -15,6 +15,7 @@ from allennlp.training import GradientDescentTrainer
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.config import Config, evaluation_config, vector_references
+from fiesta_allennlp.evaluators.metric_values import number_of
 from fiesta_allennlp.evaluators.pool import Pool, read_pool
 from fiesta_allennlp.evaluators.vectors import filtered_vectors, width_of
 from fiesta_allennlp.records import Request
@@ -73,7 +74,7 @@ def _build_once(config: Config, pool: Pool, vectors: Mapping[str, str]) -> Tuple
         loop.model.eval()
         with torch.no_grad():
             loop.model(**next(iter(loop.trainer.data_loader)))
-        metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if _is_number(value)}
+        metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 
 
@@ -104,10 +105,6 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
                 f"'trainer.validation_metric' is '{name}' but the model does not report that. It reports: "
                 f"{', '.join(sorted(metrics))}."
             )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def check_metric(name: str, preparation: Preparation, metric: str) -> None:

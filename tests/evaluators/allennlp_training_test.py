@@ -3,14 +3,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, Dict
 
+import numpy as np
 import pytest
+import torch
+from allennlp.models import BasicClassifier, Model
 from allennlp.models.archival import load_archive
 
 from fiesta_allennlp.errors import DataChangedError, FiestaError
 from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining, score_of
 from fiesta_allennlp.evaluators.config import official_paths
 from fiesta_allennlp.evaluators.data_files import mark_data
+from fiesta_allennlp.evaluators.preparation import prepare_candidate
 from fiesta_allennlp.seeding import make_request
 from tests.conftest import REPOSITORY, classifier_config
 
@@ -93,6 +98,24 @@ def test_a_metric_that_is_missing_or_not_finite_is_an_error(reviews: Path, tmp_p
     diverging = AllenNLPTraining(configs={"a": config}, metric="loss")
     with pytest.raises(ValueError, match="nan loss"):
         diverging.evaluate(REQUEST, tmp_path / "2")
+
+
+@Model.register("numbers_of_other_libraries")
+class NumbersOfOtherLibraries(BasicClassifier):
+    """Reports its accuracy as NumPy and torch have numbers."""
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
+        accuracy = super().get_metrics(reset)["accuracy"]
+        return {"accuracy": np.float32(accuracy), "tensor": torch.tensor(accuracy)}
+
+
+def test_numbers_of_other_libraries_are_metrics(reviews: Path, tmp_path: Path) -> None:
+    config = classifier_config(reviews, type="numbers_of_other_libraries")
+    preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    assert preparation.metrics == {"accuracy", "tensor"}
+    evaluation = AllenNLPTraining(configs={"a": config}, metric="tensor").evaluate(REQUEST, tmp_path / "e")
+    wanted = make_evaluator(reviews).evaluate(REQUEST, tmp_path / "w").score
+    assert evaluation.score == evaluation.metrics["test_accuracy"] == pytest.approx(wanted, abs=1e-6)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
