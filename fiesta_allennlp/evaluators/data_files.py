@@ -4,7 +4,7 @@ data are what they were."""
 import glob
 import hashlib
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -87,13 +87,16 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
 
     # Raises
 
-    `DataChangedError` : with the first file that is another, gone or new.
+    `DataChangedError` : with the first file that is another, or new.
+    `FileNotFoundError` : where one is not there before the work. It may be there again later. After the work it is not
+        missed.
     """
     here = _found_again(mark, places)
     try:
         yield
     finally:
-        _found_again(here, {})
+        with suppress(FileNotFoundError):
+            _found_again(here, {})
 
 
 def _found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
@@ -107,10 +110,7 @@ def _found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
 
 
 def _same(file: FileMark, place: Path) -> FileMark:
-    try:
-        stamp = _stamp(place)
-    except FileNotFoundError as error:
-        raise DataChangedError(f"the data changed: {file.path} is gone") from error
+    stamp = _stamp(place)
     if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(place) != file.digest):
         was, now = file.stamp[0], stamp[0]
         how = f" ({was} bytes then, {now} now)" if was != now else ""
