@@ -14,6 +14,7 @@ from rich.console import Console
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.choice import check_names
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.evaluators.score_files import table_of
 from fiesta_allennlp.evaluators.score_source import ScoreSource
 from fiesta_allennlp.replay_settings import ReplaySettings
@@ -87,6 +88,7 @@ def replay(
     """
     check_names(settings, [f.name for f in fields(ReplaySettings)])
     source = _source(scores, settings.get("evaluations_per_split"))
+    _check_list(settings.get("candidates", ()))
     settings["candidates"] = tuple(settings.get("candidates", ()))
     given = ReplaySettings(**settings, scores=str(scores) if source is None else source.name)
     with repetition_bar(_console(progress), given.repetitions) as advance:
@@ -98,7 +100,10 @@ def replay(
 
 def _as_typed(settings: Mapping[str, Any], candidates: Candidates) -> Dict[str, Any]:
     """The settings as the command line gives them."""
+    _check_list(candidates)
     given = dict(settings)
+    if isinstance(given.get("include_package"), str):
+        given["include_package"] = (given["include_package"],)
     if isinstance(candidates, Mapping):
         given["candidates"] = tuple(f"{name}={path}" for name, path in candidates.items())
     elif candidates:
@@ -108,6 +113,15 @@ def _as_typed(settings: Mapping[str, Any], candidates: Candidates) -> Dict[str, 
     if isinstance(given.get("cuda_devices"), (list, tuple)):
         given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
     return given
+
+
+def _check_list(candidates: Any) -> None:
+    """Refuse one text, which Python would take for a list of its letters."""
+    if isinstance(candidates, (str, Path)):
+        raise ConfigError(
+            f"candidates must be a list, or a mapping from names to files, but is the text '{candidates}'. Give "
+            f"['{candidates}', ...]."
+        )
 
 
 def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[ScoreSource]:

@@ -131,6 +131,23 @@ def test_what_can_be_mended_is_a_fiesta_error(
         select(named, directory=tmp_path / "run", **settings)
 
 
+@pytest.mark.parametrize("candidates", ["bow.jsonnet", Path("bow.jsonnet")])
+def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"candidates must be a list.*but is the text 'bow.jsonnet'. Give \['bow.json"
+    ):
+        select(candidates, directory=tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"but is the text 'first'"):
+        replay("tie", candidates="first")
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_text_is_one_package(sample: Dict[str, str], tmp_path: Path) -> None:
+    named = {"first": sample["<b>&"], "second": sample["td[red]"]}
+    with pytest.raises(ModuleNotFoundError, match="'no_such_package'"):
+        select(named, directory=tmp_path / "run", include_package="no_such_package")
+
+
 def test_no_result_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "selection.json").write_text("{}")
     for directory in (tmp_path, tmp_path / "none"):
