@@ -56,8 +56,9 @@ class Failure:
 
     `kind` is `error` (the training raised: the same seeds would fail again, so they are not tried again), `timeout`
     (likewise), `killed` (the process died under it) or `machine` (a file or memory was lacking, which says nothing of
-    the candidate); the last two are tried again with the same seeds. `disk` (the disk is full) and `data` (the data are
-    not what they were) are never written down: they end the selection.
+    the candidate); the last two are tried again with the same seeds. `unfit` is `machine` for the last time: it lacked
+    something for a candidate of which nothing has ever finished, again and again, while others finished. `disk` (the
+    disk is full) and `data` (the data are not what they were) are never written down: they end the selection.
     """
 
     request: Request

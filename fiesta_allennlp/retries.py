@@ -25,6 +25,8 @@ class Retries:
         self._due: Dict[Request, float] = {}
         self._num_tries: Counter[Request] = Counter()
         self._in_vain: Counter[Request] = Counter()
+        self._num_finished = 0
+        self._finished_before: Dict[str, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._due)
@@ -33,12 +35,18 @@ class Retries:
         """Have it tried again, for it has failed."""
         pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]
         self._num_tries[request] += 1
+        self._finished_before.setdefault(request.candidate, self._num_finished)
         self._in_vain[request] += 1
         self._due[request] = time.monotonic() + pause
 
     def is_hopeless(self, request: Request) -> bool:
         """Whether it has failed after every pause, and twice since a training finished the last time."""
         return self._num_tries[request] > len(self._pauses) and self._in_vain[request] > 1
+
+    def num_tries_while_others_finished(self, request: Request) -> int:
+        """How often it has been tried; 0 where no training has finished since its candidate failed the first time."""
+        is_alone = self._num_finished > self._finished_before.get(request.candidate, self._num_finished)
+        return self._num_tries[request] if is_alone else 0
 
     def take(self, most: int) -> List[Request]:
         """Those whose pause is over, `most` at most. They are no longer waited for."""
@@ -57,6 +65,7 @@ class Retries:
     def note_finished(self) -> None:
         """A training has finished, so the machine does work."""
         self._in_vain.clear()
+        self._num_finished += 1
 
     def num_in_vain(self) -> int:
         """How many have failed since a training finished the last time."""

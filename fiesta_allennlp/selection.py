@@ -200,6 +200,7 @@ class Selection:
                 f"the disk is full: {outcome.request.name} ended with {outcome.error}. Nothing that finished in "
                 f"{self.directory.root} is lost: make room, then go on with --recover."
             )
+        outcome = self._judged(outcome)
         try_again = isinstance(outcome, Failure) and self._is_to_be_tried_again(outcome)
         withdrawn = self._history().withdrawn
         self.store.record(outcome, try_again=try_again)
@@ -211,6 +212,16 @@ class Selection:
             self.retries.drop([outcome.request])
         self.listener.on_outcome(outcome)
         return try_again
+
+    def _judged(self, outcome: Outcome) -> Outcome:
+        """What the machine lacks for one candidate alone, such as one that is too large for the card, is that
+        candidate's failure: others finish, and of this one nothing ever has."""
+        if not isinstance(outcome, Failure) or outcome.kind != "machine":
+            return outcome
+        num_tries = 1 + self.retries.num_tries_while_others_finished(outcome.request)
+        if num_tries < max(self.max_failures, 2) or self._history().num_finished(outcome.request.candidate):
+            return outcome
+        return replace(outcome, kind="unfit")
 
     def _is_to_be_tried_again(self, failure: Failure) -> bool:
         """Not where its process has died `max_failures` times, in earlier sessions too."""

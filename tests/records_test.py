@@ -98,6 +98,7 @@ def test_failures_that_count_are_trainings_that_failed_for_good_or_deaths_of_one
         (failed(1, "killed", "killed") + failed(2, "killed"), 2),
         (failed(1, "killed", "error") + failed(2, "timeout"), 2),
         (failed(0, "killed") + failed(1, "error"), 1),
+        (failed(1, "machine", "unfit") + failed(2, "unfit"), 2),
     ]:
         now = History(("a", "b"), finished, failures=failures)
         assert (now.num_counted_failures("a"), now.num_counted_failures("b")) == (number, 0)

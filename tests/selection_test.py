@@ -600,6 +600,20 @@ def test_a_selection_does_not_end_for_one_while_another_training_runs(
     assert run.scores() == other.scores()
 
 
+@pytest.mark.parametrize("minutes", [1.0, 60.0])
+def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
+    run: Run, simulated: Callable[..., Simulated], minutes: float
+) -> None:
+    """As with one that is too large for the card: the others are trained all the same."""
+    run.pauses = PAUSES
+    seconds = dict.fromkeys("abc", 60 * minutes)
+    executor = simulated(seconds, slots=2, is_lacking=lambda request, now: request.candidate == "a")
+    decision = run.go_with(executor)
+    assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
+    assert run.history.pending == ()
+    assert [failure.kind for failure in run.history.failures].count("unfit") == 3
+
+
 def test_max_hours_ends_a_pause(run: Run, simulated: Callable[..., Simulated]) -> None:
     run.max_hours, run.pauses = 0.5, PAUSES
     executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: True)

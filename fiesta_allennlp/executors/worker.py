@@ -27,6 +27,9 @@ LAST = -1000
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = 2**18
 
+CARD_IS_TAKEN = ("CUDA out of memory", "busy or unavailable", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+"""What torch says, in a `RuntimeError`, where another process has the card or its memory."""
+
 
 @dataclass(frozen=True)
 class WorkerSettings:
@@ -62,7 +65,8 @@ def _kind(error: BaseException, directory: Path) -> str:
     if not _has_room(directory.parent):
         return "disk"
     lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
-    return "machine" if lacking else "error"
+    taken = isinstance(error, RuntimeError) and any(words in str(error) for words in CARD_IS_TAKEN)
+    return "machine" if lacking or taken else "error"
 
 
 def _has_room(directory: Path) -> bool:

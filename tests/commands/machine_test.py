@@ -1,7 +1,7 @@
 """A machine that lacks something for a while: real trainings, from which their data are taken away."""
 
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any, List, Set, Tuple
 
 import pytest
 
@@ -16,11 +16,12 @@ EQUALLY = ("--strategy", "non_adaptive_fb", "--entropy", 5, "--budget", 6)
 
 
 class Taken:
-    """The data are away from the first outcome on, until so many failures of the machine's have been told."""
+    """The data are away once both candidates have finished a training, until so many failures have been told."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, data: Path, *, until_failures: int) -> None:
         self._data, self._away = data, data.with_suffix(".away")
         self._left = until_failures
+        self._finished: Set[str] = set()
         original = Progress.on_outcome
 
         def on_outcome(progress: Progress, outcome: Outcome) -> None:
@@ -37,7 +38,9 @@ class Taken:
             self._left -= 1
             if not self._left:
                 self.give_back()
-        elif self._left > 0 and self._data.exists():
+            return
+        self._finished.add(outcome.request.candidate)
+        if self._left > 0 and self._data.exists() and len(self._finished) == 2:
             self._data.rename(self._away)
 
 
@@ -81,7 +84,7 @@ def test_data_that_stay_away_end_the_selection_and_nothing_is_lost(
     monkeypatch.setattr("fiesta_allennlp.selection.PAUSES", (0.01, 0.01))
     taken = Taken(monkeypatch, reviews / "train.jsonl", until_failures=10**6)
     output = selections.refused(*candidates, "--metric", "accuracy", *EQUALLY)
-    assert "error: the machine lacks something: blind-0 ended with" in output and "train.jsonl" in output
+    assert "error: the machine lacks something: able-1 ended with" in output and "train.jsonl" in output
     assert "then go on with --recover" in output and "Traceback" not in output
     taken.give_back()
     monkeypatch.undo()
