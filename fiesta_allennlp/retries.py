@@ -9,6 +9,9 @@ from fiesta_allennlp.records import Request
 PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""
 
+MOST_AT_START = 2
+"""So many pauses where no training has ever finished: a mistake is more probable then than a lack that passes."""
+
 
 class Retries:
     """The requests that are to be tried again, each after a pause of its own that grows from try to try.
@@ -39,9 +42,11 @@ class Retries:
         self._in_vain[request] += 1
         self._due[request] = time.monotonic() + pause
 
-    def is_hopeless(self, request: Request) -> bool:
-        """Whether it has failed after every pause, and twice since a training finished the last time."""
-        return self._num_tries[request] > len(self._pauses) and self._in_vain[request] > 1
+    def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
+        """Whether it has failed after every pause, and twice since a training finished the last time; `at_start` none
+        ever has."""
+        most = min(MOST_AT_START, len(self._pauses)) if at_start else len(self._pauses)
+        return self._num_tries[request] > most and self._in_vain[request] > 1
 
     def num_tries_while_others_finished(self, request: Request) -> int:
         """How often it has been tried; 0 where no training has finished since its candidate failed the first time."""

@@ -243,7 +243,8 @@ class Selection:
             self._submit(request, submitted)
             return
         self.retries.put(request)
-        if all(map(self.retries.is_hopeless, [request, *submitted])):
+        at_start = not self._history().evaluations
+        if all(self.retries.is_hopeless(each, at_start=at_start) for each in [request, *submitted]):
             raise FiestaError(
                 f"the machine lacks something: {request.name} ended with {outcome.error}, and again each time it was "
                 f"tried. Nothing that finished in {self.directory.root} is lost: see to it, then go on with --recover. "

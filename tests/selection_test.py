@@ -564,12 +564,22 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(
 
 def test_the_pauses_grow_until_the_selection_ends(run: Run, simulated: Callable[..., Simulated]) -> None:
     run.pauses = PAUSES
+    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: now >= 9.0)
+    with pytest.raises(FiestaError, match="the machine lacks something"):
+        run.go_with(executor)
+    first = executor.begun[1][1]
+    assert [begun for begun, request in executor.begun if request == first] == [9.0, 20.0, 81.0, 382.0, 2183.0]
+    assert len({request for _, request in executor.begun}) == 3
+
+
+def test_where_nothing_ever_finished_the_selection_ends_after_two_pauses(
+    run: Run, simulated: Callable[..., Simulated]
+) -> None:
+    run.pauses = PAUSES
     executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: True)
     with pytest.raises(FiestaError, match="the machine lacks something"):
         run.go_with(executor)
-    first = executor.begun[0][1]
-    assert [begun for begun, request in executor.begun if request == first] == [0.0, 11.0, 72.0, 373.0, 2174.0]
-    assert len({request for _, request in executor.begun}) == 2
+    assert [begun for begun, request in executor.begun if request == executor.begun[0][1]] == [0.0, 11.0, 72.0]
 
 
 @pytest.mark.parametrize("seconds_of_failure", [1.0, 3600.0])
@@ -616,7 +626,7 @@ def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
 
 def test_max_hours_ends_a_pause(run: Run, simulated: Callable[..., Simulated]) -> None:
     run.max_hours, run.pauses = 0.5, PAUSES
-    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: True)
+    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: now >= 9.0)
     assert run.go_with(executor).stopped_by == "max_hours"
     assert executor.now == pytest.approx(1800.0)
 

@@ -64,7 +64,9 @@ class Progress:
     def on_outcome(self, outcome: Outcome) -> None:
         """Say what came of a training; that of a finished one waits for the decision it leads to."""
         if isinstance(outcome, Failure):
-            self._say(f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s: {outcome.error}")
+            later = " (it is tried again after a pause)" if outcome.kind == "machine" else ""
+            failed = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s"
+            self._say(f"{failed}: {outcome.error}{later}")
             return
         self._num_finished += 1
         if self._live is None and self._num_finished % self._every == 0:
