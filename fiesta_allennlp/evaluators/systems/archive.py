@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.data_files import digest_of
 from fiesta_allennlp.evaluators.systems.base import System, Unanswered, Workplace
-from fiesta_allennlp.evaluators.systems.command import ProcessSystem, fingerprint
+from fiesta_allennlp.evaluators.systems.command import ProcessSystem
 
 
 @System.register("archive")
@@ -59,7 +60,7 @@ class Archive(ProcessSystem):
         return {
             **super().identity(),
             "type": "archive",
-            "model": [fingerprint(path) for path in files if path.is_file()],
+            "model": [digest_of(path) for path in files if path.is_file()],
             "predictor": self._predictor,
             "overrides": self._overrides,
         }

@@ -1,10 +1,10 @@
-import hashlib
 import json
 import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.evaluators.data_files import digest_of
 from fiesta_allennlp.evaluators.document_file import shortened
 from fiesta_allennlp.evaluators.systems.base import Died, System, Unanswered, Workplace
 from fiesta_allennlp.evaluators.systems.line_process import LineProcess
@@ -135,7 +135,7 @@ class Command(ProcessSystem):
 
     def identity(self) -> Dict[str, Any]:
         files = [Path(self._directory or ".") / part for part in self._command]
-        contents = {str(path): fingerprint(path) for path in files if path.is_file()}
+        contents = {str(path): digest_of(path) for path in files if path.is_file()}
         return {
             **super().identity(),
             "type": "command",
@@ -143,12 +143,3 @@ class Command(ProcessSystem):
             "directory": self._directory,
             "files": contents,
         }
-
-
-def fingerprint(path: Path) -> str:
-    """The SHA-256 of a file's content."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(2**20):
-            digest.update(piece)
-    return digest.hexdigest()
