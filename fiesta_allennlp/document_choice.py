@@ -1,17 +1,20 @@
 """How a selection by documents chooses, and what it came to, as its settings say: for the command and for reports."""
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
+from fiesta_allennlp.counts import COUNT_PREFIX
 from fiesta_allennlp.document_limit import LimitedDocuments
 from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.evaluators.document_tasks import Task
 from fiesta_allennlp.evaluators.documents import batch_of
-from fiesta_allennlp.records import COUNT_PREFIX, Decision, History
+from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.reports.documents import Charge, add_documents
 from fiesta_allennlp.reports.summary import summarise
+from fiesta_allennlp.run_directory import RunDirectory
 from fiesta_allennlp.seeding import document_order
 from fiesta_allennlp.strategy_building import build_strategy
 
@@ -87,6 +90,13 @@ def task_of(settings: DocumentSettings) -> Task:
     `ConfigError` : where the metric or the positive label does not go with the task.
     """
     return Task.by_name(settings.task)(positive_label=settings.positive_label, metric=settings.metric)
+
+
+def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optional[Path]:
+    """Where answers are kept; None where that is nowhere yet."""
+    if settings.answers is not None:
+        return Path(settings.answers)
+    return None if directory is None else RunDirectory(directory).answers
 
 
 def _measure_of(task: Task) -> Callable[[History, str], float]:

@@ -8,7 +8,7 @@ from typing import Dict, List, Mapping, Optional
 
 from rich.console import Console
 
-from fiesta_allennlp.document_choice import DocumentChoice, DocumentFacts, task_of
+from fiesta_allennlp.document_choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.document_systems import (
     GivenSystem,
@@ -96,10 +96,3 @@ def open_prepared(prepared: Prepared, directory: RunDirectory, console: Console)
         time_limit=prepared.settings.time_limit,
         packages=prepared.settings.include_package,
     )
-
-
-def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optional[Path]:
-    """Where answers are kept; None where that is nowhere yet."""
-    if settings.answers is not None:
-        return Path(settings.answers)
-    return None if directory is None else RunDirectory(directory).answers

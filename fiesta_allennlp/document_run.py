@@ -9,9 +9,9 @@ from typing import Any, Dict, Mapping, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.choice import option
+from fiesta_allennlp.document_choice import answers_path
 from fiesta_allennlp.document_preparing import (
     Prepared,
-    answers_path,
     open_prepared,
     plan_documents,
     prepare,

@@ -5,7 +5,8 @@ import sqlite3
 from dataclasses import dataclass, field, fields, replace
 from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.records import COUNT_PREFIX, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.counts import COUNT_PREFIX
+from fiesta_allennlp.records import Evaluation, Failure, History, Outcome, Request
 
 
 @dataclass

@@ -8,14 +8,15 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
 
-BASE = {"records", "errors", "version", "defaults", "run_directory"}
+BASE = {"records", "counts", "errors", "version", "defaults", "run_directory"}
 CHOOSING = BASE | {"seeding", "probability"}
 LANGUAGE = BASE | {"splitters", "dataset_readers", "models", "predictors"}
 ISOLATION = {"fork_server", "node_server", "on_node"}
 DOING = BASE | ISOLATION | {"splitters", "dataset_readers", "evaluators", "executors"}
 
 ALLOWED = {
-    "records": set(),
+    "records": {"counts"},
+    "counts": set(),
     "errors": set(),
     "version": set(),
     "defaults": set(),
@@ -81,6 +82,7 @@ ALLOWED = {
 NO_TORCH = (
     "probability",
     "records",
+    "counts",
     "seeding",
     "splitters",
     "errors",

@@ -5,12 +5,13 @@ from typing import List, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior, least_to_win
+from fiesta_allennlp.counts import COUNT_PREFIX, Counts
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import marginals
 from fiesta_allennlp.probability.f_measure import BINARY, Pair
 from fiesta_allennlp.probability.marginals import Marginal, marginal
 from fiesta_allennlp.probability.measure_model import AVERAGES, MeasureModel
-from fiesta_allennlp.records import COUNT_PREFIX, Counts, History
+from fiesta_allennlp.records import History
 
 LARGEST_COUNT = 1e9
 LEAST_SAMPLES = 64

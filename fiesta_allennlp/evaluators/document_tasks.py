@@ -6,8 +6,8 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tupl
 from allennlp.common import Registrable
 from allennlp.data.dataset_readers.dataset_utils.span_utils import InvalidTagSequence, bio_tags_to_spans
 
+from fiesta_allennlp.counts import COUNT_PREFIX as COUNT
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.records import COUNT_PREFIX as COUNT
 
 UNKNOWN = "?"
 """Stands for every predicted label that is not a gold label of any document."""

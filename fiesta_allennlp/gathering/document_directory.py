@@ -1,10 +1,9 @@
 """What the store of a selection by documents says."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
-from fiesta_allennlp.document_choice import DocumentChoice, DocumentFacts, task_of
+from fiesta_allennlp.document_choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.document_settings import DocumentSettings
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.evaluators.answer_store import read_charges
@@ -44,7 +43,7 @@ def stored_documents(store: StoreReader, directory: RunDirectory) -> Stored:
     )
     asked_confidence = getattr(choice.strategy.strategy, "confidence", None)
     entropy, run = store.get_meta("entropy"), store.get_meta("run")
-    answers = directory.answers if settings.answers is None else Path(settings.answers)
+    answers = answers_path(settings, directory.root) or directory.answers
 
     def finish(source: Source) -> Source:
         charges = read_charges(answers, run=run)

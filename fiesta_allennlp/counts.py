@@ -1,0 +1,51 @@
+"""How many answers were right and wrong: what some evaluations report beside their score."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Mapping, Sequence, Tuple
+
+import numpy as np
+
+COUNT_PREFIX = "count:"
+"""What the names of those metrics begin with that count right and wrong answers: a belief may use them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many answers of each kind a candidate's evaluations counted.
+
+    `kinds` are the names of the metrics without `count:`, in alphabetical order. `values` has a row for each finished
+    evaluation by replicate and is read only; shape `(num_finished, num_kinds)`. A kind that an evaluation does not
+    report beside others is 0 there. `num_without` evaluations reported no counts at all.
+    """
+
+    kinds: Tuple[str, ...]
+    values: np.ndarray
+    num_without: int
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+    def with_(self, other: "Counts", order: np.ndarray) -> "Counts":
+        """Both together, the rows of the one above those of the other and then in this order."""
+        kinds = tuple(sorted({*self.kinds, *other.kinds}))
+        values = np.concatenate([self.of(kinds), other.of(kinds)])[order]
+        return Counts(kinds, values, self.num_without + other.num_without)
+
+    def of(self, kinds: Sequence[str]) -> np.ndarray:
+        """`values` with these columns, 0 where there is none. Shape: `(num_finished, len(kinds))`."""
+        if tuple(kinds) == self.kinds:
+            return self.values
+        columns = dict(zip(self.kinds, self.values.T, strict=True))
+        absent = np.zeros(len(self.values))
+        return np.array([columns.get(kind, absent) for kind in kinds]).T.reshape(len(self.values), len(kinds))
+
+
+def counts_in(reported: Sequence[Mapping[str, float]]) -> Counts:
+    """The counts among the metrics that evaluations reported, in this order."""
+    names = Counter(map(tuple, reported))
+    keys = sorted({key for together in names for key in together if key.startswith(COUNT_PREFIX)})
+    rows = [[metrics.get(key, 0) for key in keys] for metrics in reported]
+    values = np.array(rows, dtype=float).reshape(len(reported), len(keys))
+    without = sum(number for together, number in names.items() if not set(together) & set(keys))
+    return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_without=without)
