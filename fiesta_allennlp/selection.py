@@ -190,38 +190,45 @@ class Selection:
         `StoreError` : where the disk is full. The request stays pending.
         `DataError` : where the data changed. Likewise.
         """
-        if isinstance(outcome, Failure) and outcome.kind == "data":
+        if isinstance(outcome, Failure):
+            return self._record_failure(outcome)
+        self.store.record(outcome)
+        self.retries.note_finished()
+        self.listener.on_outcome(outcome)
+        return False
+
+    def _record_failure(self, failure: Failure) -> bool:
+        """See `_record`."""
+        if failure.kind == "data":
             raise DataError(
-                f"{outcome.error}. The evaluations in {self.directory.root} were made with the old data: put them "
+                f"{failure.error}. The evaluations in {self.directory.root} were made with the old data: put them "
                 "back, then go on with --recover; or start anew with another directory or --force."
             )
-        if isinstance(outcome, Failure) and outcome.kind == "disk":
+        if failure.kind == "disk":
             raise StoreError(
-                f"the disk is full: {outcome.request.name} ended with {outcome.error}. Nothing that finished in "
+                f"the disk is full: {failure.request.name} ended with {failure.error}. Nothing that finished in "
                 f"{self.directory.root} is lost: make room, then go on with --recover."
             )
-        outcome = self._judged(outcome)
-        try_again = isinstance(outcome, Failure) and self._is_to_be_tried_again(outcome)
+        failure = self._judged(failure)
+        try_again = self._is_to_be_tried_again(failure)
         withdrawn = self._history().withdrawn
-        self.store.record(outcome, try_again=try_again)
+        self.store.record(failure, try_again=try_again)
         for name in self._history().withdrawn - withdrawn:
             logger.warning("candidate %s is withdrawn: it has failed too often", name)
-        if not isinstance(outcome, Failure):
-            self.retries.note_finished()
-        elif not try_again:
-            self.retries.drop([outcome.request])
-        self.listener.on_outcome(outcome)
+        if not try_again:
+            self.retries.drop([failure.request])
+        self.listener.on_outcome(failure)
         return try_again
 
-    def _judged(self, outcome: Outcome) -> Outcome:
+    def _judged(self, failure: Failure) -> Failure:
         """What the machine lacks for one candidate alone, such as one that is too large for the card, is that
         candidate's failure: others finish, and of this one nothing ever has."""
-        if not isinstance(outcome, Failure) or outcome.kind != "machine":
-            return outcome
-        num_tries = 1 + self.retries.num_tries_while_others_finished(outcome.request)
-        if num_tries < max(self.max_failures, 2) or self._history().num_finished(outcome.request.candidate):
-            return outcome
-        return replace(outcome, kind="unfit")
+        if failure.kind != "machine":
+            return failure
+        num_tries = 1 + self.retries.num_tries_while_others_finished(failure.request)
+        if num_tries < max(self.max_failures, 2) or self._history().num_finished(failure.request.candidate):
+            return failure
+        return replace(failure, kind="unfit")
 
     def _is_to_be_tried_again(self, failure: Failure) -> bool:
         """Not where its process has died `max_failures` times, in earlier sessions too."""
