@@ -43,11 +43,8 @@ def _notes(report: Report, name: str) -> "list[str]":
     if name == "path" and report.path:
         others = split_names(report)[1]
         if others:
-            notes.append(f"{_counted(len(others), report)} of low probability: thin and grey, without a name.")
+            lines = f"{len(others)} {report.words.candidates_of(len(others))}"
+            notes.append(f"{lines} of low probability: thin and grey, without a name.")
         if len(report.path) > MOST_STEPS:
             notes.append(f"{MOST_STEPS} of {len(report.path)} steps are drawn.")
     return notes
-
-
-def _counted(number: int, report: Report) -> str:
-    return f"{number} {report.words.candidate if number == 1 else report.words.candidates}"

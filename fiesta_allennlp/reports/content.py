@@ -22,6 +22,14 @@ class Words:
     evaluations: str = "trainings"
     finished: str = "finished trainings"
 
+    def candidates_of(self, number: int) -> str:
+        """The noun that goes with so many candidates."""
+        return self.candidate if number == 1 else self.candidates
+
+    def evaluations_of(self, number: int) -> str:
+        """Likewise of evaluations."""
+        return self.evaluation if number == 1 else self.evaluations
+
 
 TRAININGS = Words()
 DOCUMENTS = Words("system", "systems", "document", "documents", "answered documents")

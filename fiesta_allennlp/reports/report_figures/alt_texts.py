@@ -50,7 +50,7 @@ def measures_text(report: Report) -> str:
 
 
 def _others(number: int, report: Report) -> str:
-    return f"{number} other {report.words.candidate if number == 1 else report.words.candidates}"
+    return f"{number} other {report.words.candidates_of(number)}"
 
 
 def differences_text(report: Report) -> str:
@@ -105,8 +105,7 @@ def allocation_text(report: Report) -> str:
         each = f"{min(others)}" if min(others) == max(others) else f"{min(others)} to {max(others)}"
         told.append(f"{_others(len(others), report)} {each} each")
     if report.num_failures:
-        one = report.num_failures == 1
-        told.append(f"{report.num_failures} {report.words.evaluation if one else report.words.evaluations} failed")
+        told.append(f"{report.num_failures} {report.words.evaluations_of(report.num_failures)} failed")
     what = f"{report.words.evaluations.capitalize()} of each {report.words.candidate}"
     return _sentences(f"{what}, of {total} in all", told)
 
