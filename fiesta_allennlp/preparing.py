@@ -130,17 +130,19 @@ def mark_unchanged(configs: Mapping[str, Config], preparations: Mapping[str, Pre
 
     `DataError` : where they have changed since the candidates were checked.
     """
-    marks: Dict[str, Tuple[DataMark, str]] = {}
+    known: Dict[str, Tuple[DataMark, str]] = {}
+    marks: Dict[str, DataMark] = {}
     for name, config in configs.items():
         paths = official_paths(config)
-        if repr(paths) not in marks:  # marked before the digest is taken, so that no change falls between the two
-            marks[repr(paths)] = mark_data(list(paths.values())), data_fingerprint(config)
-        if marks[repr(paths)][1] != preparations[name].pool.data:
+        if repr(paths) not in known:  # marked before the digest is taken, so that no change falls between the two
+            known[repr(paths)] = mark_data(list(paths.values())), data_fingerprint(config)
+        marks[name], fingerprint = known[repr(paths)]
+        if fingerprint != preparations[name].pool.data:
             raise DataError(
                 f"candidate '{name}': the contents of {', '.join(map(str, paths.values()))} changed while they were "
                 "being checked. Give the command again once they are complete."
             )
-    return {name: marks[repr(official_paths(config))][0] for name, config in configs.items()}
+    return marks
 
 
 def _vectors_are_there(preparation: Preparation) -> bool:
