@@ -71,7 +71,8 @@ ALLOWED = {
     "document_preparing": DOING | {"document_settings", "document_systems", "document_choice"},
     "document_run": DOING
     | CHOOSING
-    | {"document_preparing", "document_settings", "document_systems", "choice", "settings", "environment"}
+    | {"document_choice", "document_preparing", "document_settings", "document_systems", "choice", "settings"}
+    | {"environment"}
     | {"selection", "run_store", "opening", "reports"},
     "commands": BASE
     | {"run", "settings", "replaying", "replay_settings", "reports", "reporting"}
