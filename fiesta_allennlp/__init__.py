@@ -4,16 +4,23 @@
 that the records, the choosing wing and the probabilities can be used without torch.
 """
 
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, List
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
 if TYPE_CHECKING:
     from fiesta_allennlp.library import replay, select
-    from fiesta_allennlp.reporting import report
+    from fiesta_allennlp.reports.report import report
 
 __all__ = ["replay", "report", "select"]
 
-_HOMES = {"replay": "library", "select": "library", "report": "reporting"}
+_HOMES = {"replay": "library", "select": "library", "report": "reports.report"}
+
+_MOVED = {"replay_settings": "replays.settings", "replaying": "replays.replay", "reporting": "reports.report"}
+"""Documented modules that have another name now."""
 
 
 def __getattr__(name: str) -> Any:
@@ -24,3 +31,20 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> List[str]:
     return sorted([*globals(), *__all__])
+
+
+class _OldNames(MetaPathFinder, Loader):
+    """Lets `_MOVED` be imported under their old names."""
+
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        package, _, module = name.rpartition(".")
+        return ModuleSpec(name, self) if package == __name__ and module in _MOVED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        new = import_module(f"{__name__}.{_MOVED[module.__name__.rpartition('.')[2]]}")
+        module.__dict__.update({name: value for name, value in vars(new).items() if not name.startswith("__")})
+
+
+sys.meta_path.append(_OldNames())

@@ -1,4 +1,10 @@
-"""The errors this package raises on purpose: each message names the rule, the value and the remedy."""
+"""The errors that this package raises on purpose, and what other libraries say of a wrong config in few words.
+
+Each message names the rule, the value and the remedy."""
+
+import ast
+import difflib
+import re
 
 
 class FiestaError(Exception):
@@ -32,3 +38,39 @@ def describe(error: BaseException) -> str:
     name = type(error).__name__
     speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
     return message if speaks and message else f"{name}: {message}".rstrip(": ")
+
+
+UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
+
+
+UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
+
+
+EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
+
+
+MOST_NAMES = 12
+
+
+def plainly(error: BaseException) -> str:
+    """One line about an error, ended by a full stop."""
+    text = describe(error)
+    unknown_name = UNKNOWN_NAME.search(str(error))
+    if unknown_name:
+        return _unknown_name(*unknown_name.groups())
+    unknown_key = UNKNOWN_KEY.search(text)
+    if unknown_key:
+        owner, key = unknown_key.groups()
+        return f"'{key}' is not a key of {owner}. Correct its name, or remove it."
+    extra = EXTRA_KEYS.search(text)
+    if extra:
+        return f"these are not keys of {extra[1]}: {extra[2]}. Correct their names, or remove them."
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _unknown_name(value: str, key: str, choices: str) -> str:
+    names = ast.literal_eval(choices)
+    near = difflib.get_close_matches(value, names, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    listed = f" There are: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not near else ""
+    return f"'{key}' is '{value}', which nothing is registered as.{hint}{listed} Your own needs --include-package."

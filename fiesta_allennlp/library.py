@@ -13,16 +13,15 @@ from allennlp.common.util import import_module_and_submodules
 from rich.console import Console
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.choice import check_names
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.evaluators.score_files import table_of
-from fiesta_allennlp.evaluators.score_source import ScoreSource
-from fiesta_allennlp.replay_settings import ReplaySettings
-from fiesta_allennlp.replaying import replay as run_replay
-from fiesta_allennlp.reports.console import SteadyConsole
-from fiesta_allennlp.reports.progress import repetition_bar
+from fiesta_allennlp.listeners.progress import SteadyConsole, repetition_bar
+from fiesta_allennlp.replays.files import table_of
+from fiesta_allennlp.replays.replay import replay as run_replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult
-from fiesta_allennlp.run import select as run_select
+from fiesta_allennlp.selection.settings import check_names
+from fiesta_allennlp.trainings.select import select as run_select
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Union[str, Path, Mapping[str, Sequence[float]], ScoreSource]

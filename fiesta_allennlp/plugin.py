@@ -2,11 +2,13 @@
 
 import fiesta_allennlp.beliefs
 import fiesta_allennlp.commands
-import fiesta_allennlp.dataset_readers
-import fiesta_allennlp.evaluators
-import fiesta_allennlp.executors
-import fiesta_allennlp.models
-import fiesta_allennlp.strategies  # noqa: F401
-from fiesta_allennlp.defaults import set_defaults
+import fiesta_allennlp.documents.evaluator
+import fiesta_allennlp.documents.systems
+import fiesta_allennlp.executors.processes
+import fiesta_allennlp.executors.ray
+import fiesta_allennlp.strategies
+import fiesta_allennlp.tdsa
+import fiesta_allennlp.trainings.evaluator
+import fiesta_allennlp.trainings.resplit
 
-set_defaults()
+fiesta_allennlp.tdsa.set_defaults()

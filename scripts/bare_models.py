@@ -1,5 +1,5 @@
 """The models of `benchmark_epochs.py` in plain PyTorch, as public reimplementations write them: packed sequences over
-batches of any lengths. The same equations and sizes as `fiesta_allennlp.models`."""
+batches of any lengths. The same equations and sizes as `fiesta_allennlp.tdsa`."""
 
 from typing import Any, Dict, Mapping, Tuple
 

@@ -13,10 +13,10 @@ from typing import Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.evaluators.score_presets import NOISE_SD, PRESETS, SPLIT_SD, TDSA_MEANS, ScorePreset
-from fiesta_allennlp.replay_settings import ReplaySettings
-from fiesta_allennlp.replaying import replay
-from fiesta_allennlp.reports.replay import summarise_replay, wilson_interval
+from fiesta_allennlp.replays.replay import replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import NOISE_SD, PRESETS, SPLIT_SD, TDSA_MEANS, ScorePreset
+from fiesta_allennlp.replays.summary import summarise_replay, wilson_interval
 
 ENTROPY = 20190802
 HEADINGS = ("family", "margin", "mean evaluations", "5-95 %", "wrong (95 % interval)", "undecided", "seconds")

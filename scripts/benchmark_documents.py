@@ -20,8 +20,8 @@ import numpy as np
 from rich.console import Console
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.document_preparing import Prepared, prepare
-from fiesta_allennlp.document_settings import DocumentSettings
+from fiesta_allennlp.documents.preparing import Prepared, prepare
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.probability.power import FixedSize, fixed_size
 from fiesta_allennlp.records import Evaluation, History
 from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng

@@ -36,11 +36,11 @@ from rich.table import Table
 from torch.utils.data import DataLoader
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.evaluators.config import evaluation_config, load_config
-from fiesta_allennlp.evaluators.preparation import prepare_candidate
 from fiesta_allennlp.executors.processes import run_apart
-from fiesta_allennlp.executors.worker import WorkerSettings
+from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Request
+from fiesta_allennlp.trainings.config import evaluation_config, load_config
+from fiesta_allennlp.trainings.preparation import prepare_candidate
 
 CANDIDATES = [f"training_configs/tdsa/{name}.jsonnet" for name in ("tdlstm", "atae", "ian")]
 PADDINGS = ("longest", "batch")

@@ -31,12 +31,12 @@ from rich.console import Console
 from rich.table import Table
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
-from fiesta_allennlp.selection import Selection
+from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies import Strategy
 
 CANDIDATES = ("first", "second", "third", "fourth")

@@ -17,13 +17,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.gathering.opening import TableOptions
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.reporting import make_report, write_report
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.reports.opening import TableOptions
+from fiesta_allennlp.reports.report import make_report, write_report
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.settings import Settings
+from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.trainings.settings import Settings
 
 SECONDS = 60.0
 """Of a made-up training."""

@@ -36,16 +36,15 @@ from rich.console import Console
 from rich.table import Table
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
-from fiesta_allennlp.evaluators.base import Evaluator
-from fiesta_allennlp.evaluators.config import load_config, with_absolute_paths
-from fiesta_allennlp.evaluators.preparation import prepare_candidate
-from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
-from fiesta_allennlp.selection import Selection
+from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.trainings.config import load_config, with_absolute_paths
+from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.preparation import prepare_candidate
 
 EXECUTORS = ("processes", "ray")
 

@@ -10,10 +10,10 @@ from typing import List
 
 import numpy as np
 
-from fiesta_allennlp.choice import ChoiceSettings
 from fiesta_allennlp.records import Evaluation, History
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.strategy_building import build_strategy
+from fiesta_allennlp.selection.settings import ChoiceSettings
+from fiesta_allennlp.selection.strategy_building import build_strategy
 
 SIZES = ((8, 100), (12, 200), (50, 2000))
 """Numbers of candidates and of evaluations."""

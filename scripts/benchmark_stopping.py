@@ -19,7 +19,7 @@ import numpy as np
 from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.records import Evaluation, History, Request
 from fiesta_allennlp.strategies import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule
-from fiesta_allennlp.strategies.looking import believed
+from fiesta_allennlp.strategies.base import believed
 
 EVALUATIONS_PER_SPLIT = 5
 NUM_STARTS = 3

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.evaluators.score_source import ScoreSource
-from fiesta_allennlp.replay_settings import ReplaySettings
-from fiesta_allennlp.replaying import replay
-from fiesta_allennlp.reports.replay import summarise_replay
+from fiesta_allennlp.replays.replay import replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import ScoreSource
+from fiesta_allennlp.replays.summary import summarise_replay
 
 RELEASED = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data")) / "scores" / "fiesta_tdsa_test_f1.json"
 EVALUATIONS_PER_SPLIT = 5

@@ -28,16 +28,16 @@ from rich.table import Table
 from sklearn.metrics import f1_score
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.dataset_readers.semeval_xml import read_sentences
-from fiesta_allennlp.dataset_readers.word_tokenizer import WordTokenizer
-from fiesta_allennlp.evaluators.allennlp_training import AllenNLPTraining
-from fiesta_allennlp.evaluators.config import load_config
-from fiesta_allennlp.evaluators.preparation import prepare_candidate
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
-from fiesta_allennlp.executors.worker import WorkerSettings
+from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.splitters import Split, group_targets, split_pool
+from fiesta_allennlp.splits import Split, group_targets, split_pool
+from fiesta_allennlp.tdsa.semeval_xml import read_sentences
+from fiesta_allennlp.tdsa.word_tokenizer import WordTokenizer
+from fiesta_allennlp.trainings.config import load_config
+from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.preparation import prepare_candidate
 
 DIM = 50
 BATCH_SIZE = 32

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import List, Optional
 
+from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.html import render
-from fiesta_allennlp.reports.report_figures.drawing import draw_all
 from tests.reports.made_up import all_made_up
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -23,8 +23,8 @@ import psutil
 from ray_nodes import RayNodes, ray_nodes
 from rich.console import Console
 
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.selection.store import RunStore
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CANDIDATES = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm", "tdrnn", "ian")]

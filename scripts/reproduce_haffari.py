@@ -21,11 +21,11 @@ from rich.console import Console
 from rich.progress import Progress
 from scipy.special import gammaincinv, ndtr
 
-from fiesta_allennlp.evaluators.score_source import DrawnScores, Sampling, ScoreSource, numbered_apart
 from fiesta_allennlp.probability.power import ERROR, effect_apart, num_documents
 from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.replay_settings import ReplaySettings
-from fiesta_allennlp.replaying import Replay, replay
+from fiesta_allennlp.replays.replay import Replay, replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
 
 ENTROPY = 2017
 MOST_QUERIES = 2000

@@ -19,12 +19,12 @@ from rich.console import Console
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.evaluators.score_files import read_json
-from fiesta_allennlp.evaluators.score_source import restrict
-from fiesta_allennlp.replay_settings import ReplaySettings
-from fiesta_allennlp.replaying import replay
-from fiesta_allennlp.reports.progress import repetition_bar
-from fiesta_allennlp.reports.replay import summarise_replay, wilson_interval
+from fiesta_allennlp.listeners.progress import repetition_bar
+from fiesta_allennlp.replays.files import read_json
+from fiesta_allennlp.replays.replay import replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import restrict
+from fiesta_allennlp.replays.summary import summarise_replay, wilson_interval
 from fiesta_allennlp.reports.results import SelectionResult
 
 CONFIDENCES = (0.95, 0.90, 0.80)

@@ -21,14 +21,14 @@ from allennlp.common import Params
 from allennlp.models.archival import archive_model
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.dataset_readers.semeval_xml import read_sentences
-from fiesta_allennlp.evaluators.allennlp_training import train
-from fiesta_allennlp.evaluators.document_file import read_documents
-from fiesta_allennlp.evaluators.document_tasks import Classification
-from fiesta_allennlp.evaluators.systems.archive import Archive
-from fiesta_allennlp.evaluators.systems.archive_server import answered, load
+from fiesta_allennlp.documents.document_file import read_documents
+from fiesta_allennlp.documents.systems.archive import Archive
+from fiesta_allennlp.documents.systems.archive_server import answered, load
+from fiesta_allennlp.documents.tasks import Classification
 from fiesta_allennlp.executors.processes import run_apart
-from fiesta_allennlp.executors.worker import WorkerSettings
+from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.tdsa.semeval_xml import read_sentences
+from fiesta_allennlp.trainings.evaluator import train
 
 MODELS = ("tdlstm_50", "atae_50", "ian_50", "lstm_50")
 SHARES = {"": 1.0, "_third": 1 / 3}

@@ -12,7 +12,7 @@ import pytest
 import fiesta_allennlp
 from fiesta_allennlp import replay, select
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, StoreError
-from fiesta_allennlp.evaluators.score_presets import PRESETS
+from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.reports.results import SelectionResult
 from tests.conftest import REPOSITORY
 
@@ -184,3 +184,15 @@ def test_a_wrong_replay_is_a_fiesta_error() -> None:
         replay({"a": [0.1, float("nan")], "b": [0.2, 0.3]})
     with pytest.raises(ConfigError, match="nor a preset. Did you mean tie"):
         replay("tiw")
+
+
+def test_documented_modules_that_moved_keep_their_old_names() -> None:
+    from fiesta_allennlp.replay_settings import ReplaySettings
+    from fiesta_allennlp.replaying import replay
+    from fiesta_allennlp.reporting import report
+
+    assert (ReplaySettings.__module__, replay.__module__, report.__module__) == (
+        "fiesta_allennlp.replays.settings",
+        "fiesta_allennlp.replays.replay",
+        "fiesta_allennlp.reports.report",
+    )

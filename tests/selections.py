@@ -4,11 +4,11 @@ import platform
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Evaluation, Failure
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.settings import Settings
+from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.trainings.settings import Settings
 
 METRIC = "f1"
 ENTROPY = 7

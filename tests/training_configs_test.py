@@ -11,7 +11,7 @@ from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 
-from fiesta_allennlp.defaults import DEFAULTS, set_defaults
+from fiesta_allennlp.tdsa.defaults import DEFAULTS, set_defaults
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"

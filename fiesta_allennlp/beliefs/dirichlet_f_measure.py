@@ -7,10 +7,9 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, Posterior, least_to_win
 from fiesta_allennlp.counts import COUNT_PREFIX, Counts
 from fiesta_allennlp.errors import ConfigError, ScoreError
-from fiesta_allennlp.probability import marginals
-from fiesta_allennlp.probability.f_measure import BINARY, Pair
-from fiesta_allennlp.probability.marginals import Marginal, marginal
-from fiesta_allennlp.probability.measure_model import AVERAGES, MeasureModel
+from fiesta_allennlp.probability import weighted_draws as marginals
+from fiesta_allennlp.probability.f_measure import AVERAGES, BINARY, MeasureModel, Pair
+from fiesta_allennlp.probability.weighted_draws import Marginal, marginal
 from fiesta_allennlp.records import History
 
 LARGEST_COUNT = 1e9
@@ -42,7 +41,7 @@ class FMeasurePosterior(Posterior):
         return np.array([[one.quantile(tail) for tail in tails] for one in self.marginals])
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        """P(measure_i >= max_j measure_j - margin), see `fiesta_allennlp.probability.marginals`.
+        """P(measure_i >= max_j measure_j - margin), see `fiesta_allennlp.probability.weighted_draws`.
 
         Shape: `(num_candidates,)`.
         """

@@ -5,7 +5,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, least_to_win
 from fiesta_allennlp.beliefs.student_t import LogitStudentTPosterior, StudentTPosterior, checked_scores
 from fiesta_allennlp.probability import logit
-from fiesta_allennlp.probability.two_way import Scores, mean_scores
+from fiesta_allennlp.probability.split_effects import Scores, mean_scores
 from fiesta_allennlp.records import History
 
 
@@ -14,7 +14,7 @@ class SplitPaired(Belief):
     """Scores on one split rise and fall together: the default, made for shared splits.
 
     A score is the candidate's mean, plus an effect of the split that all candidates share, plus noise that is about
-    as large for all candidates but may be another for any of them; see `fiesta_allennlp.probability.two_way` and
+    as large for all candidates but may be another for any of them; see `fiesta_allennlp.probability.split_effects` and
     docs/beliefs.md. Because the split's effect falls out of differences, and because the noise is learned from all
     candidates together, two evaluations of each are enough to begin with, and far fewer are needed than with
     `student_t`.

@@ -125,8 +125,8 @@ def documents_from_args(args: argparse.Namespace) -> None:
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.document_run import select_system
-    from fiesta_allennlp.document_settings import DocumentSettings
+    from fiesta_allennlp.documents.select import select_system
+    from fiesta_allennlp.documents.settings import DocumentSettings
     from fiesta_allennlp.reports.documents import documents_in_words, documents_table
 
     summary = select_system(
@@ -143,8 +143,8 @@ def _select(args: argparse.Namespace, console: Console) -> int:
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.document_preparing import plan_documents
-    from fiesta_allennlp.document_settings import DocumentSettings
+    from fiesta_allennlp.documents.preparing import plan_documents
+    from fiesta_allennlp.documents.settings import DocumentSettings
     from fiesta_allennlp.reports.documents import show_plan
 
     plan = plan_documents(DocumentSettings(**typed_settings(args, DocumentSettings)), args.serialization_dir, console)

@@ -77,11 +77,12 @@ def replay_from_args(args: argparse.Namespace) -> None:
 
 
 def _replay(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.replaying import replay
-    from fiesta_allennlp.reports.figures import draw_evaluations
-    from fiesta_allennlp.reports.progress import repetition_bar
-    from fiesta_allennlp.reports.replay import replay_in_words, replay_table, summarise_replay
-    from fiesta_allennlp.reports.summary import write_json
+    from fiesta_allennlp.listeners.progress import repetition_bar
+    from fiesta_allennlp.replays.replay import replay
+    from fiesta_allennlp.replays.summary import summarise_replay
+    from fiesta_allennlp.reports.figures.replay import draw_evaluations
+    from fiesta_allennlp.reports.replay import replay_in_words, replay_table
+    from fiesta_allennlp.selection.summary import write_json
 
     settings = _settings(args)
     _check_files(args)
@@ -103,7 +104,7 @@ def _settings(args: argparse.Namespace) -> Any:
     """The `ReplaySettings` that were typed, the rest being defaults."""
     from dataclasses import fields
 
-    from fiesta_allennlp.replay_settings import ReplaySettings
+    from fiesta_allennlp.replays.settings import ReplaySettings
 
     given = {f.name: getattr(args, f.name) for f in fields(ReplaySettings) if hasattr(args, f.name)}
     if "candidates" in given:
@@ -119,7 +120,7 @@ def _check_files(args: argparse.Namespace) -> None:
     `ConfigError` : with the option and the path.
     """
     from fiesta_allennlp.errors import ConfigError
-    from fiesta_allennlp.reports.figures import FIGURE_ENDINGS
+    from fiesta_allennlp.reports.figures.replay import FIGURE_ENDINGS
 
     for name, endings in (("output", (".json",)), ("figure", FIGURE_ENDINGS)):
         path = getattr(args, name)

@@ -70,7 +70,7 @@ def report_from_args(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.reporting import default_output, report
+    from fiesta_allennlp.reports.report import default_output, report
 
     output = args.output or default_output(args.source, args.compare)
     made = report(

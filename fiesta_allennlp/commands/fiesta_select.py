@@ -147,10 +147,10 @@ def select_from_args(args: argparse.Namespace) -> None:
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.reports.summary import in_words, savings_in_words
     from fiesta_allennlp.reports.tables import summary_table
-    from fiesta_allennlp.run import select
-    from fiesta_allennlp.settings import Settings
+    from fiesta_allennlp.reports.words import in_words, savings_in_words
+    from fiesta_allennlp.trainings.select import select
+    from fiesta_allennlp.trainings.settings import Settings
 
     summary = select(
         typed_settings(args, Settings),
@@ -174,8 +174,8 @@ def _select(args: argparse.Namespace, console: Console) -> int:
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.reports.tables import plan_table
-    from fiesta_allennlp.run import plan
-    from fiesta_allennlp.settings import Settings, merge
+    from fiesta_allennlp.trainings.select import plan
+    from fiesta_allennlp.trainings.settings import Settings, merge
 
     found = plan(merge(typed_settings(args, Settings)), console)
     plan_table(found, console)

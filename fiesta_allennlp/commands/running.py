@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, List
 from rich.console import Console
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.reports.console import SteadyConsole
+from fiesta_allennlp.listeners.progress import SteadyConsole
 
 EXIT_NO_DECISION = 1
 EXIT_USER_ERROR = 2

@@ -24,7 +24,7 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
     """The settings of the class `of` that were typed, above those of the `--config` file."""
     from dataclasses import fields
 
-    from fiesta_allennlp.settings import overlay, settings_from_file
+    from fiesta_allennlp.selection.settings import overlay, settings_from_file
 
     given = settings_from_file(args.config, of) if args.config is not None else {}
     typed = {f.name: getattr(args, f.name) for f in fields(of) if hasattr(args, f.name)}
@@ -64,7 +64,7 @@ def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: Con
 
 def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
     """What to say of an interruption before the first `step`, or after the last one; `kept` says what is not lost."""
-    from fiesta_allennlp.run_directory import RunDirectory
+    from fiesta_allennlp.directory import RunDirectory
 
     if args.dry_run or args.serialization_dir is None or not RunDirectory(args.serialization_dir).store.exists():
         return f"Interrupted before the first {step}. Start it again."

@@ -1,2 +1,0 @@
-import fiesta_allennlp.executors.processes
-import fiesta_allennlp.executors.ray  # noqa: F401

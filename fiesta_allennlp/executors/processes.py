@@ -1,3 +1,4 @@
+import logging
 import shutil
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, wait
@@ -7,14 +8,42 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequenc
 
 from joblib import cpu_count
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.evaluators.base import Evaluator
-from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.failure_log import keep_log
-from fiesta_allennlp.executors.worker import WorkerSettings, run_evaluation, run_logged
-from fiesta_allennlp.fork_server import Begun, in_process, outcome_of, start_fork_server, stop_all, worker_name
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.isolation.fork_server import (
+    Begun,
+    in_process,
+    outcome_of,
+    start_fork_server,
+    stop_all,
+    worker_name,
+)
+from fiesta_allennlp.isolation.worker import WorkerSettings, run_evaluation, run_logged
 from fiesta_allennlp.records import Failure, Outcome, Request
-from fiesta_allennlp.run_directory import RunDirectory
+
+logger = logging.getLogger(__name__)
+
+
+def keep_log(directory: RunDirectory, request: Request) -> Optional[str]:
+    """Copy the log of a failed attempt to where the next attempt does not overwrite it; delete what is large.
+
+    Returns its path below the run directory; None where it could not be kept.
+    """
+    evaluation = directory.evaluation(request.name)
+    try:
+        for path in [*evaluation.glob("*.th"), *evaluation.glob("*.tar.gz")]:
+            path.unlink()
+        attempt = 1
+        while directory.failure_log(request.name, attempt).exists():
+            attempt += 1
+        kept = directory.failure_log(request.name, attempt)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(directory.evaluation_log(request.name), kept)
+    except OSError as error:
+        logger.warning("the log of %s could not be kept: %s", request.name, error)
+        return None
+    return str(kept.relative_to(directory.root))
 
 
 @dataclass(frozen=True)
@@ -108,9 +137,8 @@ class ProcessExecutor(Executor):
             shutil.rmtree(directory, ignore_errors=True)
             name = worker_name(request)
             work = in_process(run_evaluation, self._context, name=name, timeout=self._time_limit)
-            future = work(
-                evaluator, request, directory, self._directory.evaluation_log(request.name), self._settings(device)
-            )
+            log = self._directory.evaluation_log(request.name)
+            future = work(evaluator.evaluate, request, directory, log, self._settings(device))
             self._running[future] = _Running(Begun.now(request), device)
 
     def _least_loaded(self) -> Optional[str]:

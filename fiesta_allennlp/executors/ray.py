@@ -6,18 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.evaluators.base import Evaluator
-from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.failure_log import keep_log
-from fiesta_allennlp.executors.processes import check_numbers
-from fiesta_allennlp.executors.ray_connection import GIB, checked_resources, connect, import_ray
-from fiesta_allennlp.executors.ray_files import check_nodes, raise_if_ours
-from fiesta_allennlp.executors.worker import NO_ROOM
-from fiesta_allennlp.node_server import ServerLost
-from fiesta_allennlp.on_node import NodeWork, evaluate_on_node
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.executors.processes import check_numbers, keep_log
+from fiesta_allennlp.executors.ray_cluster import (
+    GIB,
+    check_nodes,
+    checked_resources,
+    connect,
+    import_ray,
+    raise_if_ours,
+)
+from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
+from fiesta_allennlp.isolation.ray_server import ServerLost
+from fiesta_allennlp.isolation.worker import NO_ROOM
 from fiesta_allennlp.records import Failure, Outcome, Request
-from fiesta_allennlp.run_directory import RunDirectory
 
 logger = logging.getLogger(__name__)
 

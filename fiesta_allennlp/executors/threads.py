@@ -4,12 +4,11 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError, describe
-from fiesta_allennlp.evaluators.base import Evaluator
-from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.fork_server import Begun
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.records import Failure, Outcome, Request
-from fiesta_allennlp.run_directory import RunDirectory
 
 SECONDS_TO_STOP = 10.0
 

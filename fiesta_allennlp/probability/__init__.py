@@ -1,4 +1,3 @@
-from fiesta_allennlp.probability.student_t import check_margin, prob_best
-from fiesta_allennlp.probability.transforms import logit
+from fiesta_allennlp.probability.student_t import check_margin, logit, prob_best
 
 __all__ = ["check_margin", "logit", "prob_best"]

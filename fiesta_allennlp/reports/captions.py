@@ -1,8 +1,8 @@
 """How to read each figure of a page."""
 
 from fiesta_allennlp.reports.content import Report
-from fiesta_allennlp.reports.report_figures.path import MOST_STEPS, split_names
-from fiesta_allennlp.reports.report_figures.rows import MOST_POINTS
+from fiesta_allennlp.reports.figures.path import MOST_STEPS, split_names
+from fiesta_allennlp.reports.figures.rows import MOST_POINTS
 
 
 def caption(report: Report, name: str) -> str:

@@ -1,84 +1,14 @@
 """What a selection by documents came to: what `selection.json` has beside other selections, a table, and words."""
 
-from dataclasses import asdict
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Tuple
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fiesta_allennlp.probability.power import fixed_size
-from fiesta_allennlp.records import History
-from fiesta_allennlp.reports.decision import running_in_words
-from fiesta_allennlp.reports.summary import count_text, leaning, probability_text
-
-Charge = Tuple[int, float]
-
-ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
-
-
-def add_documents(
-    summary: Mapping[str, Any],
-    history: History,
-    *,
-    measure: Callable[[History, str], float],
-    charges: Optional[Mapping[str, Charge]],
-    documents_of: Callable[[str, int], Tuple[int, ...]],
-) -> Dict[str, Any]:
-    """The summary of a selection with what belongs to documents.
-
-    What is about trainings is left out.
-
-    # Parameters
-
-    measure : of a candidate over all that it was asked about.
-    charges : number of queries and their cost by candidate, those of kept answers left out; None where they are not
-        known.
-    documents_of : the documents of a candidate's replicate.
-    """
-    candidates = []
-    for entry in summary["candidates"]:
-        name = entry["name"]
-        replicates = [e.request.replicate for e in history.evaluations if e.request.candidate == name]
-        num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
-        candidates.append(
-            {
-                **entry,
-                "measure": measure(history, name) if replicates else None,
-                "num_documents": sum(len(documents_of(name, replicate)) for replicate in replicates),
-                "num_queries": num_queries,
-                "cost": cost,
-            }
-        )
-    kept = {key: value for key, value in summary.items() if key not in (*ABOUT_TRAININGS, "candidates")}
-    return {
-        **kept,
-        "num_queries": None if charges is None else sum(candidate["num_queries"] for candidate in candidates),
-        "cost": None if charges is None else sum(candidate["cost"] for candidate in candidates),
-        "fixed_size": _fixed_size(history, documents_of),
-        "candidates": candidates,
-    }
-
-
-def _fixed_size(history: History, documents_of: Callable[[str, int], Tuple[int, ...]]) -> Any:
-    """The sizes of tests for the difference that was seen; None where too little is known. In documents."""
-    scores: Dict[str, Dict[int, float]] = {name: {} for name in history.active}
-    batches: Dict[Tuple[int, ...], int] = {}
-    for evaluation in history.evaluations:
-        name, replicate = evaluation.request.key
-        if name in scores:
-            batch = documents_of(name, replicate)
-            scores[name][batches.setdefault(batch, len(batches))] = evaluation.score
-    found = fixed_size(scores) if len(scores) > 1 else None
-    if found is None:
-        return None
-    size = max(map(len, batches))
-    facts = asdict(found)
-    for key in ("baseline_2", "baseline_all"):
-        facts[key] = None if facts[key] is None else facts[key] * size
-    facts["effect"] = None if abs(facts["effect"]) == float("inf") else facts["effect"]
-    return facts
+from fiesta_allennlp.reports.words import leaning, running_in_words
+from fiesta_allennlp.selection.summary import count_text, probability_text
 
 
 def documents_table(summary: Mapping[str, Any]) -> Table:

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Callable, Dict, List
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import replacing
 from fiesta_allennlp.reports.content import Report
-from fiesta_allennlp.reports.figures import FIGURE_ENDINGS
+from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all
+from fiesta_allennlp.reports.figures.replay import FIGURE_ENDINGS
 from fiesta_allennlp.reports.html import render as render_html
 from fiesta_allennlp.reports.latex import render_latex
 from fiesta_allennlp.reports.markdown import render_markdown
-from fiesta_allennlp.reports.report_figures.drawing import FIGURES, draw_all
 
 PLACE = "figures"
 """The directory of the figures, beside the other files."""
@@ -57,9 +58,8 @@ def write_report(report: Report, directory: Path) -> List[Path]:
             "scores.csv": lambda: render_csv(report),
         }
         for name, render in renderers.items():
-            part = directory / (name + ".part")
-            part.write_text(render(), encoding="utf-8", newline="")
-            os.replace(part, directory / name)
+            with replacing(directory / name) as part:
+                part.write_text(render(), encoding="utf-8", newline="")
     except OSError as error:
         raise _unwritable(directory, error) from error
     return [*(directory / name for name in renderers), *figures]

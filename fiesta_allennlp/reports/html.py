@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.records import UNDECIDED
-from fiesta_allennlp.reports import cells, texts
+from fiesta_allennlp.reports import tables as cells
+from fiesta_allennlp.reports import texts
 from fiesta_allennlp.reports.captions import caption
 from fiesta_allennlp.reports.content import CandidateReport, Report
-from fiesta_allennlp.reports.ranking import ranked
-from fiesta_allennlp.reports.report_figures.alt_texts import ALT_TEXTS
-from fiesta_allennlp.reports.report_figures.drawing import FIGURES, Embedded, embed
-from fiesta_allennlp.reports.seconds import duration_text
-from fiesta_allennlp.reports.summary import probability_text
+from fiesta_allennlp.reports.figures.alt_texts import ALT_TEXTS
+from fiesta_allennlp.reports.figures.drawing import FIGURES, Embedded, embed
+from fiesta_allennlp.reports.tables import ranked
+from fiesta_allennlp.selection.summary import duration_text, probability_text
 
 BELIEF = "P(best)"
 """The column that the candidates are sorted by."""

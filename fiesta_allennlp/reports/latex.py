@@ -2,7 +2,7 @@
 
 from typing import Iterable, List, Sequence
 
-from fiesta_allennlp.reports import cells
+from fiesta_allennlp.reports import tables as cells
 from fiesta_allennlp.reports.content import Report
 
 ESCAPED = {

@@ -3,10 +3,11 @@
 import re
 from typing import Iterable, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.reports import cells, texts
+from fiesta_allennlp.reports import tables as cells
+from fiesta_allennlp.reports import texts
 from fiesta_allennlp.reports.captions import caption
 from fiesta_allennlp.reports.content import Report
-from fiesta_allennlp.reports.report_figures.alt_texts import ALT_TEXTS
+from fiesta_allennlp.reports.figures.alt_texts import ALT_TEXTS
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 

@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.markup import render
 from rich.table import Table
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.replaying import Replay
-from fiesta_allennlp.reports.replay import replay_in_words, replay_table, summarise_replay
-from fiesta_allennlp.reports.summary import in_words, savings_in_words
+from fiesta_allennlp.replays.replay import Replay
+from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.reports.replay import replay_in_words, replay_table
 from fiesta_allennlp.reports.tables import summary_table
-from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.reports.words import in_words, savings_in_words
 
 WIDTH = 100
 """Of a result's text, in characters."""

@@ -1,9 +1,13 @@
-from typing import List, Optional
+"""What is believed of a history, and other questions that strategies share."""
+
+from dataclasses import dataclass
+from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 from allennlp.common import Registrable
 
-from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import CredibleMargin, Decision, History
 
 
@@ -55,3 +59,77 @@ class Strategy(Registrable):
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
         """The least and the most evaluations a run with `num_candidates` candidates can take."""
         raise NotImplementedError
+
+
+TIE_DIGITS = 9
+"""Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is believed after a history. `posterior` is None while the belief needs more evaluations."""
+
+    decision: Decision
+    posterior: Optional[Posterior] = None
+
+
+def check_candidates(candidates: Sequence[str]) -> None:
+    """Refuse fewer than two candidates, and two with one name.
+
+    # Raises
+
+    `ConfigError` : with the number or the name.
+    """
+    if len(candidates) < 2:
+        raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")
+    twice = [name for name in candidates if candidates.count(name) > 1]
+    if twice:
+        raise ConfigError(f'every candidate needs a name of its own but "{twice[0]}" is there more than once.')
+
+
+def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Look:
+    """What is believed now, and the candidate that is most probably within `margin` of the best, in case of a tie the
+    one that is most probably best, then the first. `best` is `None` where the belief needs more evaluations.
+
+    With fewer than two active candidates there is nothing to compare: `best` is then the one that is left.
+    """
+    active = history.active
+    if len(active) < 2:
+        best = next((name for name in active if history.num_finished(name)), None)
+        return Look(Decision(best=best, margin=margin))
+    if not all_finished(history, active, belief.min_evaluations):
+        return Look(Decision(best=None, margin=margin))
+    posterior = belief.posterior(history)
+    prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
+    within = prob_best
+    if margin > 0:
+        within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
+    best = max(active, key=lambda name: (round(within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
+    decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=within)
+    return Look(decision, posterior)
+
+
+def finalists(decision: Decision) -> Tuple[str, ...]:
+    """The recommended candidate and the other one that is most probably best; none while nothing is known."""
+    others = {name: prob for name, prob in decision.prob_best.items() if name != decision.best}
+    if decision.best is None or not others:
+        return ()
+    return decision.best, max(others, key=lambda name: others[name])
+
+
+def all_finished(history: History, names: Sequence[str], count: int) -> bool:
+    """Whether each of `names` has at least `count` finished evaluations."""
+    return all(history.num_finished(name) >= count for name in names)
+
+
+def in_turn(history: History, names: Sequence[str], *, target: int, slots: int) -> List[str]:
+    """At most `slots` of `names`, the one with the fewest started evaluations first, until each has `target`."""
+    started = {name: history.num_started(name) for name in names}
+    chosen: List[str] = []
+    while len(chosen) < slots:
+        name = min(started, key=lambda key: started[key])
+        if started[name] >= target:
+            break
+        started[name] += 1
+        chosen.append(name)
+    return chosen

@@ -9,8 +9,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.looking import all_finished, believed, in_turn
+from fiesta_allennlp.strategies.base import Strategy, all_finished, believed, in_turn
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from fiesta_allennlp.beliefs.base import Belief, least_margin
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 from fiesta_allennlp.records import CredibleMargin, Decision, History
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.looking import Look, all_finished, believed, check_candidates
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
 
 EVALUATIONS_PER_CANDIDATE = 50

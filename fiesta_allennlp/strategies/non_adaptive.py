@@ -6,10 +6,9 @@ import numpy as np
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.base import Look, Strategy, check_candidates, in_turn
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget, Stage
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.looking import Look, check_candidates, in_turn
 
 
 @Strategy.register("non_adaptive_fc")

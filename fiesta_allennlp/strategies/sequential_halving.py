@@ -2,9 +2,8 @@ from typing import List, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
-from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.base import Strategy, check_candidates
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget, Stage
-from fiesta_allennlp.strategies.looking import check_candidates
 
 
 @Strategy.register("sequential_halving")

@@ -6,7 +6,7 @@ from typing import Dict
 import numpy as np
 from allennlp.common import Registrable
 
-from fiesta_allennlp.probability import mixture_t
+from fiesta_allennlp.probability import confidence_sequence as mixture_t
 from fiesta_allennlp.records import Decision, History
 
 
@@ -49,9 +49,9 @@ class GeneralizedLikelihoodRatioStop(StoppingRule):
     pairs. Where b itself is the wrong winner, another candidate has the same mean (and margin is 0): one more.
 
     On shared splits the test is of the differences on common splits, D_k = x_{a,k} - x_{b,k}; see
-    `fiesta_allennlp.probability.mixture_t.log_evidence`. Their sequence is fixed beforehand, whatever the strategy
-    takes: its choices say only how much of it is seen. Of several evaluations on one split the first counts; after
-    a replicate that is pending for one of the two nothing counts until it finishes; a failed one is left out.
+    `fiesta_allennlp.probability.confidence_sequence.log_evidence`. Their sequence is fixed beforehand, whatever the
+    strategy takes: its choices say only how much of it is seen. Of several evaluations on one split the first counts;
+    after a replicate that is pending for one of the two nothing counts until it finishes; a failed one is left out.
     Without common splits the two samples are taken as independent, with variances of their own; see
     `apart_log_evidence`.
 

@@ -4,9 +4,8 @@ import numpy as np
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
-from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, finalists, in_turn
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.looking import Look, all_finished, believed, finalists, in_turn
 
 
 class PosteriorSampling(FixedConfidence):

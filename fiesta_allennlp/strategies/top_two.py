@@ -5,8 +5,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.looking import Look
+from fiesta_allennlp.strategies.base import Look, Strategy
 from fiesta_allennlp.strategies.thompson import PosteriorSampling, draw
 
 CHALLENGERS = ("cost", "posterior")

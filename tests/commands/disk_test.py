@@ -6,8 +6,8 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.selection.store import RunStore
 from tests.commands.fiesta_select_test import scores_of
 
 OPTIONS = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", "5"]

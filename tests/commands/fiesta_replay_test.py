@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp.commands.fiesta_replay import add_arguments, replay_from_args
-from fiesta_allennlp.replaying import Repetition, Replayer
+from fiesta_allennlp.replays.replay import Repetition, Replayer
 from tests.commands.conftest import Call
 from tests.conftest import REPOSITORY
 

@@ -12,12 +12,12 @@ from typing import Any, Callable, List, Set, Tuple
 
 import pytest
 
-from fiesta_allennlp.reports.progress import Progress
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.listeners.progress import Progress
+from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import BLIND, started
 from tests.conftest import until
-from tests.reports.tensorboard_test import scalars
+from tests.listeners.tensorboard_test import scalars
 
 
 def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:

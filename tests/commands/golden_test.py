@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 import fiesta_allennlp
-from fiesta_allennlp.document_run import select_system
+from fiesta_allennlp.documents.select import select_system
 
 RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
 EXPECTED = RUNS / "expected"

@@ -5,10 +5,10 @@ from typing import Any, List, Set, Tuple
 
 import pytest
 
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.records import Failure, Outcome
-from fiesta_allennlp.reports.progress import Progress
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Selections
 from tests.commands.fiesta_select_test import scores_of
 
@@ -64,7 +64,7 @@ def whole(candidates: List[str], tmp_path: Path, call: Any) -> Path:
 def test_data_that_are_away_for_a_moment_cost_no_candidate(
     selections: Selections, run: Path, whole: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.selection.PAUSES", (0.01,) * 8)
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8)
     Taken(monkeypatch, reviews / "train.jsonl", until_failures=7)
     selections.begin(*EQUALLY, "--workers", workers)
     assert scores_of(run) == scores_of(whole)
@@ -81,7 +81,7 @@ def test_data_that_stay_away_end_the_selection_and_nothing_is_lost(
     reviews: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.selection.PAUSES", (0.01, 0.01))
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01, 0.01))
     taken = Taken(monkeypatch, reviews / "train.jsonl", until_failures=10**6)
     output = selections.refused(*candidates, "--metric", "accuracy", *EQUALLY)
     assert "error: the machine lacks something: able-1 ended with" in output and "train.jsonl" in output

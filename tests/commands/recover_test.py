@@ -14,12 +14,11 @@ from typing import Any, Callable, Dict, List
 import psutil
 import pytest
 
-import fiesta_allennlp.run
-from fiesta_allennlp.document_settings import DocumentSettings
-from fiesta_allennlp.environment import environment
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
-from fiesta_allennlp.store_reader import reading
+import fiesta_allennlp.trainings.select
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.selection.environment import environment
+from fiesta_allennlp.selection.store import RunStore, reading
 from tests.commands.conftest import BLIND, Selections
 from tests.commands.fiesta_select_test import num_finished, scores_of, start
 from tests.conftest import still_runs, until
@@ -289,7 +288,7 @@ def test_an_interruption_of_the_last_write_costs_nothing(
 
     options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", 4]
     with monkeypatch.context() as patched:
-        patched.setattr(fiesta_allennlp.run, moment, interrupted)
+        patched.setattr(fiesta_allennlp.trainings.select, moment, interrupted)
         status, output = call(*candidates, "-s", run, *options)
     assert status == 130
     assert f"nothing that finished is lost. Go on with: allennlp fiesta-select -s {run} --recover" in output
@@ -307,7 +306,7 @@ def test_results_that_cannot_be_written_are_told_and_written_later(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(fiesta_allennlp.run, "write_csv", full)
+        patched.setattr(fiesta_allennlp.trainings.select, "write_csv", full)
         output = selections.refused(*candidates, "--metric", "accuracy", "--budget", 2)
     assert "the results cannot be written" in output and "No space left on device" in output
     assert "safe in store.sqlite: make room, then write them with --recover" in output
@@ -344,7 +343,7 @@ def test_versions_and_hardware_are_written_down_and_others_are_added(
     assert environments() == [environment()]
     assert call("-s", run, "--recover")[0] == 0
     assert environments() == [environment()]
-    monkeypatch.setattr("fiesta_allennlp.environment.environment", lambda packages: {"host": "elsewhere"})
+    monkeypatch.setattr("fiesta_allennlp.selection.environment.environment", lambda packages: {"host": "elsewhere"})
     assert call("-s", run, "--recover")[0] == 0
     assert environments() == [environment(), {"host": "elsewhere"}]
 

@@ -17,12 +17,12 @@ from allennlp.common import Params
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
-from fiesta_allennlp.executors.worker import WorkerSettings
+from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
-from fiesta_allennlp.run_directory import RunDirectory
 from tests.conftest import REPOSITORY, until
 
 
@@ -205,7 +205,7 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(directory: RunDirectory)
 from pathlib import Path
 from tests.executors.processes_test import Behaviour, request
 from fiesta_allennlp.executors.processes import ProcessExecutor
-from fiesta_allennlp.run_directory import RunDirectory
+from fiesta_allennlp.directory import RunDirectory
 
 if __name__ == "__main__":
     executor = ProcessExecutor(RunDirectory(Path({str(directory.root)!r})))

@@ -20,14 +20,14 @@ import psutil
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataChangedError, DataError
-from fiesta_allennlp.evaluators.base import Evaluator
+from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.ray import RayExecutor
-from fiesta_allennlp.executors.ray_connection import connect
+from fiesta_allennlp.executors.ray_cluster import connect
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
-from fiesta_allennlp.run import plan, select
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.settings import merge
+from fiesta_allennlp.trainings.select import plan, select
+from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY, until
 from tests.executors.processes_test import Behaviour, is_running, request
 

@@ -5,12 +5,12 @@ from typing import Any, Dict, Iterator
 
 import pytest
 
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.systems.base import Unanswered
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.evaluators.base import Evaluator
-from fiesta_allennlp.evaluators.systems.base import Unanswered
+from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.records import Evaluation, Failure, Request
-from fiesta_allennlp.run_directory import RunDirectory
 
 
 def request(name: str, replicate: int = 0) -> Request:

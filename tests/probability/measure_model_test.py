@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import beta
 
-from fiesta_allennlp.probability.f_measure import BINARY, Pair
-from fiesta_allennlp.probability.measure_model import MeasureModel, macro_prior
+from fiesta_allennlp.probability.f_measure import BINARY, MeasureModel, Pair, macro_prior
 
 FOUR = tuple(BINARY.values())
 ALIKE = 1e8

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiesta_allennlp.probability.panels import NUM_NODES, Panels, graded_panels
+from fiesta_allennlp.probability.student_t import NUM_NODES, Panels, graded_panels
 
 
 def test_integrals_of_polynomials_are_exact() -> None:

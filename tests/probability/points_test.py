@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import gamma
 
-from fiesta_allennlp.probability.points import even_ranks, log_gamma_quantiles
+from fiesta_allennlp.probability.rates import even_ranks, log_gamma_quantiles
 
 
 def test_every_coordinate_has_every_rank_once() -> None:

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from fiesta_allennlp.probability.power import (
-    effect_apart,
-    effect_of_pairs,
-    fixed_size,
-    num_documents,
-    power_of_test,
-)
+from fiesta_allennlp.probability.power import effect_apart, effect_of_pairs, fixed_size, num_documents, power_of_test
 
 
 @pytest.mark.parametrize("effect", [0.04, 0.0459, 0.118, 0.229, 0.5, 1.0, 3.0])

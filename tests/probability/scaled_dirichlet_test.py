@@ -3,7 +3,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import dirichlet
 
-from fiesta_allennlp.probability.scaled_dirichlet import ScaledDirichlet, log_sum_exp, rounded
+from fiesta_allennlp.probability.rates import ScaledDirichlet, log_sum_exp, rounded
 
 EVERY = np.arange(2)
 

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from fiesta_allennlp.errors import ScoreError
 from fiesta_allennlp.probability import logit
-from fiesta_allennlp.probability.transforms import LOGIT_CLIP
+from fiesta_allennlp.probability.student_t import LOGIT_CLIP
 
 
 def test_logit_by_hand() -> None:

@@ -2,7 +2,7 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.reports.content import CandidateReport
-from fiesta_allennlp.reports.development import report_development
+from fiesta_allennlp.reports.single_scores import report_development
 
 
 def test_ranks_are_correlated_overall_and_within_candidates() -> None:

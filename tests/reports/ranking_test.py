@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from fiesta_allennlp.reports.content import CandidateReport
-from fiesta_allennlp.reports.ranking import ranked, shown_names
+from fiesta_allennlp.reports.tables import ranked, shown_names
 from tests.reports.made_up import just_begun
 
 

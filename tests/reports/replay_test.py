@@ -3,9 +3,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.replay_settings import ReplaySettings
-from fiesta_allennlp.replaying import Repetition, Replay
-from fiesta_allennlp.reports.replay import replay_in_words, replay_table, summarise_replay
+from fiesta_allennlp.replays.replay import Repetition, Replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.reports.replay import replay_in_words, replay_table
 
 REPETITIONS = (
     Repetition("b", "confidence", True, 10, 3),

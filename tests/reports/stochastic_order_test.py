@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
 
-from fiesta_allennlp.reports.stochastic_order import stochastic_order
+from fiesta_allennlp.reports.comparison import stochastic_order
 
 SAMPLES = some.lists(some.integers(-20, 20), min_size=1, max_size=12)
 

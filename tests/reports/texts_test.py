@@ -7,11 +7,11 @@ from typing import List
 
 import pytest
 
+from fiesta_allennlp.reports.comparison import compare, with_holm
 from fiesta_allennlp.reports.content import CandidateReport, Development, Report
 from fiesta_allennlp.reports.latex import escape_latex, render_latex
 from fiesta_allennlp.reports.markdown import escape_markdown, render_markdown
-from fiesta_allennlp.reports.significance import compare, with_holm
-from fiesta_allennlp.reports.single_score import single_score
+from fiesta_allennlp.reports.single_scores import single_score
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 

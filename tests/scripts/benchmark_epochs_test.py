@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from tests.conftest import REPOSITORY
-from tests.models.conftest import ENCODERS, Workbench
 from tests.scripts.conftest import SCRIPTS
+from tests.tdsa.conftest import ENCODERS, Workbench
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
 from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection.store import RunStore
 from tests.conftest import REPOSITORY
 from tests.scripts.conftest import SCRIPTS
 

@@ -11,9 +11,9 @@ from typing import Callable
 import numpy as np
 import pytest
 
-from fiesta_allennlp.evaluators.score_presets import PRESETS
+from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.reports.results import CandidateResult, SelectionResult
-from fiesta_allennlp.strategy_building import build_strategy
+from fiesta_allennlp.selection.strategy_building import build_strategy
 
 CANDIDATE_KEYS = [f.name for f in fields(CandidateResult) if f.name not in ("name", "failure_reasons")]
 SELECTION_KEYS = [f.name for f in fields(SelectionResult)]

@@ -9,10 +9,10 @@ from typing import Any
 import psutil
 import pytest
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.run_directory import RunDirectory
 from tests.conftest import still_runs, until
 from tests.executors.processes_test import request
 from tests.executors.ray_test import Waiting, started

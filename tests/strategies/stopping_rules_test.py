@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from allennlp.common import Params
 
-from fiesta_allennlp.probability.mixture_t import apart_log_evidence, highest_log_evidence
+from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, highest_log_evidence
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.strategies import (

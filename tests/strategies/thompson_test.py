@@ -7,7 +7,7 @@ import pytest
 from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.strategies import BatchThompson, Thompson
-from fiesta_allennlp.strategies.looking import believed
+from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.thompson import draw
 from tests.strategies.histories import THREE_EACH, evaluation, history, request
 from tests.strategies.scripted import scripted

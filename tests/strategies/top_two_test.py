@@ -7,7 +7,7 @@ from fiesta_allennlp.beliefs import StudentT, StudentTPosterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.strategies import TopTwoThompson
-from fiesta_allennlp.strategies.looking import Look, believed
+from fiesta_allennlp.strategies.base import Look, believed
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.scripted import scripted
 from tests.strategies.simulation import build

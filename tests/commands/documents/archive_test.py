@@ -9,10 +9,10 @@ import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
+from fiesta_allennlp.documents.systems.archive import Archive
+from fiesta_allennlp.documents.systems.archive_server import load
+from fiesta_allennlp.documents.systems.base import Unanswered, Workplace
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.evaluators.systems.archive import Archive
-from fiesta_allennlp.evaluators.systems.archive_server import load
-from fiesta_allennlp.evaluators.systems.base import Unanswered, Workplace
 from tests.commands.documents.conftest import LEARNED, summary_of
 from tests.conftest import classifier_config, write_reviews
 

@@ -9,11 +9,11 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.commands import fiesta_report
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.gathering import selection_directory
+from fiesta_allennlp.reports import selection_directory
 from fiesta_allennlp.reports.documents import documents_in_words
-from fiesta_allennlp.run_directory import RunDirectory
-from fiesta_allennlp.run_store import RunStore
+from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Call
 from tests.commands.documents.conftest import QUICK, summary_of
 from tests.document_systems import write_program

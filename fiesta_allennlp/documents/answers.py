@@ -1,0 +1,227 @@
+"""Every answer that ever came, in one SQLite file, so that no question is asked and paid for twice."""
+
+import errno
+import fcntl
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Callable, Dict, Iterator, Mapping, Optional, Set, Tuple
+
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.selection.database import connect_to_read
+
+Charge = Tuple[int, float]
+"""How many questions were asked, and what that cost."""
+
+VERSION = 1
+SECONDS_TO_WAIT = 60.0
+"""For another selection that writes to the same file."""
+
+SECONDS_BETWEEN_TRIES = 0.05
+"""To take a question that somebody else is asking."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS systems (key TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers (
+    system TEXT NOT NULL, question TEXT NOT NULL, run TEXT NOT NULL, asker TEXT NOT NULL, answer TEXT NOT NULL,
+    cost REAL NOT NULL, seconds REAL NOT NULL, asked_at TEXT NOT NULL,
+    PRIMARY KEY (system, question, run, asker)
+);
+CREATE INDEX IF NOT EXISTS charges ON answers (run, asker);
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came for a question, as plain data; `seconds` is how long it took, `asked_at` ISO 8601 in UTC."""
+
+    value: Any
+    seconds: float
+    asked_at: str
+
+
+class AnswerStore:
+    """Answers by system and question. Written by any thread, and by several selections at once.
+
+    # Parameters
+
+    path : the file; made where it is not there.
+    run : names the selection that pays for new answers.
+
+    # Raises
+
+    `StoreError` : where the file cannot be used.
+    """
+
+    def __init__(self, path: Path, *, run: str) -> None:
+        self._path = path
+        self._run = run
+        self._lock = threading.Lock()
+        self._taken: Set[Tuple[str, str]] = set()
+        self._locks: Optional[BinaryIO] = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(
+                path, isolation_level=None, check_same_thread=False, timeout=SECONDS_TO_WAIT
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise self._unusable(error) from error
+        try:
+            with self._using() as database:
+                self._check_version(database)
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = FULL")
+                database.executescript(SCHEMA)
+                database.execute(f"PRAGMA user_version = {VERSION}")
+        except StoreError:
+            self._database.close()
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._database.close()
+            if self._locks is not None:
+                self._locks.close()
+
+    def add_system(self, identity: Mapping[str, Any]) -> str:
+        """The key of a system with this identity."""
+        key = system_key(identity)
+        with self._using() as database:
+            database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, _canonical(identity)))
+        return key
+
+    def find(self, system: str, question: Any) -> Optional[Answer]:
+        """The first answer of a system to a question, whoever paid for it."""
+        with self._using() as database:
+            row = database.execute(
+                "SELECT answer, seconds, asked_at FROM answers WHERE system = ? AND question = ? ORDER BY asked_at",
+                (system, question_key(question)),
+            ).fetchone()
+        return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
+
+    @contextmanager
+    def taking(self, system: str, question: Any, *, given_up: Callable[[], bool]) -> Iterator[bool]:
+        """Wait until nobody else is asking a system this question: no other thread with this store, no other process
+        with the same file. Nobody else will before the block is left, or the process has ended in whatever way.
+
+        Yields whether it may be asked; else `given_up` came true.
+        """
+        key = (system, question_key(question))
+        while not (taken := self._take(key)) and not given_up():
+            time.sleep(SECONDS_BETWEEN_TRIES)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._leave(key)
+
+    def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
+        """Write down an answer and what it cost; `asker` is what the selection calls the system."""
+        row = (
+            system,
+            question_key(question),
+            self._run,
+            asker,
+            json.dumps(answer.value),
+            cost,
+            answer.seconds,
+            answer.asked_at,
+        )
+        with self._using() as database:
+            database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def charges(self) -> Dict[str, Charge]:
+        """How many questions this selection asked, and what that cost, by asker. Kept answers are not among it."""
+        with self._using() as database:
+            return _charges(database, self._run)
+
+    def num_kept(self, system: str) -> int:
+        """How many answers of a system there are."""
+        with self._using() as database:
+            query = "SELECT COUNT(DISTINCT question) FROM answers WHERE system = ?"
+            return int(database.execute(query, (system,)).fetchone()[0])
+
+    def _take(self, key: Tuple[str, str]) -> bool:
+        with self._lock:
+            if key in self._taken:
+                return False
+            try:
+                if self._locks is None:
+                    path = self._path.resolve()  # one file of locks for one of answers, whatever it is called
+                    self._locks = path.with_name(f"{path.name}-asking").open("ab")
+                fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    return False
+                raise self._unusable(error) from error
+            self._taken.add(key)
+            return True
+
+    def _leave(self, key: Tuple[str, str]) -> None:
+        with self._lock:
+            self._taken.discard(key)
+            if self._locks is not None and not self._locks.closed:
+                fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _place(key))
+
+    def _check_version(self, database: sqlite3.Connection) -> None:
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        if version not in (0, VERSION) or (version == 0 and tables):
+            raise StoreError(
+                f"{self._path}: this is no file of answers, or one of another version of this package. Give another "
+                "one with --answers."
+            )
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._database
+            except sqlite3.Error as error:
+                raise self._unusable(error) from error
+
+    def _unusable(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self._path}: the file of answers cannot be used: {error}. Make room or mend its rights, then go on with "
+            "--recover; or give another file with --answers."
+        )
+
+
+def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
+    """The charges of a selection, finished or running. Changes nothing; None where there is no such file to read."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(connect_to_read(path)) as database:
+            return _charges(database, run)
+    except sqlite3.Error:
+        return None
+
+
+def _charges(database: sqlite3.Connection, run: str) -> Dict[str, Charge]:
+    query = "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker"
+    return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
+
+
+def system_key(identity: Mapping[str, Any]) -> str:
+    """Equal for systems of equal identity."""
+    return hashlib.sha256(_canonical(identity).encode("utf-8")).hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def question_key(question: Any) -> str:
+    """Equal for equal questions."""
+    return hashlib.sha256(_canonical(question).encode("utf-8")).hexdigest()
+
+
+def _place(key: Tuple[str, str]) -> int:
+    """The byte of the lock file that stands for a question to a system."""
+    return int(hashlib.sha256("".join(key).encode("ascii")).hexdigest()[:15], 16)

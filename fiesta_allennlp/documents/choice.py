@@ -1,0 +1,110 @@
+"""How a selection by documents chooses, and what it came to, as its settings say: for the command and for reports."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.counts import COUNT_PREFIX
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.evaluator import batch_of
+from fiesta_allennlp.documents.limit import LimitedDocuments
+from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.documents.summary import Charge, add_documents
+from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.seeding import document_order
+from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.summary import summarise
+
+
+@dataclass(frozen=True)
+class DocumentFacts:
+    """What the store has about the documents: `file` is where they were read."""
+
+    file: str
+    num_documents: int
+    num_items: int
+
+
+@dataclass(frozen=True)
+class DocumentChoice:
+    """Task, strategy and orders of a selection by documents. The settings are complete and checked."""
+
+    settings: DocumentSettings
+    facts: DocumentFacts
+    task: Task
+    strategy: LimitedDocuments
+    strategy_params: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentChoice":
+        """# Raises
+
+        `ConfigError` : where settings contradict each other, or the documents are too few to begin with.
+        """
+        believing = settings.believing(task.metric)
+        inner = build_strategy(believing.until_documents_end(), list(names), has_counts=True)
+        num_batches = -(-facts.num_documents // settings.batch_size)
+        strategy = LimitedDocuments(inner, num_batches=num_batches, measure=_measure_of(task))
+        strategy.check(list(names))
+        return cls(settings, facts, task, strategy, believing.strategy_params())
+
+    def orders(self, names: Sequence[str], entropy: int) -> Dict[str, np.ndarray]:
+        """The order of the documents for every system. Shape of each: `(num_documents,)`."""
+        shared = self.settings.documents_order == "shared"
+        return {name: document_order(entropy, self.facts.num_documents, None if shared else name) for name in names}
+
+    def summary(
+        self, history: History, decision: Decision, *, entropy: str, charges: Optional[Mapping[str, Charge]]
+    ) -> Dict[str, Any]:
+        """The content of `selection.json`. `charges` is None where the file of answers is not there."""
+        orders = self.orders(history.candidates, int(entropy))
+        size = self.settings.batch_size
+
+        def documents_of(name: str, replicate: int) -> Tuple[int, ...]:
+            return batch_of(orders[name], replicate, size)
+
+        about = {
+            "metric": self.task.metric,
+            "task": self.settings.task,
+            "positive_label": self.settings.positive_label,
+            "strategy": dict(self.strategy_params),
+            "belief": self.strategy_params["belief"],
+            "entropy": entropy,
+            "documents": {**asdict(self.facts), "order": self.settings.documents_order, "batch_size": size},
+        }
+        return add_documents(
+            summarise(history, decision, about),
+            history,
+            measure=self.strategy.measure,
+            charges=charges,
+            documents_of=documents_of,
+        )
+
+
+def task_of(settings: DocumentSettings) -> Task:
+    """# Raises
+
+    `ConfigError` : where the metric or the positive label does not go with the task.
+    """
+    return Task.by_name(settings.task)(positive_label=settings.positive_label, metric=settings.metric)
+
+
+def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optional[Path]:
+    """Where answers are kept; None where that is nowhere yet."""
+    if settings.answers is not None:
+        return Path(settings.answers)
+    return None if directory is None else RunDirectory(directory).answers
+
+
+def _measure_of(task: Task) -> Callable[[History, str], float]:
+    """The task's score of all counts of a candidate together, in which a document counts by its size."""
+
+    def measure(history: History, name: str) -> float:
+        counts = history.counts(name)
+        sums = counts.values.sum(axis=0).tolist()
+        return task.score({COUNT_PREFIX + kind: total for kind, total in zip(counts.kinds, sums, strict=True)})
+
+    return measure

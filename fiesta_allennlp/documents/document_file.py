@@ -1,0 +1,177 @@
+"""Documents with their gold annotation, from a JSONL file."""
+
+import difflib
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.errors import ConfigError, DataError
+
+FIELDS = ("id", "items", "label", "tags", "spans")
+"""The names that have a meaning. Every other field is passed on to the systems as it is."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing to be judged: its own fields, and the gold value in the task's form."""
+
+    fields: Mapping[str, Any]
+    gold: Any
+
+
+@dataclass(frozen=True)
+class Document:
+    """What one query is about.
+
+    `fields` are what may be shown to a system: all but the gold annotation. `has_items` tells whether its items were
+    listed, or the document itself is its only item. `line` counts from 1.
+    """
+
+    id: str
+    line: int
+    fields: Mapping[str, Any]
+    items: Tuple[Item, ...]
+    has_items: bool
+
+
+@dataclass(frozen=True)
+class DocumentFile:
+    """All documents in the file's order. `fingerprint` tells whether the content is the same as before."""
+
+    path: Path
+    documents: Tuple[Document, ...]
+    fingerprint: str
+
+    @property
+    def num_items(self) -> int:
+        return sum(len(document.items) for document in self.documents)
+
+
+def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> DocumentFile:
+    """Read and check a file. `names` are what the file calls the fields of `FIELDS`, where it differs.
+
+    # Raises
+
+    `DataError` : naming the file, the line and what is wrong.
+    """
+    lines: Dict[str, int] = {}
+    documents: List[Document] = []
+    for line, record in read_lines(path):
+        where = f"{path}, line {line}"
+        document = _document(record, line, task, names, where)
+        if document.id in lines:
+            raise DataError(f"{where}: the id '{document.id}' is there twice, first in line {lines[document.id]}.")
+        lines[document.id] = line
+        documents.append(document)
+    if not documents:
+        raise DataError(f"{path} has no documents: give one JSON object in each line.")
+    try:
+        task.check([item.gold for document in documents for item in document.items])
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    return DocumentFile(path, tuple(documents), hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def read_lines(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """The objects of a JSONL file with their line numbers from 1; empty lines are passed over.
+
+    # Raises
+
+    `DataError` : where the file cannot be read, or a line is no JSON object.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
+    for line, content in enumerate(text.split("\n"), start=1):
+        if not content.strip():
+            continue
+        try:
+            record = json.loads(content, parse_constant=_no_constant)
+            json.dumps(record, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            half = error.object[error.start : error.end].encode("ascii", "backslashreplace").decode("ascii")
+            raise DataError(
+                f"{path}, line {line}: holds {half}, which is half of a character. Take it out, or write both halves."
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}, line {line}: is not valid JSON: {error}.") from error
+        if not isinstance(record, dict):
+            raise DataError(f"{path}, line {line}: must be a JSON object but is {shortened(record)}.")
+        yield line, record
+
+
+def field_names(text: Optional[str]) -> Dict[str, str]:
+    """`--fields id=key,label=sentiment` as a mapping from our names to the file's.
+
+    # Raises
+
+    `ConfigError` : where a part is no `NAME=FIELD`, or the name has no meaning.
+    """
+    names: Dict[str, str] = {}
+    for part in (text or "").split(","):
+        name, separator, field = (piece.strip() for piece in part.partition("="))
+        if not part.strip():
+            continue
+        if not separator or not field or name not in FIELDS:
+            near = difflib.get_close_matches(name, FIELDS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near and name not in FIELDS else ""
+            raise ConfigError(
+                f"--fields: '{part.strip()}' must be NAME=FIELD with a name among {', '.join(FIELDS)}.{hint}"
+            )
+        names[name] = field
+    return names
+
+
+def shortened(value: Any, limit: int = 120) -> str:
+    """A value as JSON for a message, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= limit else f"{text[:limit]} ..."
+
+
+def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str, str], where: str) -> Document:
+    fields = dict(record)
+    name = names.get("id", "id")
+    id_ = fields.pop(name, None)
+    if isinstance(id_, bool) or not isinstance(id_, (str, int)) or not str(id_).strip():
+        raise DataError(
+            f"{where}: every document needs a text or a number as '{name}' but has {shortened(id_)}. Add it, or say "
+            "what it is called with --fields id=FIELD."
+        )
+    listed = names.get("items", "items")
+    if listed not in fields:
+        item = _item(fields, task, names, where)
+        return Document(str(id_), line, item.fields, (item,), has_items=False)
+    listing = fields.pop(listed)
+    if not isinstance(listing, list) or not listing or not all(isinstance(item, dict) for item in listing):
+        raise DataError(f"{where}: '{listed}' must be a list of one or more objects but is {shortened(listing)}.")
+    items = tuple(_item(item, task, names, f"{where}, item {i}") for i, item in enumerate(listing, start=1))
+    for gold_field in task.gold_fields:
+        fields.pop(names.get(gold_field, gold_field), None)
+    fields["items"] = [dict(item.fields) for item in items]
+    return Document(str(id_), line, fields, items, has_items=True)
+
+
+def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where: str) -> Item:
+    fields = dict(record)
+    found = {name: fields.pop(names.get(name, name)) for name in task.gold_fields if names.get(name, name) in fields}
+    wanted = " or ".join(f"'{names.get(name, name)}'" for name in task.gold_fields)
+    if len(found) != 1:
+        lack = "lacks the gold annotation" if not found else "has more than one gold annotation, one of"
+        near = difflib.get_close_matches(task.gold_fields[0], list(fields), n=1)
+        hint = f" Is it '{near[0]}'? Then give --fields {task.gold_fields[0]}={near[0]}." if near and not found else ""
+        raise DataError(f"{where}: {lack} {wanted}; the fields are {', '.join(record) or 'none'}.{hint}")
+    ((name, value),) = found.items()
+    try:
+        return Item(fields, task.gold(name, value))
+    except DataError as error:
+        raise DataError(f"{where}: '{names.get(name, name)}': {error} but is {shortened(value)}.") from error
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")

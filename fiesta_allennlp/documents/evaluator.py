@@ -1,0 +1,143 @@
+"""An evaluation is one document, or a batch, through one system that was trained already."""
+
+import threading
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.documents.answers import Answer, AnswerStore
+from fiesta_allennlp.documents.document_file import Document
+from fiesta_allennlp.documents.systems.base import STOPPED, System, Unanswered
+from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.records import Evaluation, Request
+
+
+class Station:
+    """A system at work: its key among the kept answers, and as many questions at once as it takes.
+
+    Systems of equal identity, in this selection and in others with the same file of answers, never ask one question at
+    the same time: the later one gets the kept answer.
+
+    # Parameters
+
+    name : what the selection calls it.
+    system : open already.
+    answers : where its answers are kept.
+    """
+
+    def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
+        self.name = name
+        self.system = system
+        self.key = answers.add_system(system.identity())
+        self._answers = answers
+        self._places = threading.BoundedSemaphore(system.parallel)
+        self._stopped = threading.Event()
+
+    def answer(self, question: Any) -> Answer:
+        """The kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
+
+        # Raises
+
+        `Unanswered` : where none came.
+        """
+        if not self.system.keeps_answers:
+            return self._ask(question)
+        with self._answers.taking(self.key, question, given_up=self._stopped.is_set) as taken:
+            if not taken:
+                raise Unanswered(STOPPED)
+            kept = self._answers.find(self.key, question)
+            if kept is None:
+                kept = self._ask(question)
+                self._answers.keep(self.key, question, kept, asker=self.name, cost=self.system.cost)
+            return kept
+
+    def stop(self) -> None:
+        """Ask nothing more. What is under way goes on as the system sees fit."""
+        self._stopped.set()
+        self.system.stop()
+
+    def _ask(self, question: Any) -> Answer:
+        with self._places:
+            if self._stopped.is_set():
+                raise Unanswered(STOPPED)
+            asked_at, start = datetime.now(timezone.utc), time.monotonic()
+            value = self.system.ask(question)
+            return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
+
+
+@dataclass(frozen=True)
+class DocumentQueries(Evaluator):
+    """Replicate k of a system is the k-th batch of documents of its order. Called from threads of one process: unlike
+    other evaluators it holds connections, and is not sent anywhere.
+
+    # Parameters
+
+    documents : all of them, in the file's order.
+    task : reads and counts the answers.
+    orders : for each system the positions in which the documents are asked about. Shape of each: `(num_documents,)`.
+    batch_size : documents of one evaluation. The last one may have fewer.
+    stations : the systems by name.
+    """
+
+    documents: Sequence[Document]
+    task: Task
+    orders: Mapping[str, np.ndarray]
+    batch_size: int
+    stations: Mapping[str, Station]
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Ask about every document of the batch, or take what is kept, and count.
+
+        # Raises
+
+        `Unanswered` : naming the system, the document and what came.
+        """
+        station = self.stations[request.candidate]
+        counts: Dict[str, float] = {}
+        found: List[Answer] = []
+        for document in self.batch(request):
+            raw = self._raw_answers(request.candidate, station, document)
+            found += raw
+            try:
+                answers = station.system.answers([answer.value for answer in raw], document, self.task)
+            except Unanswered as error:
+                raise _placed(error, request.candidate, document) from error
+            for name, number in self.task.counts([item.gold for item in document.items], answers).items():
+                counts[name] = counts.get(name, 0.0) + number
+        return Evaluation(
+            request=request,
+            score=self.task.score(counts),
+            metric=self.task.metric,
+            seconds=sum(answer.seconds for answer in found),
+            started_at=min(answer.asked_at for answer in found),
+            metrics=counts,
+        )
+
+    def batch(self, request: Request) -> List[Document]:
+        """The documents of a request."""
+        return [self.documents[position] for position in self.positions(*request.key)]
+
+    def positions(self, name: str, replicate: int) -> Tuple[int, ...]:
+        """Where these documents are in the file."""
+        return batch_of(self.orders[name], replicate, self.batch_size)
+
+    def _raw_answers(self, name: str, station: Station, document: Document) -> List[Answer]:
+        try:
+            return [station.answer(question) for question in station.system.questions(document)]
+        except Unanswered as error:
+            raise _placed(error, name, document) from error
+
+
+def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:
+    """The positions of the documents of one evaluation; the last one may have fewer than `size`."""
+    return tuple(order[replicate * size : (replicate + 1) * size].tolist())
+
+
+def _placed(error: Unanswered, name: str, document: Document) -> Unanswered:
+    """The same error with the system and the document that it is about."""
+    return type(error)(f"system '{name}', document '{document.id}': {error}.")

@@ -1,0 +1,146 @@
+"""From what is typed for each system to systems that are checked, and open."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Mapping, Sequence
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from joblib import cpu_count
+
+from fiesta_allennlp.documents.document_file import DocumentFile
+from fiesta_allennlp.documents.systems.base import System, Workplace
+from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
+from fiesta_allennlp.files import read_jsonnet, split_name
+
+ARCHIVE_ENDING = ".tar.gz"
+FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"
+
+
+@dataclass(frozen=True)
+class GivenSystem:
+    """What was typed for a system (`source`), and its config, which holds no secret."""
+
+    name: str
+    source: str
+    config: Mapping[str, Any]
+
+
+def given_systems(texts: Sequence[str]) -> Dict[str, GivenSystem]:
+    """The systems by name, in the order given.
+
+    # Raises
+
+    `ConfigError` : where there are fewer than two, two of one name, or one of no known form.
+    """
+    systems: Dict[str, GivenSystem] = {}
+    for text in texts:
+        system = _given(text)
+        if system.name in systems:
+            raise ConfigError(
+                f"two systems are named '{system.name}': {systems[system.name].source} and {system.source}. Name one "
+                f"of them anew with NAME={system.source}."
+            )
+        systems[system.name] = system
+    if len(systems) < 2:
+        raise ConfigError(
+            f"a selection needs at least 2 systems but got {len(systems)}: {', '.join(systems) or 'none'}. Give each "
+            f"as {FORMS}."
+        )
+    return systems
+
+
+def build_systems(given: Mapping[str, GivenSystem], documents: DocumentFile) -> Dict[str, System]:
+    """The systems, checked for these documents, and not yet open.
+
+    # Raises
+
+    `ConfigError` : naming the system, the key and the remedy.
+    """
+    systems: Dict[str, System] = {}
+    identities: Dict[str, str] = {}
+    for name, system in given.items():
+        try:
+            systems[name] = System.from_params(Params(dict(system.config)))
+            systems[name].check(documents)
+            identity = systems[name].fingerprint()
+        except (FiestaError, ConfigurationError, TypeError, OSError) as error:
+            raise ConfigError(f"system '{name}' ({system.source}): {plainly(error)}") from error
+        twin = next((other for other in identities if identities[other] == identity), None)
+        if twin is not None:
+            raise ConfigError(
+                f"the systems '{twin}' and '{name}' are the same one. Leave one of them out, or give them different "
+                "texts as 'version'."
+            )
+        identities[name] = identity
+    return systems
+
+
+def open_systems(
+    systems: Mapping[str, System],
+    given: Mapping[str, GivenSystem],
+    *,
+    log: Callable[[str], Path],
+    time_limit: float,
+    packages: Sequence[str],
+) -> None:
+    """Start what has to run.
+
+    # Raises
+
+    `ConfigError` : naming the system that does not; all are closed again.
+    """
+
+    def open_one(name: str) -> None:
+        try:
+            systems[name].open(Workplace(name, log(name), time_limit, packages))
+        except FiestaError as error:
+            raise ConfigError(f"system '{name}' ({given[name].source}): {plainly(error)}") from error
+
+    with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
+        try:
+            for _ in pool.map(open_one, systems):
+                pass
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            close_systems(systems)
+            raise
+
+
+def close_systems(systems: Mapping[str, System]) -> None:
+    for system in systems.values():
+        system.close()
+
+
+def _given(text: str) -> GivenSystem:
+    if text.startswith(("http://", "https://")):
+        raise ConfigError(f"system '{text}': give it a name in front: NAME={text}.")
+    file = Path(text).name
+    stem = file[: -len(ARCHIVE_ENDING)] if file.endswith(ARCHIVE_ENDING) else Path(file).stem
+    name, source = split_name(text, what="system", stem=stem)
+    return GivenSystem(name, source, _config(name, source))
+
+
+def _config(name: str, source: str) -> Dict[str, Any]:
+    if source.startswith(("http://", "https://")):
+        return {"type": "http", "url": source}
+    if source.endswith((".jsonnet", ".json")):
+        return _from_file(name, source)
+    kinds = {ARCHIVE_ENDING: "archive", ".jsonl": "predictions"}
+    kind = next((kinds[ending] for ending in kinds if source.endswith(ending)), None)
+    if kind is None and Path(source).is_dir():
+        kind = "archive"
+    if kind is None:
+        raise ConfigError(f"system '{name}': {source} is none of the known forms. Give {FORMS}.")
+    return {"type": kind, "path": source}
+
+
+def _from_file(name: str, source: str) -> Dict[str, Any]:
+    if not Path(source).is_file():
+        raise ConfigError(f"system '{name}': {source}: there is no such config file. Check the path.")
+    config = read_jsonnet(Path(source), where=f"system '{name}': {source}")
+    if not isinstance(config, dict) or "type" not in config:
+        types = ", ".join(sorted(System.list_available()))
+        raise ConfigError(f"system '{name}': {source}: must be an object with a 'type' among {types}.")
+    return config

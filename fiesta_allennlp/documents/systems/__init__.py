@@ -1,0 +1,4 @@
+import fiesta_allennlp.documents.systems.archive
+import fiesta_allennlp.documents.systems.command
+import fiesta_allennlp.documents.systems.http
+import fiesta_allennlp.documents.systems.predictions  # noqa: F401

@@ -1,0 +1,76 @@
+"""The process of an archive: loads the model, says so, and answers one line of JSON after the other."""
+
+import json
+import os
+import sys
+from typing import Any, Dict, Mapping, TextIO
+
+ANNOTATIONS = ("label", "tags", "spans")
+
+PLUGIN = "fiesta_allennlp.plugin"
+
+
+def main() -> None:
+    answers = _own_output()
+    options = json.loads(sys.argv[1])
+    os.environ["OMP_NUM_THREADS"] = str(options["num_threads"])
+    try:
+        predictor = load(options)
+    except (Exception, SystemExit) as error:
+        from fiesta_allennlp.errors import plainly
+
+        _say({"error": f"the archive {options['path']} cannot be loaded: {plainly(error)}"}, answers)
+        raise
+    _say({}, answers)
+    for line in sys.stdin:
+        _say(answered(predictor, json.loads(line), options["key"]), answers)
+
+
+def load(options: Mapping[str, Any]) -> Any:
+    """The predictor of an archive, with everything registered that a config may name."""
+    import torch
+    from allennlp.common.plugins import import_plugins
+    from allennlp.common.util import import_module_and_submodules
+    from allennlp.predictors import Predictor
+
+    torch.set_num_threads(options["num_threads"])
+    import_plugins()
+    for package in (PLUGIN, *options["packages"]):
+        import_module_and_submodules(package)
+    return Predictor.from_path(
+        options["path"],
+        predictor_name=options["predictor"],
+        cuda_device=options["cuda_device"],
+        overrides=options["overrides"],
+    )
+
+
+def answered(predictor: Any, fields: Dict[str, Any], key: Any) -> Dict[str, Any]:
+    """The annotation that the predictor gives, without logits and the like; all where there is none.
+
+    An error of the predictor is told as `error`, for the next question may be answered.
+    """
+    if "sentence" not in fields and "text" in fields:
+        fields = {**fields, "sentence": fields["text"]}
+    try:
+        answer = predictor.predict_json(fields)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    wanted = [name for name in (key, *ANNOTATIONS) if name in answer]
+    return {name: answer[name] for name in wanted} or dict(answer)
+
+
+def _own_output() -> TextIO:
+    """The standard output for answers alone: whatever else is printed goes to the standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _say(answer: Mapping[str, Any], answers: TextIO) -> None:
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from fiesta_allennlp.documents.document_file import shortened
+from fiesta_allennlp.documents.systems.base import Died, System, Unanswered, Workplace
+from fiesta_allennlp.documents.systems.line_process import LineProcess
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import digest_of
+
+
+class ProcessSystem(System):
+    """A system in a process of its own, which reads one line of JSON for each question and prints one for each answer.
+
+    # Parameters
+
+    start_time_limit : seconds that the first answer after a start may take beyond the time limit.
+    tries : how often a question is asked, in all, when the process dies over it.
+
+    See `System` for the others.
+    """
+
+    speaks_first = False
+    """Whether it prints a line when it is ready: `{}`, or `{"error": ...}` where it cannot start."""
+
+    def __init__(self, *, start_time_limit: float = 60.0, tries: int = 2, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if self.parallel != 1:
+            raise ConfigError("'parallel' must be 1: a process is asked one question at a time.")
+        if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
+            raise ConfigError(f"'tries' must be a whole number of at least 1 but is {shortened(tries)}.")
+        if not isinstance(start_time_limit, (int, float)) or not start_time_limit >= 0:
+            raise ConfigError(f"'start_time_limit' must be at least 0 but is {shortened(start_time_limit)}.")
+        self._start_time_limit = float(start_time_limit)
+        self._tries = tries
+        self._process: Optional[LineProcess] = None
+        self._limit = 0.0
+        self._is_new = True
+
+    def command(self, workplace: Workplace) -> List[str]:
+        """The program and its arguments."""
+        raise NotImplementedError
+
+    @property
+    def directory(self) -> Optional[Path]:
+        """Where it runs; None for the current directory."""
+        return None
+
+    def open(self, workplace: Workplace) -> None:
+        self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
+        self._process = LineProcess(self.command(workplace), directory=self.directory, log=workplace.log)
+        self._start()
+
+    def ask(self, question: Any) -> Any:
+        line = json.dumps(question, ensure_ascii=False)
+        for left in reversed(range(self._tries)):
+            try:
+                return self._parsed(self._once(line))
+            except Died:
+                if not left:
+                    raise
+        raise AssertionError("there is at least one try")
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+
+    def _once(self, line: str) -> str:
+        if self._process is None:
+            raise Unanswered("it is not open")
+        if not self._process.is_running:
+            self._start()
+        extra = self._start_time_limit if self._is_new else 0.0
+        answer = self._process.ask(line, time_limit=self._limit + extra)
+        self._is_new = False
+        return answer
+
+    def _start(self) -> None:
+        if self._process is None:
+            return
+        self._process.start()
+        self._is_new = not self.speaks_first
+        if self.speaks_first:
+            said = self._parsed(self._process.ask(None, time_limit=self._limit + self._start_time_limit))
+            if "error" in said:
+                raise ConfigError(str(said["error"]))
+
+    def _parsed(self, line: str) -> Any:
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if self._process is not None:
+                self._process.kill()  # what it prints next may belong to this question still
+            raise Unanswered(f"it answered with a line that is no JSON: {shortened(line)}") from error
+
+
+@System.register("command")
+class Command(ProcessSystem):
+    """A program: each question is a line of JSON on its standard input, each answer a line on its standard output.
+
+    It is started once, kept running, and started again when it died or was too slow. What it writes on its standard
+    error is kept in a log. It has to send each answer at once: in Python, `print(..., flush=True)`.
+
+    # Parameters
+
+    command : the program and its arguments, as a list. Those that are files belong to the identity with their content.
+    directory : where it runs, in place of the current directory.
+
+    See `ProcessSystem` and `System` for the others.
+    """
+
+    def __init__(self, command: List[str], *, directory: Optional[str] = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
+            raise ConfigError(
+                f"'command' must be a list of texts such as ['python', 'system.py'] but is {shortened(command)}."
+            )
+        self._command = command
+        self._directory = directory
+        if directory is not None and not Path(directory).is_dir():
+            raise ConfigError(f"'directory' is {directory}, but there is no such directory.")
+        if shutil.which(command[0]) is None and not (Path(directory or ".") / command[0]).is_file():
+            raise ConfigError(
+                f"'command' begins with '{command[0]}', which is no program on the PATH and no file that may be run. "
+                "Correct it, or give its whole path."
+            )
+
+    @property
+    def directory(self) -> Optional[Path]:
+        return None if self._directory is None else Path(self._directory)
+
+    def command(self, workplace: Workplace) -> List[str]:
+        return self._command
+
+    def identity(self) -> Dict[str, Any]:
+        files = [Path(self._directory or ".") / part for part in self._command]
+        contents = {str(path): digest_of(path) for path in files if path.is_file()}
+        return {
+            **super().identity(),
+            "type": "command",
+            "command": self._command,
+            "directory": self._directory,
+            "files": contents,
+        }

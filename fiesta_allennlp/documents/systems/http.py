@@ -1,0 +1,266 @@
+import email.utils
+import json
+import os
+import random
+import socket
+import threading
+import time
+from typing import Any, Dict, Optional, Union
+from urllib.parse import urlsplit
+
+import requests
+from requests.utils import get_environ_proxies, should_bypass_proxies
+
+from fiesta_allennlp.documents.document_file import shortened
+from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Workplace
+from fiesta_allennlp.errors import ConfigError
+
+AGAIN = (408, 425, 429, 500, 502, 503, 504)
+"""Statuses after which the same request may be answered."""
+
+LONGEST_ANSWER = 2**26
+SECONDS_TO_CONNECT = 10.0
+CHUNK = 2**16
+
+Numbers = Union[int, float]
+
+
+@System.register("http")
+class Http(System):
+    """An endpoint that gets a JSON body by POST and answers with JSON.
+
+    A query that is answered with status 408, 425, 429, 500, 502, 503 or 504, or not at all, is sent again: after the
+    seconds of `Retry-After`, or else after `wait` seconds, twice as many the next time, and so on, times a random
+    number between 1/2 and 3/2.
+
+    The key is read from the environment, is in no file, and is struck out of every message and of every answer.
+
+    # Parameters
+
+    url : `http://` or `https://`, without a user or a key.
+    headers : header fields beside the key's.
+    key_variable : the environment variable that holds the key.
+    key_header : the header field that carries it.
+    key_prefix : what stands before the key there.
+    retries : how often a query is sent again.
+    wait : see above.
+    max_wait : the most seconds between two tries. Where `Retry-After` asks for more, the query fails.
+    per_minute : the most requests in a minute, second tries included.
+
+    See `System` for the others. `parallel` is 4 unless it is given.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Optional[Dict[str, str]] = None,
+        key_variable: Optional[str] = None,
+        key_header: str = "Authorization",
+        key_prefix: Optional[str] = None,
+        retries: int = 5,
+        wait: float = 1.0,
+        max_wait: float = 120.0,
+        per_minute: Optional[float] = None,
+        parallel: int = 4,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(parallel=parallel, **kwargs)
+        _check_url(url)
+        self._url, self._headers = url, dict(headers or {})
+        self._key = _read_key(key_variable)
+        if self._key:
+            prefix = ("Bearer " if key_header == "Authorization" else "") if key_prefix is None else key_prefix
+            self._secret_headers = {key_header: prefix + self._key}
+        else:
+            self._secret_headers = {}
+        _check_least(retries=retries, wait=wait, max_wait=max_wait)
+        if per_minute is not None and not per_minute > 0:
+            raise ConfigError(f"'per_minute' must be above 0 but is {shortened(per_minute)}.")
+        self._retries, self._wait, self._max_wait = int(retries), wait, max_wait
+        self._pace = _Pace(60.0 / per_minute if per_minute else 0.0)
+        self._stopped = threading.Event()
+        self._of_thread = threading.local()
+        self._limit = 0.0
+
+    def identity(self) -> Dict[str, Any]:
+        return {**super().identity(), "type": "http", "url": self._url, "headers": self._headers, "body": self.body}
+
+    def open(self, workplace: Workplace) -> None:
+        """Connect once, without a query."""
+        self._limit = workplace.time_limit if self.time_limit is None else self.time_limit
+        parts = urlsplit(self._url)
+        if get_environ_proxies(self._url) and not should_bypass_proxies(self._url, no_proxy=None):
+            return
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        try:
+            socket.create_connection((parts.hostname or "", port), timeout=SECONDS_TO_CONNECT).close()
+        except OSError as error:
+            raise ConfigError(
+                f"{parts.hostname}:{port} of {self._url} cannot be reached: {error}. Start the server, or correct the "
+                "url."
+            ) from error
+
+    def ask(self, question: Any) -> Any:
+        for number in range(self._retries + 1):
+            self._pace.wait(self._stopped)
+            if self._stopped.is_set():
+                break
+            seconds = None
+            try:
+                return self._once(question)
+            except _Again as again:
+                reason, seconds, last = str(again), again.seconds, again.error
+            if number == self._retries:
+                raise last(f"{reason}{f', {number + 1} times' if number else ''}")
+            if seconds is not None and seconds > self._max_wait:
+                raise Unanswered(
+                    f"{reason} and asks to wait {seconds:.0f} seconds, more than 'max_wait', {self._max_wait:g}"
+                )
+            pause = self._wait * 2**number * random.uniform(0.5, 1.5)
+            self._stopped.wait(min(self._max_wait, pause) if seconds is None else seconds)
+        raise Unanswered(STOPPED)
+
+    def stop(self) -> None:
+        """Send nothing again. A request that is under way goes on, for it may have been paid for."""
+        self._stopped.set()
+
+    def _once(self, question: Any) -> Any:
+        """One request.
+
+        # Raises
+
+        `_Again` : where it may be tried again. `Unanswered` : where that is of no use.
+        """
+        end = time.monotonic() + self._limit
+        try:
+            with self._session().post(
+                self._url,
+                json=question,
+                headers={**self._headers, **self._secret_headers},
+                timeout=(min(SECONDS_TO_CONNECT, self._limit), self._limit),
+                allow_redirects=False,
+                stream=True,
+            ) as response:
+                text = self._text(response, end)
+        except requests.Timeout as error:
+            raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
+        except requests.RequestException as error:
+            if isinstance(error, requests.exceptions.InvalidHeader):
+                raise Unanswered("its 'headers' hold what cannot be sent") from None
+            raise _Again(f"no answer came: {self._without_key(_first_words(error))}") from None
+        return self._body(response, text)
+
+    def _text(self, response: requests.Response, end: float) -> str:
+        pieces, size = [], 0
+        for piece in response.iter_content(CHUNK):
+            pieces.append(piece)
+            size += len(piece)
+            if time.monotonic() > end:
+                raise requests.Timeout
+            if size > LONGEST_ANSWER:
+                raise Unanswered(f"its answer is longer than {LONGEST_ANSWER} bytes")
+        return self._without_key(b"".join(pieces).decode("utf-8", errors="replace"))
+
+    def _body(self, response: requests.Response, text: str) -> Any:
+        status = response.status_code
+        said = f"it answered with status {status}" + (f": {shortened(text.strip())}" if text.strip() else "")
+        if status in AGAIN:
+            raise _Again(said, seconds=_retry_after(response.headers.get("Retry-After")))
+        if status in (401, 403):
+            raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
+        if 300 <= status < 400:
+            place = self._without_key(str(response.headers.get("Location")))
+            raise Unanswered(f"{said}, and sends on to {place}: give that url")
+        if not 200 <= status < 300:
+            raise Unanswered(said)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return {"text": text}
+
+    def _session(self) -> requests.Session:
+        """A session for each thread: connections are used again, and sessions are not made to be shared."""
+        if not hasattr(self._of_thread, "session"):
+            self._of_thread.session = requests.Session()
+        return self._of_thread.session
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "***") if self._key else text
+
+
+class _Again(Exception):
+    """A try that failed and may be repeated, after `seconds` where the server says so."""
+
+    def __init__(self, message: str, *, seconds: Optional[float] = None, error: Any = Unanswered) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        self.error = error
+
+
+class _Pace:
+    """Lets callers pass one by one, `interval` seconds apart."""
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self, stopped: threading.Event) -> None:
+        if not self._interval:
+            return
+        with self._lock:
+            now = time.monotonic()
+            mine = max(now, self._next)
+            self._next = mine + self._interval
+        stopped.wait(mine - now)
+
+
+def _read_key(variable: Optional[str]) -> str:
+    if variable is None:
+        return ""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(
+            f"'key_variable' is {variable}, but that environment variable is not set. Set it: export {variable}=..."
+        )
+    if not key.isprintable() or not key.isascii():
+        raise ConfigError(f"the key in {variable} must be one line of plain characters. Set it anew.")
+    return key
+
+
+def _check_url(url: Any) -> None:
+    parts = urlsplit(url) if isinstance(url, str) else None
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"'url' must begin with http:// or https:// and a host but is {shortened(url)}.")
+    if parts.username or parts.password:
+        raise ConfigError(
+            f"'url' must not hold a user or a password (host {parts.hostname}): it is written down. Put the key into "
+            "an environment variable and name it with 'key_variable'."
+        )
+    try:
+        _ = parts.port
+    except ValueError as error:
+        raise ConfigError(f"'url' has no good port: {error}.") from error
+
+
+def _check_least(**values: Any) -> None:
+    for key, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+            raise ConfigError(f"'{key}' must be at least 0 but is {shortened(value)}.")
+
+
+def _retry_after(value: Optional[str]) -> Optional[float]:
+    """Seconds, from a number of them or from a date."""
+    if value is None:
+        return None
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+def _first_words(error: Exception) -> str:
+    return shortened(f"{type(error).__name__}: {error}")

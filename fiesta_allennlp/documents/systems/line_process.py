@@ -1,0 +1,198 @@
+import os
+import select
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import List, Optional, Sequence
+
+from fiesta_allennlp.documents.document_file import shortened
+from fiesta_allennlp.documents.systems.base import Died, OutOfTime, Unanswered
+from fiesta_allennlp.errors import ConfigError
+
+GUARD = Path(__file__).with_name("guard.py")
+
+LONGEST_LINE = 2**26
+SECONDS_TO_END = 5.0
+LAST_WORDS = 2000
+"""So many bytes of the log are looked at for what a process said last."""
+
+
+class LineProcess:
+    """A program that is kept running: one line in, one line out. Started when it is first needed, and again after it
+    died. It dies with this process, however that ends; see `guard`.
+
+    Only one thread may ask at a time; `kill` may be called from any.
+
+    # Parameters
+
+    command : the program and its arguments.
+    directory : where it runs.
+    log : a file to which what it writes on its standard error is appended.
+    """
+
+    def __init__(self, command: Sequence[str], *, directory: Optional[Path], log: Path) -> None:
+        self._command = list(command)
+        self._directory = directory
+        self._log = log
+        self._process: Optional["subprocess.Popen[bytes]"] = None
+        self._alive = -1
+        self._lock = threading.Lock()
+        self._unread = b""
+        self._stopped = False
+
+    @property
+    def is_running(self) -> bool:
+        return self._alive >= 0 and not self._at_end()
+
+    def start(self) -> None:
+        """Start the program, unless it runs."""
+        with self._lock:
+            if self._stopped:
+                raise Unanswered("it was stopped")
+            self._end()
+            self._close_streams()
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            reading, self._alive = os.pipe()
+            guarded = [sys.executable, "-I", "-S", str(GUARD), str(reading), *self._command]
+            try:
+                with self._log.open("ab") as log:
+                    self._process = subprocess.Popen(
+                        guarded,
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=log,
+                        bufsize=0,
+                        cwd=self._directory,
+                        pass_fds=[reading],
+                        start_new_session=True,
+                    )
+            except OSError as error:
+                os.close(self._alive)
+                raise ConfigError(f"{self._command[0]} cannot be started: {error}.") from error
+            finally:
+                os.close(reading)
+            self._unread = b""
+
+    def ask(self, line: Optional[str], *, time_limit: float) -> str:
+        """Send a line, or None where the program speaks first, and return the next line that comes.
+
+        # Raises
+
+        `OutOfTime` : where none came in time. The program is killed, so that a late answer is not taken for that to
+            another question.
+        `Died` : where the program ended.
+        `Unanswered` : where it printed what it was not asked for.
+        """
+        out_of_time = threading.Event()
+
+        def give_up() -> None:
+            out_of_time.set()
+            self.kill()
+
+        timer = threading.Timer(time_limit, give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            if line is not None:
+                self._send(line)
+            return self._receive()
+        except (OSError, EOFError) as error:
+            if out_of_time.is_set():
+                raise OutOfTime(f"no answer came within {time_limit:g} seconds, so it was stopped") from error
+            raise Died(f"it ended without an answer{self._last_words()}") from error
+        finally:
+            timer.cancel()
+
+    def kill(self) -> None:
+        """End the program and its children."""
+        with self._lock:
+            self._end()
+
+    def stop(self) -> None:
+        """End the program and start it no more."""
+        self._stopped = True
+        self.kill()
+
+    def close(self) -> None:
+        """As `stop`, once nobody asks any more."""
+        self.stop()
+        self._close_streams()
+
+    def _send(self, line: str) -> None:
+        if self._unread or self._is_readable():
+            more = self._unread or self._read()
+            if more:
+                self.kill()
+                raise Unanswered(
+                    f"it printed a line that it was not asked for: {shortened(more.decode(errors='replace').strip())}. "
+                    "One line of JSON must answer each line; whatever else it prints belongs on the standard error"
+                )
+        process = self._process
+        if process is None or process.stdin is None:
+            raise EOFError
+        rest = memoryview(line.encode("utf-8") + b"\n")
+        while rest:
+            rest = rest[process.stdin.write(rest) or 0 :]
+
+    def _receive(self) -> str:
+        pieces: List[bytes] = [self._unread]
+        size = len(self._unread)
+        while b"\n" not in pieces[-1]:
+            piece = self._read()
+            if not piece:
+                raise EOFError
+            size += len(piece)
+            if size > LONGEST_LINE:
+                self.kill()
+                raise Unanswered(f"its answer is longer than {LONGEST_LINE} bytes")
+            pieces.append(piece)
+        line, _, self._unread = b"".join(pieces).partition(b"\n")
+        return line.decode("utf-8", errors="replace")
+
+    def _read(self) -> bytes:
+        process = self._process
+        if process is None or process.stdout is None:
+            return b""
+        return os.read(process.stdout.fileno(), 2**16)
+
+    def _is_readable(self) -> bool:
+        process = self._process
+        return (
+            process is not None and process.stdout is not None and bool(select.select([process.stdout], [], [], 0)[0])
+        )
+
+    def _at_end(self) -> bool:
+        """Whether the output has ended; keeps what is read to find out."""
+        if not self._unread and self._is_readable():
+            self._unread = self._read()
+            return not self._unread
+        return False
+
+    def _end(self) -> None:
+        """End what runs. The streams stay open, for another thread may be reading: it finds their end."""
+        if self._alive < 0 or self._process is None:
+            return
+        os.close(self._alive)  # the guard then ends the program with its children
+        self._alive = -1
+        try:
+            self._process.wait(timeout=SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _close_streams(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout) if self._process is not None else ():
+            if stream is not None:
+                stream.close()
+        self._process = None
+
+    def _last_words(self) -> str:
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(0, self._log.stat().st_size - LAST_WORDS))
+                lines = log.read().decode("utf-8", errors="replace").split("\n")
+        except OSError:
+            return ""
+        said = [line.strip() for line in lines if line.strip()]
+        return f". The last line of {self._log} is: {shortened(said[-1])}" if said else f". See {self._log}"

@@ -1,0 +1,51 @@
+from pathlib import Path
+from typing import Any, Dict, List
+
+from fiesta_allennlp.documents.document_file import Document, DocumentFile, read_lines, shortened
+from fiesta_allennlp.documents.systems.base import System
+from fiesta_allennlp.errors import DataError
+
+
+@System.register("predictions")
+class Predictions(System):
+    """Answers that were made before, from a JSONL file: one object in each line, with the document's `id`.
+
+    # Parameters
+
+    path : the file.
+    id : what it calls the id.
+
+    See `System` for the others; `each` and `body` have no part.
+    """
+
+    keeps_answers = False
+
+    def __init__(self, path: str, *, id: str = "id", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._path = Path(path)
+        self._id = id
+        self._answers: Dict[str, Any] = {}
+        for line, record in read_lines(self._path):
+            key = record.pop(id, None)
+            if key is None:
+                raise DataError(f"{path}, line {line}: there is no '{id}' in {shortened(record)}.")
+            if str(key) in self._answers:
+                raise DataError(f"{path}, line {line}: the id '{key}' is there twice. Keep one of them.")
+            self._answers[str(key)] = record
+
+    def identity(self) -> Dict[str, Any]:
+        return {**super().identity(), "type": "predictions", "answers": self._answers}
+
+    def check(self, documents: DocumentFile) -> None:
+        missing = [document.id for document in documents.documents if document.id not in self._answers]
+        if missing:
+            raise DataError(
+                f"{self._path} has no prediction for {len(missing)} of {len(documents.documents)} documents of "
+                f"{documents.path}, the first of them '{missing[0]}'. Add them, or take the documents out."
+            )
+
+    def questions(self, document: Document) -> List[Any]:
+        return [document.id]
+
+    def ask(self, question: Any) -> Any:
+        return self._answers[question]

@@ -1,0 +1,65 @@
+"""What is done with files in more than one place: digests, writing in one step, Jsonnet, and `NAME=PATH`."""
+
+import hashlib
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+
+CHUNK = 2**20
+
+NOT_IN_NAMES = '/\\:*?"<>|'
+
+
+def digest_of(file: Path) -> str:
+    """The SHA-256 of a file's content."""
+    digest = hashlib.sha256()
+    add_content(digest, file)
+    return digest.hexdigest()
+
+
+def add_content(digest: Any, file: Path) -> None:
+    with file.open("rb") as content:
+        while chunk := content.read(CHUNK):
+            digest.update(chunk)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path beside `path` to write to, which takes its place at the end: a reader never sees half a file."""
+    part = path.with_name(path.name + ".part")
+    yield part
+    os.replace(part, path)
+
+
+def read_jsonnet(path: Path, *, overrides: str = "", where: str) -> Any:
+    """The content of a Jsonnet file as plain data. `where` is what a message calls it.
+
+    # Raises
+
+    `ConfigError` : where it is not valid Jsonnet.
+    """
+    from allennlp.common import Params
+    from allennlp.common.checks import ConfigurationError
+
+    try:
+        return Params.from_file(str(path), overrides).as_dict(quiet=True)
+    except (RuntimeError, ValueError, ConfigurationError) as error:
+        raise ConfigError(f"{where}: cannot be read as Jsonnet: {str(error).strip()}") from error
+
+
+def split_name(text: str, *, what: str, stem: str) -> Tuple[str, str]:
+    """The name and the place in what was typed as `NAME=PLACE`, or as a place alone, of which `stem` is then the name.
+
+    # Raises
+
+    `ConfigError` : where the name is empty or has a character that no file name has everywhere.
+    """
+    name, separator, place = text.partition("=")
+    if not separator:
+        name, place = stem, text
+    if not name or not set(name).isdisjoint(NOT_IN_NAMES):
+        raise ConfigError(f"{what} '{text}': a name must not be empty nor contain any of {' '.join(NOT_IN_NAMES)}.")
+    return name, place

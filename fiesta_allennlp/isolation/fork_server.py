@@ -1,0 +1,122 @@
+"""Fresh processes from a server that has AllenNLP loaded. Imports neither AllenNLP nor torch itself: see `on_node`."""
+
+import multiprocessing
+import os
+import signal
+import time
+from concurrent.futures import TimeoutError, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, Callable, List, Optional, Sequence
+
+from pebble import ProcessExpired, concurrent
+
+from fiesta_allennlp.errors import describe
+from fiesta_allennlp.records import Failure, Outcome, Request
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+WORKER_NAME = "fiesta-worker"
+SECONDS_TO_STOP = 10.0
+
+QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
+"""Python's resource tracker complains on the terminal of every semaphore that a worker was killed with."""
+
+
+def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerContext:
+    """The context whose processes start with AllenNLP imported; it finds the thread variables when it imports torch."""
+    os.environ.update({name: str(num_threads) for name in THREAD_VARIABLES})
+    warnings = os.environ.get("PYTHONWARNINGS", "")
+    if QUIET_TRACKER not in warnings:
+        os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
+    return context
+
+
+def worker_name(request: Request) -> str:
+    """The name of the process that makes this evaluation."""
+    return f"{WORKER_NAME} {request.name}"
+
+
+def in_process(
+    work: Callable[..., Any], context: Any, *, name: str = WORKER_NAME, timeout: Optional[float] = None
+) -> Callable[..., Any]:
+    """`work` as a call that returns a future. Not a daemon, so that AllenNLP's data loaders may have processes too."""
+    decorate = concurrent.process(name=name, daemon=False, timeout=timeout, context=context)
+    return decorate(work)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """An evaluation that was begun at a moment: `started_at` is ISO 8601 in UTC, `start` on the monotonic clock."""
+
+    request: Request
+    started_at: str
+    start: float
+
+    @classmethod
+    def now(cls, request: Request) -> "Begun":
+        return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic())
+
+
+def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Outcome:
+    """What came of a process that ran `run_evaluation` and is done, however it ended."""
+    raised = future.exception()
+    outcome = None if raised is not None else future.result()
+    if outcome is not None and not isinstance(outcome, Failure):
+        return outcome
+    if outcome is not None:
+        kind, error = outcome.kind, outcome.error
+    elif isinstance(raised, TimeoutError):
+        kind, error = "timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds"
+    elif isinstance(raised, ProcessExpired):
+        _kill_group_of(raised.pid)
+        kind, error = "killed", f"the process died: {_exit_reason(raised.exitcode)}"
+    else:
+        kind, error = "error", describe(raised)
+    return Failure(
+        request=begun.request,
+        kind=kind,
+        error=error,
+        seconds=time.monotonic() - begun.start,
+        started_at=begun.started_at,
+    )
+
+
+def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> None:
+    """End all workers, or those with these names, with their children, and wait until they and these futures are done.
+
+    Also workers without a future: an interrupt may come between starting a process and noting its future.
+
+    The futures are not cancelled: pebble would complain where a result comes in at the same moment.
+    """
+    workers = [
+        child
+        for child in multiprocessing.active_children()
+        if (child.name.startswith(WORKER_NAME) if names is None else child.name in names)
+    ]
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join(timeout=SECONDS_TO_STOP)
+        if worker.is_alive():
+            worker.kill()
+    wait(futures, timeout=SECONDS_TO_STOP)
+
+
+def _kill_group_of(worker: Optional[int]) -> None:
+    """End what a worker left running that died: its group keeps its number until the last process of it has ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        if worker:
+            os.killpg(worker, signal.SIGKILL)
+
+
+def _exit_reason(exitcode: Optional[int]) -> str:
+    if exitcode is None:
+        return "for an unknown reason"
+    if exitcode < 0:
+        reason = " (on Linux often for lack of memory)" if exitcode == -9 else ""
+        return f"killed by signal {-exitcode}{reason}"
+    return f"exit status {exitcode}"

@@ -1,0 +1,155 @@
+"""What happens inside a worker process before and after the work itself."""
+
+import ctypes
+import errno
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+from dataclasses import dataclass
+from multiprocessing import connection, util
+from pathlib import Path
+from typing import Any, Callable, Optional, Tuple
+
+from fiesta_allennlp.errors import DataChangedError, describe
+from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
+
+logger = logging.getLogger(__name__)
+
+PR_SET_PDEATHSIG = 1
+LAST = -1000
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ROOM = 2**18
+
+CARD_IS_TAKEN = ("CUDA out of memory", "busy or unavailable", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+"""What torch says, in a `RuntimeError`, where another process has the card or its memory."""
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """How a worker is set up.
+
+    `num_threads` is for torch; `packages` are imported first, so that what they register is there; `device` is what
+    the worker sees of the machine's CUDA devices (all of them where it is None).
+    """
+
+    num_threads: int = 1
+    packages: Tuple[str, ...] = ()
+    device: Optional[str] = None
+
+
+def run_evaluation(
+    evaluate: Callable[[Request, Path], Evaluation],
+    request: Request,
+    directory: Path,
+    log: Path,
+    settings: WorkerSettings,
+) -> Outcome:
+    """Make one evaluation in this process. Whatever it raises, `SystemExit` included, becomes a `Failure`.
+
+    When it ran and for how long is for the executor to say, which knows it of a process that died too.
+    """
+    try:
+        return run_logged(evaluate, request, directory, log=log, settings=settings)
+    except BaseException as error:
+        return Failure(request, kind=_kind(error, directory), error=describe(error))
+
+
+def _kind(error: BaseException, directory: Path) -> str:
+    """What the machine lacks may be there the next time, so it gets kinds of its own; and a full disk fails all alike,
+    whatever the library that was writing makes of it."""
+    if isinstance(error, DataChangedError):
+        return "data"
+    if not _has_room(directory.parent):
+        return "disk"
+    lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
+    taken = isinstance(error, RuntimeError) and any(words in str(error) for words in CARD_IS_TAKEN)
+    return "machine" if lacking or taken else "error"
+
+
+def _has_room(directory: Path) -> bool:
+    """Whether the disk takes `ROOM` bytes more."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
+            return probe.write(bytes(ROOM)) == ROOM
+    except OSError as error:
+        return error.errno not in NO_ROOM
+
+
+def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
+    """Call `work` as a well-behaved worker does: all output in `log`, never outliving the parent process."""
+    _die_with_parent()
+    _redirect_output(log)
+    _set_up_torch(settings)
+    from allennlp.common.util import import_module_and_submodules
+
+    try:
+        for package in settings.packages:
+            import_module_and_submodules(package)
+        return work(*args)
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _set_up_torch(settings: WorkerSettings) -> None:
+    if settings.device is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = settings.device
+    import torch
+
+    torch.set_num_threads(settings.num_threads)
+
+
+def _redirect_output(log: Path) -> None:
+    """Send file descriptors 1 and 2 to the log: prints, logging, progress bars and what C code writes."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab", buffering=0) as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
+    )
+    from allennlp.common import logging as allennlp_logging
+
+    allennlp_logging.FILE_FRIENDLY_LOGGING = True
+
+
+def _die_with_parent() -> None:
+    """Form a process group of our own, and end all of it on SIGTERM, when the parent dies, however it dies, and as the
+    last thing that this process does: its result has been sent by then. What the training left running ends too, unless
+    it made itself a session of its own.
+
+    A training that outlived its parent would fight for the machine, and for its directory, with the resumed run.
+    """
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: _kill_group())
+    util.Finalize(None, _kill_group, exitpriority=LAST)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+    if sys.platform == "linux":
+        os.register_at_fork(after_in_child=_die_with_forker)
+
+
+def _watch(sentinel: int) -> None:
+    connection.wait([sentinel])
+    _kill_group()
+
+
+def _kill_group() -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+def _die_with_forker() -> None:
+    """For the worker's own children, such as AllenNLP's data workers: be killed when the worker is."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

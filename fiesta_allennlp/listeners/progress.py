@@ -1,0 +1,153 @@
+"""How running work shows itself.
+
+A selection: a live table on a terminal, one plain line per outcome elsewhere. A replay: a bar on a terminal only."""
+
+import os
+import sys
+import time
+from contextlib import contextmanager
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Callable, Iterator, Mapping, Optional, Type
+
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from fiesta_allennlp.records import Decision, Failure, History, Outcome
+from fiesta_allennlp.selection.summary import count_text, probability_text, summarise_candidate
+
+
+class SteadyConsole(Console):
+    """A console that falls silent when its output is closed, as by `| head`: no selection ends because nobody reads."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    def print(self, *objects: Any, **kwargs: Any) -> None:
+        try:
+            super().print(*objects, **kwargs)
+        except BrokenPipeError:  # rich before 13.8 does not call on_broken_pipe
+            self.on_broken_pipe()
+
+
+def candidate_table(title: str, *, running: bool) -> Table:
+    """An empty table of candidates, narrow enough for 80 columns; with `running`, for a selection under way."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
+    table.add_column("candidate", overflow="fold")
+    for column in ("evaluations", "running", "failed", "mean", "sd", "P(best)", "seconds"):
+        if running or column != "running":
+            table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def add_candidate(table: Table, candidate: Mapping[str, Any], *, running: Optional[int] = None) -> None:
+    """Add one entry of `candidates` in `selection.json` to a table."""
+    probability = "withdrawn" if candidate["withdrawn"] else probability_text(candidate["prob_best"])
+    table.add_row(
+        escape(candidate["name"]),
+        str(candidate["num_evaluations"]),
+        *([] if running is None else [str(running or "")]),
+        str(candidate["failures"] or ""),
+        _number(candidate["mean"]),
+        _number(candidate["sd"]),
+        probability,
+        f"{candidate['seconds']:.0f}",
+    )
+
+
+def _number(value: Optional[float]) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+class Progress:
+    """Shows a selection while it runs. A context manager, and a listener of the selection.
+
+    # Parameters
+
+    console : where to write. If it is a terminal the table is drawn anew in place; else lines are appended.
+    metric : the name of the score.
+    every : off a terminal, one finished evaluation in so many gets a line. Failures all do.
+    """
+
+    def __init__(self, console: Console, metric: str, *, every: int = 1) -> None:
+        self._console = console
+        self._metric = metric
+        self._every = every
+        self._num_finished = 0
+        self._start = time.monotonic()
+        self._history = History(candidates=())
+        self._decision = Decision(best=None)
+        self._untold: Optional[str] = None
+        self._live = (
+            Live(get_renderable=self._table, console=console, refresh_per_second=2, transient=True)
+            if console.is_terminal
+            else None
+        )
+
+    def __enter__(self) -> "Progress":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self._tell()
+        if self._live is not None:
+            self._live.stop()
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        self._history, self._decision = history, decision
+        self._tell()
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Say what came of a training; that of a finished one waits for the decision it leads to."""
+        if isinstance(outcome, Failure):
+            later = " (it is tried again after a pause)" if outcome.kind == "machine" else ""
+            failed = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s"
+            self._say(f"{failed}: {outcome.error}{later}")
+            return
+        self._num_finished += 1
+        if self._live is None and self._num_finished % self._every == 0:
+            self._untold = f"{outcome.request.name} {self._metric} {outcome.score:.4f} in {outcome.seconds:.1f} s"
+
+    def _tell(self) -> None:
+        if self._untold is not None:
+            best, confidence = self._decision.best, self._decision.confidence
+            lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
+            self._say(self._untold + lead)
+            self._untold = None
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"[{self._elapsed()}] {text}", markup=False, highlight=False, soft_wrap=True)
+
+    def _elapsed(self) -> str:
+        return str(timedelta(seconds=int(time.monotonic() - self._start)))
+
+    def _table(self) -> Table:
+        history = self._history
+        done = count_text(len(history.evaluations), "evaluation")
+        title = f"{done}, {len(history.pending)} running, {self._elapsed()} elapsed"
+        table = candidate_table(f"{self._metric}: {title}", running=True)
+        for name in history.candidates:
+            candidate = summarise_candidate(history, self._decision, name)
+            add_candidate(table, candidate, running=history.num_pending(name))
+        return table
+
+
+@contextmanager
+def repetition_bar(console: Console, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows how many repetitions of a replay are done; what it gives is called with the number of new ones."""
+    if not console.is_terminal:
+        yield lambda number: None
+        return
+    columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("repetitions", total=total)
+        yield lambda number: bar.advance(task, number)

@@ -1,3 +1,0 @@
-from fiesta_allennlp.predictors.tdsa import TdsaPredictor
-
-__all__ = ["TdsaPredictor"]

@@ -1,0 +1,189 @@
+"""Score tables from files: `{candidate: [scores]}` as JSON, or CSV with one score on a line."""
+
+import csv
+import difflib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
+from fiesta_allennlp.replays.table import ScoreTable
+
+LARGEST_SCORE = 1e100
+"""What the beliefs can work with."""
+
+COLUMNS = ("candidate", "split", "seed", "score")
+
+
+def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> ScoreSource:
+    """The preset of this name, or the table in this `.json` or `.csv` file.
+
+    # Raises
+
+    `ConfigError` : where there is no such preset or file, or `evaluations_per_split` is given for what says itself
+        which scores share a split.
+    `DataError` : where the content is wrong, with the key or line, the value and the rule.
+    """
+    path = Path(scores)
+    if path.suffix == ".json":
+        return read_json(path, evaluations_per_split or 1)
+    if path.suffix == ".csv" or scores in PRESETS:
+        if evaluations_per_split is not None:
+            raise ConfigError(
+                f"--evaluations-per-split: {scores} says itself which scores share a split. Leave the option out."
+            )
+        return PRESETS[scores] if scores in PRESETS else read_csv(path)
+    near = difflib.get_close_matches(scores, PRESETS, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise ConfigError(
+        f"'{scores}' is neither a file that ends with .json or .csv nor a preset.{hint} "
+        f"The presets are: {', '.join(PRESETS)}."
+    )
+
+
+def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2) -> ScoreTable:
+    """A table from `{candidate: [scores]}`: the scores N s .. N s + N - 1 of every candidate share split s, where N is
+    `evaluations_per_split`. There are at least `least_candidates`.
+
+    # Raises
+
+    `ConfigError` : where there is no such file.
+    `DataError` : where the content is wrong, with the candidate, the number of the score and the value.
+    """
+    try:
+        content = json.loads(_text(path), object_pairs_hook=_Pairs)
+    except ValueError as error:
+        raise DataError(f"{path}: is not valid JSON: {error}.") from error
+    if not isinstance(content, _Pairs):
+        raise DataError(f'{path}: expected an object, {{"candidate": [scores], ...}}, but got {_short(content)}.')
+    return table_of(content, evaluations_per_split, path, least_candidates)
+
+
+def table_of(
+    content: Iterable[Tuple[str, Any]], evaluations_per_split: int, path: Path, least_candidates: int = 2
+) -> ScoreTable:
+    """A table from candidates and their scores, as in `read_json`. `path` is what to call it.
+
+    # Raises
+
+    `DataError` : as `read_json`.
+    """
+    builder = _Builder(path)
+    for candidate, scores in content:
+        if not isinstance(scores, list) or not scores:
+            raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but has {_short(scores)}.")
+        if len(scores) % evaluations_per_split:
+            raise DataError(
+                f"{path}: candidate '{candidate}' has {len(scores)} scores, which is no multiple of "
+                f"--evaluations-per-split {evaluations_per_split}. Complete the last split or change the option."
+            )
+        if candidate in builder.rows:
+            raise DataError(f"{path}: candidate '{candidate}' is there more than once. Merge its lists of scores.")
+        for number, score in enumerate(scores):
+            where = f"candidate '{candidate}', score {number + 1} of {len(scores)}"
+            if isinstance(score, bool) or not isinstance(score, (int, float)):
+                _refuse(path, where, _short(score))
+            builder.add(candidate, number // evaluations_per_split, score, where)
+    return builder.table(least_candidates)
+
+
+def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
+    """A table from CSV with the columns candidate, split, seed and score; others are ignored.
+
+    Equal texts in `split` are one split. `seed` tells the scores of one candidate on one split apart. There are at
+    least `least_candidates`.
+
+    # Raises
+
+    `ConfigError` : where there is no such file.
+    `DataError` : where the content is wrong, with the line and the value.
+    """
+    reader = csv.DictReader(_text(path).splitlines(keepends=True))
+    missing = [column for column in COLUMNS if column not in (reader.fieldnames or [])]
+    if missing:
+        raise DataError(
+            f"{path}, line 1: the column '{missing[0]}' is missing. The first line must name the columns "
+            f"{', '.join(COLUMNS)} but is: {','.join(reader.fieldnames or []) or 'empty'}."
+        )
+    builder = _Builder(path)
+    lines: Dict[Tuple[str, ...], int] = {}
+    for row in reader:
+        where = f"line {reader.line_num}"
+        empty = [column for column in COLUMNS if not row[column]]
+        if empty or None in row:
+            wrong = f"'{empty[0]}' is empty" if empty else "there are more fields than columns"
+            raise DataError(f"{path}, {where}: {wrong}. Every line needs {', '.join(COLUMNS)}.")
+        key = tuple(row[column] for column in COLUMNS[:3])
+        if key in lines:
+            raise DataError(
+                f"{path}, {where}: candidate '{key[0]}', split {key[1]}, seed {key[2]} was on line {lines[key]} "
+                "already. Remove one of them, or number their seeds apart."
+            )
+        lines[key] = reader.line_num
+        try:
+            score = float(row["score"])
+        except ValueError:
+            _refuse(path, where, f"'{row['score']}'")
+        builder.add(row["candidate"], row["split"], score, where)
+    return builder.table(least_candidates)
+
+
+class _Pairs(tuple):
+    """A JSON object as its pairs, so that a key that is there twice is not lost."""
+
+
+@dataclass
+class _Builder:
+    """Collects rows into a table."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        self.rows: Dict[str, List[Tuple[int, float]]] = {}
+        self._splits: Dict[Any, int] = {}
+
+    def add(self, candidate: str, split: Any, score: float, where: str) -> None:
+        if not abs(score) <= LARGEST_SCORE:
+            _refuse(self.path, where, str(score))
+        position = self._splits.setdefault(split, len(self._splits))
+        self.rows.setdefault(candidate, []).append((position, score))
+
+    def table(self, least_candidates: int) -> ScoreTable:
+        if len(self.rows) < least_candidates:
+            least = "1 candidate" if least_candidates == 1 else f"{least_candidates} candidates"
+            raise DataError(
+                f"{self.path}: there must be scores of at least {least} but got {len(self.rows)}: "
+                f"{', '.join(self.rows) or 'none'}."
+            )
+        splits, scores = {}, {}
+        for candidate, rows in self.rows.items():
+            rows.sort(key=lambda row: row[0])
+            splits[candidate] = np.array([split for split, _ in rows])
+            scores[candidate] = np.array([score for _, score in rows], dtype=float)
+        return ScoreTable(str(self.path), [str(split) for split in self._splits], splits, scores)
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise ConfigError(f"{path}: there is no such file. Give a table of scores, or one of: {', '.join(PRESETS)}.")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as text: {error}.") from error
+
+
+def _refuse(path: Path, where: str, value: str) -> NoReturn:
+    raise DataError(
+        f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in size but this is {value}. Mend it, "
+        "or leave out the evaluation."
+    )
+
+
+def _short(value: Any) -> str:
+    """A value as JSON, cut to fit a message."""
+    text = json.dumps(dict(value) if isinstance(value, _Pairs) else value)
+    return text if len(text) <= 40 else text[:37] + "..."

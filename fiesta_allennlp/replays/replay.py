@@ -1,0 +1,207 @@
+"""Replays of a selection over scores that are there already: the same strategy again and again, in seconds."""
+
+import time
+from concurrent.futures import as_completed
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Callable, Dict, Generator, Iterator, List, Optional, Tuple
+
+from pebble import ProcessPool
+
+from fiesta_allennlp.executors.processes import start_fork_server
+from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.replays.files import open_scores
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
+from fiesta_allennlp.seeding import (
+    REPLAY_SCORES_STREAM,
+    REPLAY_SPLITS_STREAM,
+    REPLAY_STRATEGY_STREAM,
+    fresh_entropy,
+    replay_rng,
+)
+from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.strategies.base import Strategy
+
+TIES = 1e-12
+"""Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
+
+CHUNKS_PER_PROCESS = 20
+LARGEST_CHUNK = 20
+"""Repetitions are handed to processes in pieces: small enough for an even load, a bar that moves, and for little to be
+lost by an interrupt."""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What one selection came to.
+
+    `best` and `stopped_by` are those of its decision. `correct`: `best` is, within the margin, a candidate with the
+    highest true mean. In a round as many evaluations as the batch size allows are made at once.
+    """
+
+    best: Optional[str]
+    stopped_by: str
+    correct: bool
+    num_evaluations: int
+    num_rounds: int
+
+
+@dataclass(frozen=True)
+class Replay:
+    """All repetitions that finished, in their order, and what they were made with.
+
+    `settings` has everything that was left to chance or to defaults filled in; `interrupted` tells that some
+    repetitions are missing. `true_means` is by candidate. `seconds` is wall-clock time.
+    """
+
+    settings: ReplaySettings
+    true_means: Dict[str, float]
+    repetitions: Tuple[Repetition, ...]
+    seconds: float
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class Replayer:
+    """Everything that one repetition needs; sent to the worker processes.
+
+    # Parameters
+
+    best : the candidates that are right to recommend.
+    batch_size : how many evaluations are made at once. The next ones are chosen when all of them have finished.
+    """
+
+    strategy: Strategy
+    source: ScoreSource
+    sampling: Sampling
+    candidates: Tuple[str, ...]
+    best: Tuple[str, ...]
+    batch_size: int
+    entropy: int
+
+    def run(self, repetition: int) -> Repetition:
+        """One selection, with the scores and the draws that belong to this number.
+
+        # Raises
+
+        `FiestaError` : where the scores run out, or the belief cannot use one.
+        """
+        scores = self._draw(repetition)
+        rng = replay_rng(self.entropy, REPLAY_STRATEGY_STREAM, repetition)
+        history = History(self.candidates)
+        num_rounds = 0
+        while names := self.strategy.propose(history, self.batch_size, rng):
+            history = history.after(_evaluate(scores, history, names))
+            num_rounds += 1
+        decision = self.strategy.recommend(history)
+        if decision.stopped_by is None:
+            raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
+        correct = decision.best in self.best
+        return Repetition(decision.best, decision.stopped_by, correct, len(history.evaluations), num_rounds)
+
+    def run_all(self, repetitions: range) -> List[Repetition]:
+        return [self.run(repetition) for repetition in repetitions]
+
+    def _draw(self, repetition: int) -> DrawnScores:
+        return self.source.draw(
+            self.sampling,
+            split_rng=replay_rng(self.entropy, REPLAY_SPLITS_STREAM, repetition),
+            score_rngs={
+                name: replay_rng(self.entropy, REPLAY_SCORES_STREAM, repetition, name) for name in self.candidates
+            },
+        )
+
+
+def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
+    """The next evaluations of these candidates, in this order."""
+    started = {name: history.num_started(name) for name in names}
+    for name in names:
+        yield scores.evaluate(scores.request(name, started[name]))
+        started[name] += 1
+
+
+def replay(
+    settings: ReplaySettings,
+    *,
+    source: Optional[ScoreSource] = None,
+    on_repetitions: Callable[[int], None] = lambda number: None,
+) -> Replay:
+    """Repeat a selection over a table of scores, or a preset, in parallel.
+
+    The result depends on the settings and the entropy alone, not on the number of processes. An interrupt
+    (`KeyboardInterrupt`) ends it with the repetitions that have finished.
+
+    # Parameters
+
+    source : where the scores come from, in place of what `settings.scores` names; `settings.evaluations_per_split` then
+        has no part.
+    on_repetitions : called with the number of repetitions that have finished since the last call.
+
+    # Raises
+
+    `FiestaError` : where a setting or the table is wrong, or the table runs out.
+    """
+    start = time.monotonic()
+    entropy = fresh_entropy() if settings.entropy is None else settings.entropy
+    settings = replace(settings, entropy=entropy, processes=min(settings.num_processes, settings.repetitions))
+    replayer = prepare_replay(settings, source)
+    done: Dict[int, Repetition] = {}
+    interrupted = False
+    try:
+        with closing(_in_chunks(replayer, settings)) as chunks:
+            for chunk, results in chunks:
+                done.update(zip(chunk, results, strict=True))
+                on_repetitions(len(results))
+    except KeyboardInterrupt:
+        interrupted = True
+    repetitions = tuple(done[number] for number in sorted(done))
+    seconds = time.monotonic() - start
+    return Replay(settings, replayer.source.true_means(), repetitions, seconds, interrupted)
+
+
+def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None) -> Replayer:
+    """Read and check everything. `settings.entropy` is given.
+
+    # Raises
+
+    `FiestaError` : see `replay`.
+    """
+    if source is None:
+        source = open_scores(settings.scores, settings.evaluations_per_split)
+    if settings.candidates:
+        source = restrict(source, settings.candidates)
+    means = source.true_means()
+    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts)
+    _, most = strategy.bounds(len(means))
+    sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
+    source.check(sampling)
+    margin = settings.strategy_params().get("margin", 0.0)
+    return Replayer(
+        strategy=strategy,
+        source=source,
+        sampling=sampling,
+        candidates=tuple(means),
+        best=tuple(name for name in means if means[name] >= max(means.values()) - margin - TIES),
+        batch_size=settings.batch_size,
+        entropy=settings.entropy or 0,
+    )
+
+
+def _in_chunks(replayer: Replayer, settings: ReplaySettings) -> Generator[Tuple[range, List[Repetition]], None, None]:
+    """Results piece by piece, in order of finishing. Closing the generator stops the workers."""
+    num_processes = settings.num_processes
+    size = min(LARGEST_CHUNK, max(1, settings.repetitions // (num_processes * CHUNKS_PER_PROCESS)))
+    numbers = range(settings.repetitions)
+    chunks = [numbers[begin : begin + size] for begin in numbers[::size]]
+    if num_processes == 1:
+        for chunk in chunks:
+            yield chunk, replayer.run_all(chunk)
+        return
+    with ProcessPool(max_workers=num_processes, context=start_fork_server(num_threads=1)) as pool:
+        try:
+            futures = {pool.schedule(replayer.run_all, args=(chunk,)): chunk for chunk in chunks}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            pool.stop()

@@ -1,0 +1,221 @@
+"""Scores for a replay: where they come from, those of one repetition as an evaluator, and presets that draw normal
+scores with known means."""
+
+import difflib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Dict, Mapping, Sequence
+
+import numpy as np
+
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.records import Evaluation, Request
+
+METRIC = "score"
+"""What the metric of a replayed evaluation is called."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the scores of a repetition are drawn.
+
+    `shared_splits`: replicate k of every candidate is taken from the same split. `with_replacement`: a score can be
+    drawn again. `length` is how many evaluations of one candidate can be asked for at most.
+    """
+
+    shared_splits: bool
+    with_replacement: bool
+    length: int
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnScores(Evaluator):
+    """The scores of one repetition: replicate k of a candidate has the k-th of its scores, whoever asks first.
+
+    # Parameters
+
+    splits : the split of every replicate, by candidate. Shape: `(num_replicates,)`.
+    scores : likewise.
+    source : what to call the place they come from in an error.
+    """
+
+    splits: Mapping[str, np.ndarray]
+    scores: Mapping[str, np.ndarray]
+    source: str
+
+    def request(self, candidate: str, replicate: int) -> Request:
+        """The request for a replicate. The split's number stands for its seed; nothing is trained, so the others are 0.
+
+        # Raises
+
+        `DataError` : where the candidate has no scores left.
+        """
+        splits = self.splits[candidate]
+        if replicate >= len(splits):
+            raise DataError(
+                f"{self.source}: candidate '{candidate}' has run out: all of its {len(splits)} scores were drawn and "
+                "another one was asked for. Let scores be drawn again with --with-replacement, or stop earlier with "
+                "--max-evaluations or a lower --confidence."
+            )
+        return Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
+
+    def evaluate(self, request: Request, directory: Path = Path()) -> Evaluation:
+        """The score of this replicate. Nothing is written to `directory`."""
+        return Evaluation(request, float(self.scores[request.candidate][request.replicate]), METRIC)
+
+
+class ScoreSource(ABC):
+    """What the scores of a replay are drawn from: a table of released scores, or a preset.
+
+    # Parameters
+
+    name : the file, or the preset.
+    """
+
+    name: str
+
+    reports_counts: bool = False
+    """Whether the evaluations have counts, which some beliefs need, beside their scores."""
+
+    @abstractmethod
+    def true_means(self) -> Dict[str, float]:
+        """What a replay should find: the mean over all scores that can be drawn, by candidate, in their order."""
+
+    @abstractmethod
+    def restricted(self, names: Sequence[str]) -> "ScoreSource":
+        """The same with these candidates only, in this order. They are there."""
+
+    @abstractmethod
+    def check(self, sampling: Sampling) -> None:
+        """Refuse a way of drawing that cannot work here.
+
+        # Raises
+
+        `FiestaError` : with the rule, the value and the remedy.
+        """
+
+    @abstractmethod
+    def draw(
+        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+    ) -> DrawnScores:
+        """The scores of one repetition. What is shared comes from `split_rng`, what belongs to one candidate from its
+        own generator, so that a candidate's scores do not depend on who stands beside it."""
+
+
+def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
+    """`source.restricted`, after the names were checked.
+
+    # Raises
+
+    `ConfigError` : on a name that is not there, with the near ones, or that is given twice.
+    """
+    known = list(source.true_means())
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=2)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise ConfigError(
+                f"--candidates: {source.name} has no candidate '{name}'.{hint} There are: {', '.join(known)}."
+            )
+        if list(names).count(name) > 1:
+            raise ConfigError(f"--candidates: '{name}' is there more than once. Give every candidate once.")
+    return source.restricted(names)
+
+
+def numbered_apart(names: Sequence[str], lengths: Mapping[str, int]) -> Mapping[str, np.ndarray]:
+    """Split numbers of which no two are equal: what is known of independent splits is that each is another one."""
+    starts = np.cumsum([0, *(lengths[name] for name in names)])
+    return {name: np.arange(start, start + lengths[name]) for name, start in zip(names, starts[:-1], strict=True)}
+
+
+SPLIT_SD = 0.0211
+
+
+NOISE_SD = 0.0198
+"""Standard deviations between splits and within one, over the released scores of the FIESTA paper."""
+
+
+TDSA_MEANS = {
+    "tdlstm": 0.6462,
+    "atae": 0.6323,
+    "ian": 0.6319,
+    "tdlstm_50": 0.6095,
+    "lstm": 0.6062,
+    "atae_50": 0.5946,
+    "ian_50": 0.5925,
+    "lstm_50": 0.5679,
+}
+
+
+TDSA_200_MEANS = {"tdlstm_200": 0.6306, "atae_200": 0.6178, "ian_200": 0.6157, "lstm_200": 0.5890}
+"""Mean test macro-F1 of the paper's candidates: the 8 of its section 5.2, and the 4 more of its section 5.1."""
+
+
+@dataclass(frozen=True)
+class ScorePreset(ScoreSource):
+    """Scores mean_i + split_k + noise_ik, normal, with the split's effect shared by all candidates on that split.
+
+    They are drawn anew, so they never run out, and no split comes twice.
+
+    # Parameters
+
+    name : the preset's.
+    means : by candidate, in units of the score.
+    noise_sds : standard deviation of the noise where it is not `NOISE_SD`, by candidate.
+    split_sd : standard deviation of the splits' effects.
+    """
+
+    name: str
+    means: Mapping[str, float]
+    noise_sds: Mapping[str, float] = field(default_factory=dict)
+    split_sd: float = SPLIT_SD
+
+    def true_means(self) -> Dict[str, float]:
+        return dict(self.means)
+
+    def restricted(self, names: Sequence[str]) -> "ScorePreset":
+        return replace(self, means={name: self.means[name] for name in names})
+
+    def check(self, sampling: Sampling) -> None:
+        """# Raises
+
+        `ConfigError` : with replacement, which has no meaning here.
+        """
+        if sampling.with_replacement:
+            raise ConfigError(f"--with-replacement: the scores of the preset {self.name} never run out. Leave it out.")
+
+    def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
+        """What is left of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
+        return rng.normal(0, self.noise_sds.get(name, NOISE_SD), length)
+
+    def draw(
+        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+    ) -> DrawnScores:
+        length = sampling.length
+        shared = split_rng.normal(0, self.split_sd, length)
+        scores: Dict[str, np.ndarray] = {}
+        for name, mean in self.means.items():
+            rng = score_rngs[name]
+            effects = shared if sampling.shared_splits else rng.normal(0, self.split_sd, length)
+            scores[name] = mean + effects + self.noise(name, rng, length)
+        if sampling.shared_splits:
+            splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))
+        else:
+            splits = numbered_apart(list(scores), dict.fromkeys(scores, length))
+        return DrawnScores(splits, scores, self.name)
+
+
+PRESETS: Mapping[str, ScorePreset] = {
+    preset.name: preset
+    for preset in (
+        ScorePreset("tdsa-8", TDSA_MEANS),
+        ScorePreset("tdsa-12", {**TDSA_MEANS, **TDSA_200_MEANS}),
+        ScorePreset("tie", {"first": 0.64, "second": 0.64, "third": 0.62, "fourth": 0.60}),
+        ScorePreset(
+            "noisy", {"best": 0.64, "noisy": 0.62, "third": 0.62, "fourth": 0.60}, noise_sds={"noisy": 3 * NOISE_SD}
+        ),
+    )
+}
+"""`tie` has two best candidates; in `noisy` one that is not the best varies three times as much as the others."""

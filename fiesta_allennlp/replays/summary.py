@@ -1,0 +1,71 @@
+"""What a replay came to: the content of its JSON file."""
+
+from collections import Counter
+from typing import Any, Dict, List
+
+import numpy as np
+from scipy.stats import binomtest
+
+from fiesta_allennlp.replays.replay import Replay
+
+QUANTILES = (5, 25, 50, 75, 95)
+"""In per cent."""
+
+
+def summarise_replay(replay: Replay) -> Dict[str, Any]:
+    """The content of `fiesta-replay --output`. At least one repetition has finished.
+
+    `repetitions` are those that finished; `best` is the candidate with the highest true mean, the first of equals.
+    `correct` and `wrong` are shares of all repetitions: the first whatever made them stop, the second of those that
+    claimed a winner and did not stop at `max_evaluations`. The interval is Wilson's.
+    """
+    settings, repetitions = replay.settings, replay.repetitions
+    number = len(repetitions)
+    evaluations = np.array([repetition.num_evaluations for repetition in repetitions])
+    num_correct = sum(repetition.correct for repetition in repetitions)
+    undecided = [repetition.stopped_by == "max_evaluations" for repetition in repetitions]
+    wrong = [not r.correct and not open_ for r, open_ in zip(repetitions, undecided, strict=True)]
+    strategy = settings.strategy_params()
+    return {
+        "repetitions": number,
+        "interrupted": replay.interrupted,
+        "best": max(replay.true_means, key=lambda name: replay.true_means[name]),
+        "correct": num_correct / number,
+        "correct_interval": wilson_interval(num_correct, number),
+        "wrong": sum(wrong) / number,
+        "undecided": sum(undecided) / number,
+        "evaluations": {
+            "min": int(evaluations.min()),
+            "mean": float(evaluations.mean()),
+            "median": float(np.median(evaluations)),
+            "max": int(evaluations.max()),
+            "quantiles": {str(q): int(np.percentile(evaluations, q, method="inverted_cdf")) for q in QUANTILES},
+        },
+        "rounds": {"mean": float(np.mean([repetition.num_rounds for repetition in repetitions]))},
+        "seconds": replay.seconds,
+        "scores": settings.scores,
+        "splits": settings.splits,
+        "evaluations_per_split": settings.evaluations_per_split,
+        "batch_size": settings.batch_size,
+        "with_replacement": settings.with_replacement,
+        "entropy": str(settings.entropy),
+        "strategy": strategy,
+        "belief": strategy["belief"],
+        "candidates": _candidates(replay),
+    }
+
+
+def wilson_interval(count: int, number: int) -> List[float]:
+    """Wilson's 95 % interval of a share, its lower and its upper end."""
+    interval = binomtest(count, number).proportion_ci(0.95, method="wilson")
+    return [interval.low, interval.high]
+
+
+def _candidates(replay: Replay) -> List[Dict[str, Any]]:
+    """Every candidate with its true mean and the share of repetitions that recommended it."""
+    recommended = Counter(repetition.best for repetition in replay.repetitions)
+    number = len(replay.repetitions)
+    return [
+        {"name": name, "true_mean": mean, "recommended": recommended[name] / number}
+        for name, mean in replay.true_means.items()
+    ]

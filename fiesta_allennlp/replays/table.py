@@ -1,0 +1,102 @@
+"""Released scores of several candidates, drawn from at random."""
+
+from dataclasses import dataclass
+from typing import Dict, Mapping, Sequence
+
+import numpy as np
+
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable(ScoreSource):
+    """Scores of evaluations that were made once, with the split that each was made on.
+
+    # Parameters
+
+    name : the file.
+    split_names : what the splits are called in the file. `splits` are positions in it.
+    splits : by candidate, ascending. Shape: `(num_scores,)`.
+    scores : likewise.
+    """
+
+    name: str
+    split_names: Sequence[str]
+    splits: Mapping[str, np.ndarray]
+    scores: Mapping[str, np.ndarray]
+
+    def true_means(self) -> Dict[str, float]:
+        return {name: float(np.mean(scores)) for name, scores in self.scores.items()}
+
+    def restricted(self, names: Sequence[str]) -> "ScoreTable":
+        splits, scores = ({name: column[name] for name in names} for column in (self.splits, self.scores))
+        return ScoreTable(self.name, self.split_names, splits, scores)
+
+    def check(self, sampling: Sampling) -> None:
+        """With shared splits, every candidate needs as many scores on a split as the others.
+
+        # Raises
+
+        `DataError` : naming the first split and the two candidates that differ on it.
+        """
+        if not sampling.shared_splits:
+            return
+        first, *others = self.splits
+        expected = self._counts(first)
+        for other in others:
+            counts = self._counts(other)
+            if (counts != expected).any():
+                split = int(np.argmax(counts != expected))
+                raise DataError(
+                    f"{self.name}: with shared splits every candidate needs equally many scores on every split, but on "
+                    f"split {self.split_names[split]} '{first}' has {expected[split]} and '{other}' has "
+                    f"{counts[split]}. Complete the table, or give --splits independent."
+                )
+
+    def draw(
+        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+    ) -> DrawnScores:
+        """See `ScoreSource`. Without replacement, shared splits are used once each in random order before any is used
+        again, and then with other seeds: a split with n scores of each candidate is used in the first n passes."""
+        if sampling.shared_splits:
+            rows = self._rows_of_shared_splits(sampling, split_rng, score_rngs)
+            splits = {name: self.splits[name][rows[name]] for name in rows}
+        else:
+            rows = {name: self._any_rows(name, sampling, score_rngs[name]) for name in self.scores}
+            splits = dict(numbered_apart(list(rows), {name: len(row) for name, row in rows.items()}))
+        return DrawnScores(splits, {name: self.scores[name][rows[name]] for name in rows}, self.name)
+
+    def _counts(self, candidate: str) -> np.ndarray:
+        """Scores of one candidate on every split. Shape: `(num_splits,)`."""
+        return np.bincount(self.splits[candidate], minlength=len(self.split_names))
+
+    def _any_rows(self, candidate: str, sampling: Sampling, rng: np.random.Generator) -> np.ndarray:
+        """Rows of one candidate, whatever their splits."""
+        num_rows = len(self.scores[candidate])
+        return rng.integers(num_rows, size=sampling.length) if sampling.with_replacement else rng.permutation(num_rows)
+
+    def _rows_of_shared_splits(
+        self, sampling: Sampling, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+    ) -> Dict[str, np.ndarray]:
+        """Rows of every candidate such that the k-th ones of all candidates are of one split."""
+        counts = self._counts(next(iter(self.splits)))
+        starts = np.cumsum(counts) - counts
+        if sampling.with_replacement:
+            used = split_rng.choice(np.flatnonzero(counts), size=sampling.length)
+            return {
+                name: starts[used] + (rng.random(sampling.length) * counts[used]).astype(int)
+                for name, rng in score_rngs.items()
+            }
+        # Shape: (num_passes, num_splits), the position of every split within the pass
+        positions = split_rng.permuted(np.tile(np.arange(len(counts)), (counts.max(), 1)), axis=1)
+        return {name: self._in_passes(name, starts, positions, rng) for name, rng in score_rngs.items()}
+
+    def _in_passes(
+        self, candidate: str, starts: np.ndarray, positions: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """All rows of one candidate: the seeds of a split in random order, one in each pass over the splits."""
+        splits = self.splits[candidate]
+        shuffled = np.lexsort((rng.random(len(splits)), splits))
+        passes = np.arange(len(splits)) - starts[splits]
+        return shuffled[np.lexsort((positions[passes, splits], passes))]

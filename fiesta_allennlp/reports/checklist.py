@@ -1,0 +1,192 @@
+"""What the reproducibility checklists of conferences ask for, as far as it was written down."""
+
+import hashlib
+import json
+import shlex
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+
+from fiesta_allennlp.documents.choice import DocumentChoice
+from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.records import History
+from fiesta_allennlp.replays.table import ScoreTable
+from fiesta_allennlp.selection.environment import environment
+from fiesta_allennlp.selection.store import StoreReader
+from fiesta_allennlp.selection.summary import duration_text
+from fiesta_allennlp.trainings.settings import Settings
+
+Checklist = Tuple[Tuple[str, str], ...]
+
+UNKNOWN = "not written down: the selection was begun by an older version"
+
+
+def selection_checklist(
+    store: StoreReader, settings: Settings, history: History, *, asked_confidence: Optional[float]
+) -> Checklist:
+    """The checklist of a selection, from its store. `asked_confidence` is None where a budget was given."""
+    entropy = store.get_meta("entropy")
+    rows = [
+        ("candidates", _given(store)),
+        ("metric", f"{settings.metric} on the test part, of the epoch that was best on the validation part"),
+        *_choosing(settings.strategy_params(), "evaluations", asked_confidence),
+        *_seeds(settings, entropy),
+        *_pool(store.candidates()[0]["facts"]["pool"]),
+        *_environments(store.get_meta("environments") or []),
+        *_work(store, settings, history),
+        ("command to repeat it all", repeat_command(settings, entropy)),
+        (
+            "command to repeat one training",
+            "OMP_NUM_THREADS=1 allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW "
+            + shlex.join(_option("include_package", ("fiesta_allennlp.plugin", *settings.include_package))),
+        ),
+    ]
+    return tuple((key, str(value)) for key, value in rows)
+
+
+def documents_checklist(
+    store: StoreReader, choice: DocumentChoice, history: History, *, asked_confidence: Optional[float]
+) -> Checklist:
+    """The checklist of a selection by documents, likewise."""
+    settings, facts, entropy = choice.settings, choice.facts, store.get_meta("entropy")
+    shared = "one random order for all systems"
+    own = "every system has a random order of its own"
+    return (
+        ("systems", _given(store)),
+        ("metric", f"{choice.task.metric} of all answers together, task {settings.task}"),
+        *_choosing(choice.strategy_params, "queries", asked_confidence),
+        (
+            "documents",
+            f"{facts.file}: {facts.num_documents} with {facts.num_items} items, {settings.batch_size} a query",
+        ),
+        ("data fingerprint (SHA-256)", str(store.get_meta("documents"))),
+        (
+            "order of documents",
+            f"{shared if settings.documents_order == 'shared' else own}, from the entropy {entropy}",
+        ),
+        *_environments(store.get_meta("environments") or []),
+        ("workers", str(settings.workers)),
+        *_done(store, history, "evaluations", "answering"),
+        ("command to repeat it all", repeat_command(settings, entropy)),
+    )
+
+
+def table_checklist(path: Path, table: ScoreTable) -> Checklist:
+    """The checklist of a table of scores: of how they were made nothing is known."""
+    counts = [len(scores) for scores in table.scores.values()]
+    num_scores = f"{counts[0]} each" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)} each"
+    return (
+        ("scores", f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"),
+        ("candidates", f"{len(counts)} with {sum(counts)} scores, {num_scores}"),
+        ("splits", str(len(table.split_names))),
+        ("made with", _versions(environment())),
+    )
+
+
+def repeat_command(settings: Union[Settings, DocumentSettings], entropy: Optional[str]) -> str:
+    """What to type to make the same selection: options that are not defaults, and the entropy. A plugins file is not
+    needed."""
+    command, given = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
+    words = ["python", "-m", "fiesta_allennlp", command, *getattr(settings, given), "-s", "NEW"]
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        if field.name == "entropy":
+            value = entropy
+        elif field.name == given or value == default:
+            continue
+        words += _option(field.name, value)
+    return shlex.join(words)
+
+
+def _option(name: str, value: Any) -> List[str]:
+    flag = "--" + name.replace("_", "-")
+    if isinstance(value, bool):
+        return [flag if value else "--no-" + flag[2:]]
+    if isinstance(value, (list, tuple)):
+        return [word for item in value for word in (flag, str(item))]
+    return [flag, json.dumps(value) if isinstance(value, dict) else str(value)]
+
+
+def _typed(params: Mapping[str, Any], without: str = "") -> str:
+    """A config with a `type`, in words."""
+    options = {key: value for key, value in params.items() if key not in ("type", without)}
+    listed = ", ".join(f"{key} {_typed(value) if isinstance(value, dict) else value}" for key, value in options.items())
+    return f"{params['type']} ({listed or 'defaults'})"
+
+
+def _given(store: StoreReader) -> str:
+    return "; ".join(f"{candidate['name']}: {candidate['source']}" for candidate in store.candidates())
+
+
+def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[float]) -> Checklist:
+    return (
+        (f"how {what} were chosen", _typed(params, without="belief")),
+        ("confidence asked for", "none" if asked_confidence is None else f"{asked_confidence:g}"),
+        ("margin", f"{params.get('margin', 0):g}"),
+        ("belief", _typed(params["belief"])),
+    )
+
+
+def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:
+    shared = "replicate k of every candidate is trained on split k"
+    own = "every evaluation has a split of its own"
+    return (
+        ("seeds", f"all derived from the entropy {entropy}; each is in evaluations.csv"),
+        ("splits", f"{settings.splits}: {shared if settings.splits == 'shared' else own}"),
+    )
+
+
+def _pool(pool: Mapping[str, Any]) -> Checklist:
+    total = sum(pool["targets"].values())
+    kept = f"; {pool['num_groups']} groups of equal {pool['group_by']} kept whole" if pool["group_by"] else ""
+    drawn = ", ".join(f"{part} {size} ({size / total:.0%})" for part, size in pool["targets"].items())
+    return (
+        ("data", f"{total} instances; official parts: " + ", ".join(f"{p} {n}" for p, n in pool["official"].items())),
+        ("every split", drawn + kept),
+        ("data fingerprint (SHA-256)", f"files {pool['data']}; labels and groups {pool['fingerprint']}"),
+    )
+
+
+def _environments(environments: List[Dict[str, Any]]) -> Checklist:
+    if not environments:
+        return (("versions", UNKNOWN), ("hardware", UNKNOWN))
+    rows: List[Tuple[str, str]] = []
+    for number, found in enumerate(environments):
+        later = f" after resumption {number}" if number else ""
+        rows += [(f"versions{later}", _versions(found)), (f"hardware{later}", _hardware(found))]
+    return tuple(rows)
+
+
+def _versions(found: Mapping[str, Any]) -> str:
+    versions = [f"{name} {version}" for name, version in found["versions"].items()]
+    code = [f"{name} with the SHA-256 {digest} of its sources" for name, digest in found.get("code", {}).items()]
+    return ", ".join([f"Python {found['python']}", *versions, *code])
+
+
+def _hardware(found: Mapping[str, Any]) -> str:
+    gpus = ", ".join(found["gpus"]) or "no GPU"
+    return (
+        f"{found['processor']}, {found['cores']} cores, {found['memory_gib']:g} GiB of memory, {gpus}; "
+        f"{found['platform']}"
+    )
+
+
+def _work(store: StoreReader, settings: Settings, history: History) -> Checklist:
+    executor = settings.executor if isinstance(settings.executor, str) else settings.executor["type"]
+    return (
+        ("workers", f"{settings.workers}, executor {executor}, {settings.threads_per_worker} threads each"),
+        *_done(store, history, "trainings", "training"),
+    )
+
+
+def _done(store: StoreReader, history: History, what: str, doing: str) -> Checklist:
+    started = sorted(e.started_at for e in history.evaluations if e.started_at)
+    seconds = sum(e.seconds for e in history.evaluations)
+    lost = sum(f.seconds for f in history.failures)
+    when = f", begun {started[0]}, the latest {started[-1]}" if started else ""
+    return (
+        (what, f"{len(history.evaluations)} finished, {len(history.failures)} failed{when}"),
+        (f"{doing} time", f"{duration_text(seconds)}, all workers together, and {duration_text(lost)} of failed ones"),
+        ("time at work", duration_text(float(store.get_meta("working_seconds") or 0.0))),
+    )

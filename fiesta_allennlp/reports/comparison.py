@@ -1,0 +1,214 @@
+"""Two candidates' scores compared: differences, effect sizes, and the tests of Reimers and Gurevych (EMNLP 2017).
+
+All of it describes. A bandit trains longer what did well by chance, so a p-value of scores that it collected does not
+have the meaning of a test with sizes fixed beforehand. What decides is the belief."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+import numpy as np
+from scipy import stats
+
+from fiesta_allennlp.reports.content import CandidateReport, Comparison, Interval, TestResult
+from fiesta_allennlp.reports.single_scores import LEVEL, mean_interval
+from fiesta_allennlp.selection.summary import shared_splits
+
+BOUND_LEVEL = 0.95
+
+
+NUM_RESAMPLES = 1000
+
+
+SEED = 20190728
+"""Of the resamples, so that a report is the same whenever it is made."""
+
+
+@dataclass(frozen=True)
+class StochasticOrder:
+    """`epsilon` is 0 where `first` is stochastically larger than `second`, 1 where it is the other way round.
+
+    `epsilon_min` is its upper 95 % bound; below 1/2, `first` is almost stochastically larger at that level.
+    """
+
+    epsilon: float
+    epsilon_min: float
+
+
+def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[StochasticOrder]:
+    """Almost Stochastic Order of two samples, of shapes `(n,)` and `(m,)`.
+
+    With the empirical quantile functions F^-1 of `first` and G^-1 of `second`,
+
+        epsilon = int (G^-1 - F^-1)_+^2 dt / int (F^-1 - G^-1)^2 dt
+
+    which is exact here, for both are steps. epsilon_min = epsilon + z(.95) s, cut to [0, 1], where s is the standard
+    deviation of epsilon over bootstrap resamples of both samples. That is the bound of Dror et al. (2019), section 4,
+    with the resamples as large as the samples. None where the samples are equal, so that nothing can be told.
+    """
+    epsilon = _violations(first[None], second[None])[0]
+    if np.isnan(epsilon):
+        return None
+    rng = np.random.default_rng(SEED)
+    resampled = _violations(*(rng.choice(x, size=(NUM_RESAMPLES, len(x))) for x in (first, second)))
+    spread = np.nanstd(resampled, ddof=1) if np.isfinite(resampled).sum() > 1 else 0.0
+    bound = np.clip(epsilon + stats.norm.ppf(BOUND_LEVEL) * spread, 0, 1)
+    return StochasticOrder(float(epsilon), float(bound))
+
+
+def _violations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """epsilon of many pairs of samples, of shapes `(num_pairs, n)` and `(num_pairs, m)`; NaN where both are equal.
+
+    Shape: `(num_pairs,)`.
+    """
+    first, second = np.sort(first, axis=1), np.sort(second, axis=1)
+    size, other = first.shape[1], second.shape[1]
+    # steps of both quantile functions, as whole numbers of 1 / (size * other)
+    steps = np.union1d(np.arange(size + 1) * other, np.arange(other + 1) * size)
+    begins, widths = steps[:-1], np.diff(steps)
+    # Shape: (num_pairs, num_steps)
+    below = second[:, begins // size] - first[:, begins // other]
+    total = below**2 @ widths
+    with np.errstate(invalid="ignore"):
+        return (np.maximum(below, 0) ** 2 @ widths) / total
+
+
+MIN_SCORES = 3
+"""Of each candidate, or pairs: with fewer no test here can tell anything."""
+
+
+MIN_SCORES_OF_ORDER = 5
+"""For Almost Stochastic Order: resamples of fewer scores vary too little."""
+
+
+KOLMOGOROV_SMIRNOV = TestResult(
+    "Kolmogorov-Smirnov",
+    "Do the scores come from one distribution, whatever the difference?",
+    "independent scores, continuous; says nothing of which one is better",
+)
+
+
+BROWN_FORSYTHE = TestResult(
+    "Brown-Forsythe",
+    "Do the scores spread equally, whatever their means?",
+    "independent scores; robust to scores that are not normal, as it uses distances to the median",
+)
+
+
+MANN_WHITNEY = TestResult(
+    "Mann-Whitney U",
+    "Is a score of one as often above one of the other as below?",
+    "independent scores; a test of means only where the distributions have one shape",
+)
+
+
+WILCOXON = TestResult(
+    "Wilcoxon signed-rank",
+    "On shared splits, are the differences centred at zero?",
+    "independent differences with a symmetric distribution; pairs on splits that both have",
+)
+
+
+def compare(first: CandidateReport, second: CandidateReport) -> Comparison:
+    """`first` against `second`, without Holm's correction. Where there are too few scores, the numbers are None."""
+    x, y = np.array(first.scores), np.array(second.scores)
+    seeds, differences = shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
+    paired = len(differences) > 1
+    order = stochastic_order(x, y) if min(len(x), len(y)) >= MIN_SCORES_OF_ORDER else None
+    superiority = _vargha_delaney(x, y)
+    return Comparison(
+        first=first.name,
+        second=second.name,
+        paired=paired,
+        paired_differences=tuple(differences.tolist()),
+        pair_seeds=seeds,
+        mean_difference=_mean_difference(x, y, differences if paired else None),
+        interval=mean_interval(differences) if paired else welch_interval(x, y),
+        tests=_tests(x, y, differences),
+        cliffs_delta=None if superiority is None else 2 * superiority - 1,
+        vargha_delaney=superiority,
+        cohens_d_paired=_cohens_d(differences),
+        aso_epsilon=None if order is None else order.epsilon,
+        aso_epsilon_min=None if order is None else order.epsilon_min,
+    )
+
+
+def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndarray]) -> Optional[float]:
+    if differences is not None:
+        return float(np.mean(differences))
+    return float(np.mean(x) - np.mean(y)) if len(x) and len(y) else None
+
+
+def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
+    """The 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`."""
+    if min(len(x), len(y)) < 2:
+        return None
+    of_x, of_y = np.var(x, ddof=1) / len(x), np.var(y, ddof=1) / len(y)
+    difference, variance = float(np.mean(x) - np.mean(y)), of_x + of_y
+    if variance == 0:
+        return difference, difference
+    df = variance**2 / (of_x**2 / (len(x) - 1) + of_y**2 / (len(y) - 1))
+    half = float(stats.t.ppf((1 + LEVEL) / 2, df) * np.sqrt(variance))
+    return difference - half, difference + half
+
+
+def _vargha_delaney(x: np.ndarray, y: np.ndarray) -> Optional[float]:
+    """P(x > y) + P(x = y) / 2 over all pairs."""
+    if not len(x) or not len(y):
+        return None
+    ordered = np.sort(y)
+    counts = np.searchsorted(ordered, x, side="left") + np.searchsorted(ordered, x, side="right")
+    return float(counts.sum() / (2 * len(x) * len(y)))
+
+
+def _cohens_d(differences: np.ndarray) -> Optional[float]:
+    spread = np.std(differences, ddof=1) if len(differences) > 1 else 0.0
+    return float(np.mean(differences) / spread) if spread > 0 else None
+
+
+def _tests(x: np.ndarray, y: np.ndarray, differences: np.ndarray) -> Tuple[TestResult, ...]:
+    sizes = f"{len(x)} and {len(y)} scores"
+    samples = (
+        (KOLMOGOROV_SMIRNOV, lambda: stats.ks_2samp(x, y)),
+        (BROWN_FORSYTHE, lambda: stats.levene(x, y, center="median")),
+        (MANN_WHITNEY, lambda: stats.mannwhitneyu(x, y, alternative="two-sided")),
+    )
+    results = [_tested(test, min(len(x), len(y)), sizes, call) for test, call in samples]
+    unequal = int(np.count_nonzero(differences))  # equal scores tell this test nothing
+    pairs = f"{unequal} shared split{'' if unequal == 1 else 's'} with a difference"
+    results.append(_tested(WILCOXON, unequal, pairs, lambda: stats.wilcoxon(differences)))
+    return tuple(results)
+
+
+def _tested(test: TestResult, size: int, sizes: str, call: Callable[[], Any]) -> TestResult:
+    if size < MIN_SCORES:
+        return replace(test, too_few=f"too few: {sizes}, it takes {MIN_SCORES}")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of ties and of exact methods that fall back
+        result = call()
+    if not (np.isfinite(result.statistic) and np.isfinite(result.pvalue)):
+        return replace(test, too_few=f"cannot be computed: the {sizes} do not differ among themselves")
+    return replace(test, statistic=float(result.statistic), p_value=float(result.pvalue))
+
+
+def with_holm(comparisons: Sequence[Comparison]) -> Tuple[Comparison, ...]:
+    """The comparisons with p-values corrected for their number, test by test."""
+    corrected: List[List[TestResult]] = [[] for _ in comparisons]
+    for column in zip(*(comparison.tests for comparison in comparisons), strict=True):
+        known = [test.p_value for test in column if test.p_value is not None]
+        adjusted = iter(holm(np.array(known)).tolist())
+        for row, test in zip(corrected, column, strict=True):
+            row.append(test if test.p_value is None else replace(test, p_holm=next(adjusted)))
+    return tuple(replace(c, tests=tuple(tests)) for c, tests in zip(comparisons, corrected, strict=True))
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Holm's step-down correction: the k-th smallest of m times m - k + 1, never below a smaller one's, at most 1.
+
+    Shape: `(num_tests,)`, as given.
+    """
+    order = np.argsort(p_values)
+    factors = len(p_values) - np.arange(len(p_values))
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1)
+    return adjusted

@@ -1,0 +1,67 @@
+"""Where the trainings went: which candidate was trained when, and how often in all."""
+
+from typing import TYPE_CHECKING, Optional, Sequence
+
+import numpy as np
+
+from fiesta_allennlp.reports.content import CandidateReport, Report
+from fiesta_allennlp.reports.figures import rows
+from fiesta_allennlp.reports.figures.style import Look, colour_of, new_figure
+from fiesta_allennlp.reports.tables import ranked
+from fiesta_allennlp.selection.summary import duration_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw_allocation(report: Report, look: Look) -> "Optional[Figure]":
+    """A row for each candidate: a stroke for every training, in the order in which they finished, and a bar for their
+    number. A table of scores has no order, and bars only. None where nothing was trained.
+    """
+    candidates = ranked(report)
+    if not report.num_evaluations:
+        return None
+    figure = new_figure(look, height=rows.height_of(len(candidates)))
+    names = [candidate.name for candidate in candidates]
+    ratios = [2, 1] if report.order else [1]
+    grid = figure.add_gridspec(1, len(ratios), width_ratios=ratios, wspace=0.04)
+    bars = figure.add_subplot(grid[-1])
+    colours = [colour_of(report, name) for name in names]
+    bars.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
+    bars.set_xlabel(report.words.evaluations if report.order else "scores")
+    _whole_numbers(bars, look)
+    rows.set_rows(bars, report, names, look=look, notes=[_note(candidate, look) for candidate in candidates])
+    if report.order:
+        bars.tick_params(labelleft=False)
+        strokes = figure.add_subplot(grid[0])
+        _draw_order(strokes, report.order, names, colours=colours)
+        rows.set_rows(strokes, report, names, look=look)
+        _whole_numbers(strokes, look)
+    return figure
+
+
+def _draw_order(axes: "Axes", order: Sequence[str], names: Sequence[str], *, colours: Sequence[str]) -> None:
+    """The strokes of a candidate are one line with gaps: a stroke each makes large files."""
+    finished = np.array(order)
+    width = max(0.6, min(3.0, 150 / len(order)))
+    for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        when = np.flatnonzero(finished == name) + 1
+        places = np.tile([row - 0.3, row + 0.3, np.nan], len(when))
+        axes.plot(np.repeat(when, 3), places, color=colour, linewidth=width, solid_capstyle="butt")
+    axes.set_xlim(0, len(order) + 1)
+    axes.set_xlabel("order of finishing")
+
+
+def _whole_numbers(axes: "Axes", look: Look) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=3 if look.narrow else 4))
+
+
+def _note(candidate: CandidateReport, look: Look) -> str:
+    """How many, how long, and how many failed."""
+    text = str(candidate.num_evaluations)
+    if candidate.seconds and not look.narrow:
+        text += f"  {duration_text(candidate.seconds)}"
+    return f"{text}\n{len(candidate.failures)} failed" if candidate.failures else text

@@ -1,0 +1,83 @@
+"""Paired differences: on every split that both have, the best candidate's score less a rival's."""
+
+from typing import TYPE_CHECKING, Optional, Tuple
+
+from fiesta_allennlp.reports.content import Comparison, Report
+from fiesta_allennlp.reports.figures import rows
+from fiesta_allennlp.reports.figures.style import Look, colour_of, labels, new_figure
+from fiesta_allennlp.reports.tables import ranked
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def shown_comparisons(report: Report) -> Tuple[Comparison, ...]:
+    """Those with a difference to show, in the order in which the candidates are shown."""
+    places = {candidate.name: place for place, candidate in enumerate(ranked(report))}
+    known = [comparison for comparison in report.comparisons if comparison.mean_difference is not None]
+    return tuple(sorted(known, key=lambda comparison: places[comparison.second]))
+
+
+def draw_differences(report: Report, look: Look) -> "Optional[Figure]":
+    """A row for each rival: the differences on shared splits, and their mean with its 95 % interval. Right of the
+    line at 0 the first candidate is ahead. Where no split is shared, the difference of the means alone.
+
+    None where there is no difference to show.
+    """
+    comparisons = shown_comparisons(report)
+    if not comparisons:
+        return None
+    figure = new_figure(look, height=rows.height_of(len(comparisons)))
+    axes = figure.add_subplot()
+    points = [difference for comparison in comparisons for difference in comparison.paired_differences]
+    means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
+    limits = rows.limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
+    axes.axvline(0, color="black", linewidth=0.8)
+    if report.margin:
+        axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
+    for row, comparison in enumerate(comparisons):
+        colour = colour_of(report, comparison.second)
+        _draw_comparison(axes, comparison, row, colour=colour, rasterised=len(points) > rows.MOST_POINTS)
+        if comparison.interval is not None:
+            rows.draw_interval(axes, comparison.interval, row, limits=limits)
+        if comparison.num_pairs != 1:
+            rows.draw_mean(axes, means[row], row)
+    rows.set_scores(axes, limits, _axis_label(report, comparisons[0], look), look=look)
+    names = [comparison.second for comparison in comparisons]
+    notes = [ahead_text(comparison) for comparison in comparisons]
+    rows.set_rows(axes, report, names, look=look, notes=notes, heading="ahead on")
+    rows.add_legend(figure, _legend(report), look=look)
+    return figure
+
+
+def _draw_comparison(axes: "Axes", comparison: Comparison, row: int, *, colour: str, rasterised: bool) -> None:
+    """The points lie in a band, so that equal ones can be told apart."""
+    number = comparison.num_pairs
+    places = row + 0.22 * rows.spread(number) * (number > 2)
+    rows.draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=rasterised)
+
+
+def ahead_text(comparison: Comparison) -> str:
+    """On how many of the shared splits the first candidate is ahead."""
+    if not comparison.num_pairs:
+        return "unpaired"
+    num_ahead = sum(difference > 0 for difference in comparison.paired_differences)
+    return f"{num_ahead} of {comparison.num_pairs}"
+
+
+def _axis_label(report: Report, comparison: Comparison, look: Look) -> str:
+    first = labels(report, look)[comparison.first]
+    between = "\n" if look.narrow else ", "
+    return f"{first} less the rival{between}test {report.metric}"
+
+
+def _legend(report: Report) -> "rows.Marks":
+    marks = [
+        rows.mark("one split", "o", color="0.4", markersize=3),
+        rows.mark("mean", "D", color="white", markeredgecolor="black", markersize=4.5),
+        rows.mark("95 % interval", "_", color="black", markersize=9),
+    ]
+    if report.margin:
+        marks.append(rows.mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
+    return marks

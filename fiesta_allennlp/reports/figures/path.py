@@ -1,0 +1,139 @@
+"""P(best) over the evaluations, as in figure 2 of the FIESTA paper (Moss et al. 2019)."""
+
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.reports.content import PathPoint, Report
+from fiesta_allennlp.reports.figures.style import LINE_COLOURS, Look, labels, new_figure
+from fiesta_allennlp.reports.tables import ranked
+from fiesta_allennlp.selection.summary import count_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_STEPS = 400
+"""Of a line; there are not more pixels."""
+
+LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
+LEADER = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
+"""The line from a name to the end of what it names, dotted and with a gap: it is no part of the path."""
+
+PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
+"""Behind words that lines may run through."""
+
+HEIGHT = 3.4
+"""Inches."""
+
+
+def draw_path(report: Report, look: Look) -> "Optional[Figure]":
+    """A line for each candidate, named at its end: the probability of being the best after so many evaluations.
+
+    Where there are more candidates than line styles, those that came nearest to winning have a name, the others are
+    thin and grey. A path of more than 400 points is thinned to that. None where there is no path.
+    """
+    path = thinned(report.path)
+    if not path:
+        return None
+    figure = new_figure(look, height=HEIGHT)
+    axes = figure.add_subplot()
+    x = [point.num_evaluations for point in path]
+    named, others = split_names(report)
+    for name in others:
+        axes.plot(x, _line(path, name), color="0.75", linewidth=0.7, zorder=1)
+    ends: List[Tuple[float, str, str]] = []
+    shown = labels(report, look)
+    for name, colour, style in zip(named, LINE_COLOURS, LINE_STYLES, strict=False):
+        y = _line(path, name)
+        axes.plot(x, y, color=colour, linestyle=style, linewidth=1.6)
+        axes.plot(x[-1], y[-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
+        ends.append((_last(y), shown[name], colour))
+    if others:
+        ends.append((max(_last(_line(path, name)) for name in others), count_text(len(others), "other"), "0.6"))
+    _label_ends(axes, ends, look=look)
+    _set_axes(axes, report, x)
+    return figure
+
+
+def split_names(report: Report) -> Tuple[List[str], List[str]]:
+    """The candidates whose lines have a name, and the others; by their mean probability over the path."""
+    names = [candidate.name for candidate in ranked(report)]
+    present = [name for name in names if any(name in point.prob_best for point in report.path)]
+    weight: Dict[str, float] = {
+        name: sum(point.prob_best.get(name, 0.0) for point in report.path) + (name == report.best) * len(report.path)
+        for name in present
+    }
+    chosen = set(sorted(present, key=lambda name: -weight[name])[: len(LINE_COLOURS)])
+    return [name for name in present if name in chosen], [name for name in present if name not in chosen]
+
+
+def thinned(path: Sequence[PathPoint]) -> Tuple[PathPoint, ...]:
+    """At most 400 of those points where something was believed, evenly spaced, the first and the last among them."""
+    known = [point for point in path if point.prob_best]
+    if len(known) <= MOST_STEPS:
+        return tuple(known)
+    return tuple(known[round(place)] for place in np.linspace(0, len(known) - 1, MOST_STEPS))
+
+
+def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
+    """Shape: `(num_points,)`; nan where the candidate was withdrawn."""
+    return np.array([point.prob_best.get(name, np.nan) for point in path])
+
+
+def _last(line: np.ndarray) -> float:
+    """Its end, or where the candidate was withdrawn."""
+    return float(line[~np.isnan(line)][-1])
+
+
+def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]", *, look: Look) -> None:
+    """Names right of the axes, each tied to the end of its line, moved apart where they would overlap."""
+    step = look.font * 1.25 / 72 / (HEIGHT - 0.75)
+    ordered = sorted(reversed(ends), key=lambda end: end[0])
+    for (y, name, colour), place in zip(ordered, apart([y for y, _, _ in ordered], step), strict=True):
+        axes.annotate(
+            name,
+            xy=(1.0, y),
+            xytext=(1.05, place),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            arrowprops={**LEADER, "color": colour},
+        )
+
+
+def apart(places: Sequence[float], step: float) -> List[float]:
+    """`places`, in rising order, moved as little as a sweep up and one down can, until they are `step` apart."""
+    moved: List[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + step) if moved else place)
+    ceiling = 1.0
+    for index in range(len(moved) - 1, -1, -1):
+        moved[index] = min(moved[index], ceiling)
+        ceiling = moved[index] - step
+    return moved
+
+
+def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    asked = report.asked_confidence
+    if asked is not None:
+        axes.axhline(asked, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
+        axes.annotate(
+            f"confidence {asked:g}",
+            xy=(x[0], asked),
+            xytext=(4, -3),
+            textcoords="offset points",
+            va="top",
+            fontsize="small",
+            bbox=PAPER,
+            zorder=4,
+        )
+    axes.set_ylim(0, 1)
+    if len(x) > 1:
+        axes.set_xlim(x[0], x[-1])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    axes.set_xlabel(report.words.finished)
+    axes.set_ylabel("P(best)")
+    axes.grid(color="0.93", linewidth=0.6)

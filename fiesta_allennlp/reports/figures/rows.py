@@ -1,0 +1,102 @@
+"""What charts with a row for each candidate have in common."""
+
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.reports.content import Interval, Report
+from fiesta_allennlp.reports.figures.style import Look, labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    Marks = Sequence[Tuple[str, Line2D]]
+
+MOST_POINTS = 5000
+"""With more points than this they are drawn as pixels, also in PDF and SVG files, which would grow too large."""
+
+
+def height_of(num_rows: int) -> float:
+    """Inches for the rows, a legend and the axis beneath."""
+    return 0.95 + num_rows * (0.55 if num_rows <= 4 else 0.4 if num_rows <= 12 else 0.29)
+
+
+def set_rows(
+    axes: "Axes", report: Report, names: Sequence[str], *, look: Look, notes: Sequence[str] = (), heading: str = ""
+) -> None:
+    """One row for each candidate, the first on top: its name on the left, on the right a note, beneath `heading`."""
+    shown = labels(report, look)
+    axes.set_yticks(range(len(names)), [shown[name] for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0, pad=7)
+    for text, name in zip(axes.get_yticklabels(), names, strict=True):
+        if name == report.best:
+            text.set_fontweight("bold")
+        if report.candidate(name).withdrawn:
+            text.set_fontstyle("italic")
+            text.set_color("0.35")
+    for row, note in enumerate(notes):
+        axes.text(1.015, row, note, transform=axes.get_yaxis_transform(), va="center", fontsize="small")
+    axes.text(1.015, -0.62, heading, transform=axes.get_yaxis_transform(), va="bottom", fontsize="small")
+    axes.grid(color="0.92", linewidth=0.6)
+
+
+def set_scores(axes: "Axes", limits: Interval, label: str, *, look: Look) -> None:
+    """The axis of scores, with so few ticks that their numbers do not touch."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(limits)
+    axes.set_xlabel(label)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=3 if look.narrow else 7))
+
+
+def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
+    size = 3.0 if len(values) <= 150 else 1.8
+    axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, rasterized=rasterised)
+
+
+def draw_mean(axes: "Axes", mean: float, row: int) -> None:
+    axes.plot(mean, row, "D", color="white", markeredgecolor="black", markersize=4.5)
+
+
+def draw_interval(axes: "Axes", interval: Interval, row: int, *, limits: Interval) -> None:
+    """A line, with an arrow head where it goes on beyond the axis: with two scores an interval is very long."""
+    from matplotlib.markers import CARETLEFT, CARETRIGHT
+
+    (low, high), (left, right) = interval, limits
+    axes.plot([max(low, left), min(high, right)], [row, row], color="black", linewidth=1.3, clip_on=False)
+    for beyond, end, marker in ((low < left, left, CARETLEFT), (high > right, right, CARETRIGHT)):
+        if beyond:
+            axes.plot(end, row, marker=marker, color="black", markersize=5, clip_on=False)
+
+
+def limits_of(values: Iterable[float], intervals: "Iterable[Tuple[int, Optional[Interval]]]") -> Interval:
+    """The axis that shows all `values`, with some room at both ends, and those intervals that come from 4 numbers or
+    more. `intervals` are given with how many they come from."""
+    known = [end for number, interval in intervals if number >= 4 and interval is not None for end in interval]
+    numbers = np.array([*values, *known])
+    low, high = float(numbers.min()), float(numbers.max())
+    room = 0.06 * (high - low) or 0.02 * abs(high) or 0.01
+    return low - room, high + room
+
+
+def spread(number: int) -> np.ndarray:
+    """Steps to the side, from -1 to 1, that keep neighbouring points apart: multiples of the golden ratio. Always the
+    same for the same number. Shape: `(number,)`."""
+    return (np.arange(number) * 0.6180339887 % 1) * 2 - 1
+
+
+def add_legend(figure: "Figure", marks: "Marks", *, look: Look) -> None:
+    """Above the axes, in two columns where the figure is narrow."""
+    texts, lines = [text for text, _ in marks], [line for _, line in marks]
+    columns = 2 if look.narrow else len(texts)
+    figure.legend(lines, texts, loc="outside upper left", ncols=columns, fontsize="small", columnspacing=1.2)
+
+
+def mark(text: str, marker: str, **properties: Any) -> "Tuple[str, Line2D]":
+    """An entry of a legend; `properties` are those of matplotlib's lines."""
+    from matplotlib.lines import Line2D
+
+    return text, Line2D([], [], marker=marker, linestyle="", **properties)

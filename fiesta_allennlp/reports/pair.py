@@ -1,0 +1,160 @@
+"""Two candidates, of one source or of two, as a source of their own."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Dict, Mapping, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import Evaluation, Failure, History
+from fiesta_allennlp.replays.sources import METRIC
+from fiesta_allennlp.reports.opening import TableOptions, open_source
+from fiesta_allennlp.reports.source import Source
+from fiesta_allennlp.strategies.base import believed
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of the two: a candidate of a source."""
+
+    source: Source
+    name: str
+    typed: str
+
+
+def open_pair(
+    typed: Tuple[str, str], source: Optional[Source], options: TableOptions, *, paired: bool = False
+) -> Source:
+    """The two candidates alone, in the order given.
+
+    Evaluations on equal splits are pairs: within one source, and in two selections on equal data that happen to have
+    the same splits. The splits of two tables are taken as different ones, unless they are said to be paired.
+
+    # Parameters
+
+    typed : each the name of a candidate of `source`, or `PATH:NAME`, or the `PATH` of what has one candidate.
+    paired : in two tables, splits of equal name (in JSON, of equal position) are the same.
+
+    # Raises
+
+    `FiestaError` : where there is no such candidate, or both are the same one, or their metrics differ.
+    """
+    first, second = (_side(text, source, options) for text in typed)
+    for side in (first, second):
+        if side.source.documents is not None:
+            raise ConfigError(
+                f"--compare: {side.source.name} is a selection by documents, of which no two systems can be compared "
+                "alone. Leave --compare out: the report on all of them has their intervals and P(best)."
+            )
+    if Path(first.source.name).resolve() == Path(second.source.name).resolve():
+        if paired:
+            raise ConfigError("--paired is for two tables of scores: in one source splits are known. Leave it out.")
+        if first.name == second.name:
+            raise ConfigError(f"--compare: '{typed[0]}' and '{typed[1]}' are the same candidate. Give two.")
+        return first.source.restricted([first.name, second.name])
+    return _joined(first, second, paired=paired)
+
+
+def _side(text: str, source: Optional[Source], options: TableOptions) -> _Side:
+    if source is not None and text in source.history.candidates:
+        return _Side(source, text, text)
+    path, colon, name = text.rpartition(":")
+    if colon and Path(path).exists() and not Path(text).exists():
+        opened = open_source(Path(path), options, least_candidates=1)
+        opened.check_name(name)
+        return _Side(opened, name, text)
+    if source is not None and not Path(text).exists():
+        source.check_name(text)
+    opened = open_source(Path(text), options, least_candidates=1)
+    names = opened.history.candidates
+    if len(names) > 1:
+        raise ConfigError(
+            f"--compare {text}: it has {len(names)} candidates: {', '.join(names)}. Say which with {text}:NAME."
+        )
+    return _Side(opened, names[0], text)
+
+
+def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
+    metrics = [side.source.metric for side in (first, second)]
+    if metrics[0] != metrics[1] and METRIC not in metrics:
+        raise ConfigError(f"--compare: {first.typed} has scores of {metrics[0]} and {second.typed} of {metrics[1]}.")
+    names = [first.name, second.name] if first.name != second.name else [first.typed, second.typed]
+    if names[0] == names[1]:
+        raise ConfigError(f"--compare: '{names[0]}' is given twice. Give two candidates.")
+    splits = _splits_of_second(first.source, second.source, paired=paired)
+    evaluations = [*_evaluations(first, names[0], {}), *_evaluations(second, names[1], splits)]
+    failures = [*_failures(first, names[0]), *_failures(second, names[1])]
+    history = History(tuple(names), tuple(evaluations), failures=tuple(failures))
+    known = (
+        (name, side.source.num_parameters[side.name])
+        for name, side in zip(names, (first, second), strict=True)
+        if side.name in side.source.num_parameters
+    )
+    return replace(
+        first.source,
+        name=f"{first.source.name} and {second.source.name}",
+        metric=metrics[0] if metrics[0] != METRIC else metrics[1],
+        history=history,
+        decision=believed(history, first.source.belief).decision,
+        asked_confidence=None,
+        is_selection=False,
+        adaptive=first.source.adaptive or second.source.adaptive,
+        notes=_notes(first.source, second.source),
+        running=first.source.running or second.source.running,
+        num_parameters=dict(known),
+        checklist=tuple(
+            (f"{side.typed}: {key}", value) for side in (first, second) for key, value in side.source.checklist
+        ),
+    )
+
+
+def _notes(first: Source, second: Source) -> Tuple[str, ...]:
+    if first.data and first.data == second.data:
+        return ()
+    if first.data and second.data:
+        return ("The two were scored on different data, so a difference is not one of the models alone.",)
+    return ("Whether the two were scored on the same data is not known.",)
+
+
+def _splits_of_second(first: Source, second: Source, *, paired: bool) -> Mapping[int, int]:
+    """What the splits of the second source are called where those of the first are, by split seed."""
+    theirs = sorted({evaluation.request.split_seed for evaluation in second.history.evaluations})
+    if paired:
+        if first.is_selection or second.is_selection:
+            raise ConfigError("--paired is for two tables of scores: selections know their splits. Leave it out.")
+        return _by_name(first, second)
+    if first.data and first.data == second.data:
+        return {}
+    unused = 1 + max((evaluation.request.split_seed for evaluation in first.history.evaluations), default=0)
+    return {split: unused + number for number, split in enumerate(theirs)}
+
+
+def _by_name(first: Source, second: Source) -> Dict[int, int]:
+    numbers = {name: number for number, name in enumerate(first.split_names)}
+    if numbers.keys().isdisjoint(second.split_names):
+        raise ConfigError(
+            f"--paired: {first.name} and {second.name} have no split in common. The first begin with "
+            f"'{first.split_names[0]}' and '{second.split_names[0]}'. Name equal splits alike, or leave it out."
+        )
+    return {split: numbers.setdefault(name, len(numbers)) for split, name in enumerate(second.split_names)}
+
+
+def _evaluations(side: _Side, name: str, splits: Mapping[int, int]) -> Tuple[Evaluation, ...]:
+    """The evaluations of one side under the name it has here, on splits as they are called here."""
+    return tuple(
+        replace(
+            e,
+            request=replace(
+                e.request, candidate=name, split_seed=splits.get(e.request.split_seed, e.request.split_seed)
+            ),
+        )
+        for e in side.source.history.evaluations
+        if e.request.candidate == side.name
+    )
+
+
+def _failures(side: _Side, name: str) -> Tuple[Failure, ...]:
+    return tuple(
+        replace(f, request=replace(f.request, candidate=name))
+        for f in side.source.history.failures
+        if f.request.candidate == side.name
+    )

@@ -1,0 +1,267 @@
+"""From a selection or a table of scores to its report. What the command line calls."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, DataError, StoreError
+from fiesta_allennlp.records import History
+from fiesta_allennlp.reports.comparison import compare as compare_two
+from fiesta_allennlp.reports.comparison import with_holm
+from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Interval, PathPoint, Report
+from fiesta_allennlp.reports.documents import documents_sentences
+from fiesta_allennlp.reports.files import check_output, write_report
+from fiesta_allennlp.reports.opening import TableOptions, open_source
+from fiesta_allennlp.reports.pair import open_pair
+from fiesta_allennlp.reports.single_scores import report_candidate, report_development, single_score
+from fiesta_allennlp.reports.source import Source, development_name
+from fiesta_allennlp.reports.words import equal_evaluations, pair_in_words, selection_in_words, table_in_words
+from fiesta_allennlp.selection.summary import summarise
+
+MOST_POINTS = 120
+"""As many as a figure can show; each costs as much as a step of the selection."""
+
+
+def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
+    """P(best) after so many evaluations, by the belief that decided: figure 2 of the FIESTA paper.
+
+    A point has the candidates that are active at the end and had begun by then; there is one wherever at least two had
+    and the belief had enough evaluations of each. Points are spread evenly, at most `most_points` of them.
+    """
+    last = len(history.evaluations)
+    steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []
+    points: List[PathPoint] = []
+    for number in map(int, steps):
+        point = _point(history.first(number), belief)
+        points += [] if point is None else [point]
+    return tuple(points)
+
+
+def _point(history: History, belief: Belief) -> Optional[PathPoint]:
+    begun = tuple(name for name in history.active if history.num_finished(name))
+    if len(begun) < 2 or min(map(history.num_finished, begun)) < belief.min_evaluations:
+        return None
+    if begun != history.active:
+        history = replace(history, candidates=begun, withdrawn=frozenset())
+    prob_best = belief.posterior(history).prob_best()
+    return PathPoint(len(history.evaluations), dict(zip(begun, prob_best.tolist(), strict=True)))
+
+
+MIN_SCORES = 2
+"""With fewer scores in all there is nothing to report."""
+
+
+Pathlike = Union[str, Path]
+
+
+def report(
+    source: Optional[Pathlike] = None,
+    *,
+    output: Optional[Pathlike] = None,
+    compare: Optional[Sequence[str]] = None,
+    evaluations_per_split: Optional[int] = None,
+    belief: Any = None,
+    paired: bool = False,
+) -> Report:
+    """Everything there is to say of a selection or of a table of scores, or of two candidates.
+
+    # Parameters
+
+    source : the directory of a selection, finished or running, or a table of scores as `fiesta-replay` reads it. May
+        be left out where `compare` names files.
+    output : a directory to write the files of the report into; nothing is written where it is None.
+    compare : two candidates of `source`; either may be `PATH:NAME` of another source, or its `PATH` where it has one
+        candidate.
+    evaluations_per_split : of a JSON table: so many consecutive scores of a candidate share a split (default 1).
+    belief : of a table: a registered name or a config (default `split_paired`).
+    paired : with `compare` and two tables: splits of equal name are the same.
+
+    # Raises
+
+    `FiestaError` : where there is no such source or candidate, an option does not go with it, there are fewer than two
+        scores, or the output cannot be written.
+    """
+    if output is not None:
+        check_output(Path(output))
+    made = make_report(source, compare=compare, options=TableOptions(evaluations_per_split, belief), paired=paired)
+    if output is not None:
+        write_report(made, Path(output))
+    return made
+
+
+def make_report(
+    source: Optional[Pathlike], *, compare: Optional[Sequence[str]], options: TableOptions, paired: bool
+) -> Report:
+    """See `report`."""
+    if compare is None:
+        if source is None:
+            raise ConfigError("give the directory of a selection or a table of scores, or two candidates to --compare.")
+        if paired:
+            raise ConfigError("--paired is about two tables of scores. Add --compare, or leave it out.")
+        return _report(open_source(Path(source), options), pair=False)
+    if len(compare) != 2:
+        raise ConfigError(f"--compare takes two candidates but got {len(compare)}: {', '.join(compare) or 'none'}.")
+    opened = None if source is None else open_source(Path(source), options, least_candidates=1)
+    return _report(open_pair((compare[0], compare[1]), opened, options, paired=paired), pair=True)
+
+
+def _report(source: Source, *, pair: bool) -> Report:
+    _check_scores(source)
+    if source.documents is not None:
+        return _documents_report(source, source.documents)
+    history, decision = source.history, source.decision
+    development = development_name(history, source.metric)
+    candidates = _candidates(source, development)
+    summary = summarise(history, decision, {"metric": source.metric}, removed=source.removed)
+    equal = equal_evaluations(candidates, decision.best)
+    comparisons = with_holm(_comparisons(candidates, decision.best, pair=pair))
+    active = [candidate for candidate in candidates if not candidate.withdrawn]
+    return Report(
+        title=_title(source, pair=pair),
+        decision=_decision(source, candidates, comparisons, summary, equal, pair=pair),
+        candidates=candidates,
+        seconds=summary["seconds"],
+        equal_evaluations=equal,
+        equal_seconds=summary["seconds_of_equal_allocation"],
+        comparisons=comparisons,
+        single_score=None if decision.best is None else single_score(active, decision.best),
+        development=None if development is None else report_development(active, development),
+        notes=(*source.notes, *_notes(candidates)),
+        **_in_common(source),
+    )
+
+
+def _documents_report(source: Source, summary: Mapping[str, Any]) -> Report:
+    entries = {entry["name"]: entry for entry in summary["candidates"]}
+    return Report(
+        title=_title(source, pair=False),
+        decision=documents_sentences(summary, running=source.running),
+        candidates=tuple(
+            replace(candidate, asked=_asked(entries[candidate.name], source.intervals.get(candidate.name)))
+            for candidate in _candidates(source, None)
+        ),
+        seconds=summary["seconds"],
+        notes=source.notes,
+        **_in_common(source),
+    )
+
+
+def _asked(entry: Mapping[str, Any], interval: Optional[Interval]) -> Asked:
+    """From the entry of a system in `selection.json`."""
+    return Asked(
+        num_documents=entry["num_documents"],
+        measure=entry["measure"],
+        interval=interval,
+        num_queries=entry["num_queries"],
+        cost=entry["cost"],
+    )
+
+
+def _in_common(source: Source) -> Dict[str, Any]:
+    """What is the same in every report."""
+    history, decision = source.history, source.decision
+    return {
+        "source": source.name,
+        "metric": source.metric,
+        "best": decision.best,
+        "confidence": decision.confidence,
+        "asked_confidence": source.asked_confidence,
+        "margin": decision.margin,
+        "stopped_by": decision.stopped_by,
+        "running": source.running,
+        "adaptive": source.adaptive,
+        "belief": source.belief_name,
+        "path": belief_path(history, source.belief),
+        "order": tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
+        "checklist": source.checklist,
+        "words": source.words,
+    }
+
+
+def _candidates(source: Source, development: Optional[str]) -> Tuple[CandidateReport, ...]:
+    return tuple(
+        report_candidate(
+            source.history,
+            source.decision,
+            name,
+            development=development,
+            removed=source.removed,
+            num_parameters=source.num_parameters,
+        )
+        for name in source.history.candidates
+    )
+
+
+def _notes(candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
+    if all(len(set(candidate.split_seeds)) == candidate.num_evaluations for candidate in candidates):
+        return ()
+    return (
+        "Several scores of a candidate share a split, so they are not independent: the intervals of the means and the "
+        "tests that take them as such are too sure. P(best), paired differences and Wilcoxon's test know of splits.",
+    )
+
+
+def _check_scores(source: Source) -> None:
+    number = len(source.history.evaluations)
+    if number >= MIN_SCORES:
+        return
+    text = f"{source.name}: a report needs at least {MIN_SCORES} scores but there are {number}."
+    raise (StoreError if source.is_selection else DataError)(
+        f"{text} Wait until more {source.words.evaluations} have finished." if source.running else f"{text} Add scores."
+    )
+
+
+def _title(source: Source, *, pair: bool) -> str:
+    if pair:
+        return " against ".join(source.history.candidates)
+    kind = "Selection" if source.is_selection else "Scores"
+    return f"{kind} among {len(source.history.candidates)} {source.words.candidates} by {source.metric}"
+
+
+def _comparisons(candidates: Tuple[CandidateReport, ...], best: Optional[str], *, pair: bool) -> Tuple[Comparison, ...]:
+    """Of the best candidate against every other that has a score, or of the two that were asked for."""
+    if pair:
+        return (compare_two(*candidates),)
+    firsts = [candidate for candidate in candidates if candidate.name == best]
+    others = [candidate for candidate in candidates if candidate.name != best and candidate.scores]
+    return tuple(compare_two(first, other) for first in firsts for other in others)
+
+
+def _decision(
+    source: Source,
+    candidates: Tuple[CandidateReport, ...],
+    comparisons: Tuple[Comparison, ...],
+    summary: Mapping[str, Any],
+    equal: Optional[int],
+    *,
+    pair: bool,
+) -> Tuple[str, ...]:
+    decision = source.decision
+    if pair:
+        return pair_in_words(comparisons[0], decision.best, decision.confidence, source.metric)
+    if source.is_selection:
+        return selection_in_words(summary, running=source.running, equal=equal)
+    return table_in_words(
+        candidates,
+        decision.best,
+        decision.confidence,
+        metric=source.metric,
+        belief=source.belief_name,
+        min_evaluations=source.belief.min_evaluations,
+    )
+
+
+def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
+    """Where the files go unless told: `report` in the directory of the selection, or beside the table; for two
+    candidates a name made of theirs."""
+    place = Path() if source is None else Path(source) if Path(source).is_dir() else Path(source).parent
+    if compare is not None:
+        return place / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
+    if source is None or Path(source).is_dir():
+        return RunDirectory(place).report
+    return place / f"{Path(source).stem}-report"

@@ -1,0 +1,181 @@
+"""What single scores tell: the scores of one candidate in numbers, development beside test scores, and how often a
+comparison of single runs names another candidate than the best one."""
+
+from typing import AbstractSet, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+from scipy import stats
+
+from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.reports.content import CandidateReport, Development, Interval, SingleScore
+from fiesta_allennlp.selection.summary import summarise_candidate
+
+LEVEL = 0.95
+"""Of every interval in a report."""
+
+
+def report_candidate(
+    history: History,
+    decision: Decision,
+    name: str,
+    *,
+    development: Optional[str],
+    removed: AbstractSet[str] = frozenset(),
+    num_parameters: Optional[Mapping[str, int]] = None,
+) -> CandidateReport:
+    """All that a report says of one candidate.
+
+    `development` names the metric that is its development score; None where there is none. `removed` are candidates
+    that the user took out.
+    """
+    evaluations = sorted(
+        (e for e in history.evaluations if e.request.candidate == name), key=lambda e: e.request.replicate
+    )
+    scores = np.array([e.score for e in evaluations])
+    summary = summarise_candidate(history, decision, name, removed=name in removed)
+    has_any = len(scores) > 0
+    return CandidateReport(
+        name=name,
+        scores=tuple(scores.tolist()),
+        split_seeds=tuple(e.request.split_seed for e in evaluations),
+        replicates=tuple(e.request.replicate for e in evaluations),
+        development_scores=()
+        if development is None
+        else tuple(_finite(e.metrics.get(development)) for e in evaluations),
+        mean=summary["mean"],
+        sd=summary["sd"],
+        median=float(np.median(scores)) if has_any else None,
+        min=float(scores.min()) if has_any else None,
+        max=float(scores.max()) if has_any else None,
+        interval=mean_interval(scores),
+        prob_best=summary["prob_best"],
+        prob_within_margin=summary["prob_within_margin"],
+        failures=tuple(summary["failure_reasons"]),
+        withdrawn=summary["withdrawn"],
+        withdrawn_because=summary["withdrawn_because"],
+        seconds=summary["seconds"],
+        mean_seconds=summary["mean_seconds"],
+        num_parameters=(num_parameters or {}).get(name),
+    )
+
+
+def _finite(value: Optional[float]) -> Optional[float]:
+    """None in place of a development score that is not a number, as of a training without an epoch."""
+    return value if value is not None and np.isfinite(value) else None
+
+
+def mean_interval(values: np.ndarray) -> Optional[Interval]:
+    """mean -+ t(.975; n - 1) s / sqrt(n), for values of shape `(n,)`: the 95 % interval of a normal mean, as confidence
+    interval and, under the prior 1 / sigma, as credible interval. None for fewer than 2 values."""
+    if len(values) < 2:
+        return None
+    half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values))
+    return float(np.mean(values)) - half, float(np.mean(values)) + half
+
+
+MIN_SCORES = 3
+
+
+def report_development(candidates: Sequence[CandidateReport], metric: str) -> Optional[Development]:
+    """Spearman's rank correlation of development and test scores; None where no training told a development score."""
+    pairs = {candidate.name: _pairs(candidate) for candidate in candidates}
+    everything = np.concatenate([*pairs.values(), np.empty((0, 2))])
+    if not len(everything):
+        return None
+    by_candidate = {name: spearman(found) for name, found in pairs.items()}
+    return Development(
+        metric=metric,
+        overall=spearman(everything),
+        num_evaluations=len(everything),
+        by_candidate={name: value for name, value in by_candidate.items() if value is not None},
+    )
+
+
+def _pairs(candidate: CandidateReport) -> np.ndarray:
+    """Development and test scores. Shape: `(num_evaluations, 2)`."""
+    rows = zip(candidate.development_scores, candidate.scores, strict=bool(candidate.development_scores))
+    return np.array([row for row in rows if row[0] is not None], dtype=float).reshape(-1, 2)
+
+
+def spearman(pairs: np.ndarray) -> Optional[float]:
+    """Spearman's rho of the two columns. None for fewer than 3 rows, or where a column is constant."""
+    if len(pairs) < MIN_SCORES or (np.ptp(pairs, axis=0) == 0).any():
+        return None
+    return float(stats.spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
+
+
+NUM_RUNS = 3
+"""Of which a development set picks one."""
+
+
+Drawn = Tuple[np.ndarray, np.ndarray]
+"""Scores and their probabilities of being drawn, both of shape `(num_scores,)`."""
+
+
+def single_score(candidates: Sequence[CandidateReport], best: str) -> Optional[SingleScore]:
+    """What comparisons of single runs would have named. None where fewer than two candidates have scores.
+
+    # Parameters
+
+    candidates : those that were not withdrawn; those without a score have no part.
+    best : the name of one that has a score.
+    """
+    known = [candidate for candidate in candidates if candidate.scores]
+    others = [candidate for candidate in known if candidate.name != best]
+    if not others or len(others) == len(known):
+        return None
+    known = [next(candidate for candidate in known if candidate.name == best), *others]
+    common = sorted(set.intersection(*(set(candidate.split_seeds) for candidate in known)))
+    by_split = [1 - prob_first_wins([_on_split(candidate, split) for candidate in known]) for split in common]
+    chosen = [_best_of_runs(candidate) for candidate in known]
+    drawn = [pair for pair in chosen if pair is not None]
+    return SingleScore(
+        best=best,
+        wrong_single=1 - prob_first_wins([_evenly(np.array(candidate.scores)) for candidate in known]),
+        wrong_same_split=float(np.mean(by_split)) if common else None,
+        num_common_splits=len(common),
+        wrong_best_of_3=1 - prob_first_wins(drawn) if len(drawn) == len(known) else None,
+    )
+
+
+def prob_first_wins(drawn: Sequence[Drawn]) -> float:
+    """The probability that the first one's score is the highest when each is drawn by itself; of a tie among k it has
+    1 / k.
+
+    With L_j and E_j the probabilities that score j is lower than x or equal to it, it is, for a score x,
+    E[1 / (1 + number of ties); none is higher] = int_0^1 prod_j (L_j + E_j u) du, which Gauss and Legendre's rule gives
+    exactly.
+    """
+    (scores, weights), *others = drawn
+    nodes, node_weights = np.polynomial.legendre.leggauss(len(others) // 2 + 1)
+    nodes, node_weights = (nodes + 1) / 2, node_weights / 2
+    # Shape: (num_scores, num_nodes)
+    product = np.ones((len(scores), len(nodes)))
+    for other, other_weights in others:
+        order = np.argsort(other)
+        cumulated = np.concatenate([[0.0], np.cumsum(other_weights[order])])
+        lower, upper = (cumulated[np.searchsorted(other[order], scores, side=side)] for side in ("left", "right"))
+        product *= lower[:, None] + (upper - lower)[:, None] * nodes
+    return float(np.clip(weights @ product @ node_weights, 0, 1))
+
+
+def _evenly(scores: np.ndarray) -> Drawn:
+    return scores, np.full(len(scores), 1 / len(scores))
+
+
+def _on_split(candidate: CandidateReport, split: int) -> Drawn:
+    return _evenly(np.array(candidate.scores)[np.array(candidate.split_seeds) == split])
+
+
+def _best_of_runs(candidate: CandidateReport) -> Optional[Drawn]:
+    """Test scores with the probability that theirs is the best development score of `NUM_RUNS` runs drawn with
+    replacement; equal ones share it. None where a development score is missing."""
+    found: List[float] = [score for score in candidate.development_scores if score is not None]
+    if not found or len(found) < len(candidate.scores):
+        return None
+    development = np.array(found)
+    ordered = np.sort(development)
+    below, up_to = (np.searchsorted(ordered, development, side=side) / len(found) for side in ("left", "right"))
+    # of the runs that share a score, each is as likely to be taken
+    sharing = (up_to - below) * len(found)
+    return np.array(candidate.scores), (up_to**NUM_RUNS - below**NUM_RUNS) / sharing

@@ -1,0 +1,309 @@
+"""The loop: ask the strategy, write the requests down, let the workers work, write the outcomes down."""
+
+import logging
+import shutil
+import time
+from dataclasses import dataclass, field, replace
+from typing import List, Optional, Protocol, Sequence, Set
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import DataError, FiestaError, StoreError
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.records import UNDECIDED, Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.seeding import make_request, strategy_rng
+from fiesta_allennlp.selection.retries import PAUSES, Retries
+from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.strategies.base import Strategy
+
+SECONDS_BETWEEN_NOTES = 60.0
+
+
+class WorkingTime:
+    """How long a selection has been at work in all its sessions together, and how long it may go on.
+
+    It is written into the store as it passes, so a session that is killed leaves out a minute at most. Measured by a
+    clock that no change of the machine's time moves.
+
+    # Parameters
+
+    store : where the time of earlier sessions stands.
+    max_hours : the most for all sessions together; None for no limit.
+    """
+
+    def __init__(self, store: RunStore, max_hours: Optional[float]) -> None:
+        self._store = store
+        self._max_seconds = None if max_hours is None else 3600.0 * max_hours
+        self._earlier = float(store.get_meta("working_seconds") or 0.0)
+        self._begin = self._noted = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return self._earlier + time.monotonic() - self._begin
+
+    @property
+    def is_over(self) -> bool:
+        return self._max_seconds is not None and self.seconds >= self._max_seconds
+
+    @property
+    def seconds_to_wait(self) -> float:
+        """How long to wait for an outcome before looking at the time again."""
+        if self._max_seconds is None:
+            return SECONDS_BETWEEN_NOTES
+        return min(SECONDS_BETWEEN_NOTES, max(0.0, self._max_seconds - self.seconds))
+
+    def note(self, *, at_once: bool = False) -> None:
+        """Write the time down, unless that was done less than a minute ago."""
+        if at_once or time.monotonic() - self._noted >= SECONDS_BETWEEN_NOTES:
+            self._store.set_meta(working_seconds=self.seconds)
+            self._noted = time.monotonic()
+
+
+logger = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """What wants to know how a selection goes, such as a progress display."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        """Called after every change of what is finished or pending."""
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Called for every evaluation and failure once it is written down."""
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """Several listeners as one, told in turn."""
+
+    listeners: Sequence[Listener]
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        for listener in self.listeners:
+            listener.on_state(history, decision)
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        for listener in self.listeners:
+            listener.on_outcome(outcome)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """One selection: everything that its loop needs. Where the store has a history, the loop goes on from there.
+
+    # Parameters
+
+    entropy : the root of all seeds.
+    shared_splits : replicate k of every candidate is trained on split k.
+    max_failures : a candidate with that many failures is withdrawn; see `History.num_counted_failures`.
+    max_hours : the most that all sessions may take together, these loops only; None for no limit.
+    retries : when to try again what the machine lacked something for.
+    """
+
+    strategy: Strategy
+    evaluator: Evaluator
+    executor: Executor
+    store: RunStore
+    directory: RunDirectory
+    listener: Listener
+    entropy: int
+    shared_splits: bool = True
+    max_failures: int = 3
+    max_hours: Optional[float] = None
+    retries: Retries = field(default_factory=lambda: Retries(PAUSES))
+
+    def run(self) -> Decision:
+        """Go on until the strategy is done. Returns the decision, with `stopped_by` set.
+
+        Ctrl-C (`KeyboardInterrupt`) ends it with `stopped_by` `interrupted`, and `max_hours` with that: what was
+        running stays pending in the store, and is started again with the same seeds when the selection is resumed.
+        """
+        working_time = WorkingTime(self.store, self.max_hours)
+        try:
+            decision = self._loop(working_time)
+        except KeyboardInterrupt:
+            decision = replace(self.strategy.recommend(self._history()), stopped_by="interrupted")
+        finally:
+            self.executor.close()
+        working_time.note(at_once=True)
+        if decision.stopped_by in UNDECIDED:
+            decision = replace(decision, credible_margin=self.strategy.credible_margin(self._history()))
+        return decision
+
+    def _history(self) -> History:
+        return self.store.history(max_failures=self.max_failures)
+
+    def _loop(self, working_time: WorkingTime) -> Decision:
+        submitted = self._resume_pending()
+        while True:
+            history = self._drop_withdrawn(submitted)
+            decision = self.strategy.recommend(history)
+            self.listener.on_state(history, decision)
+            if decision.stopped_by is not None:
+                self._forget(history.pending)
+                return decision
+            if working_time.is_over:
+                return replace(decision, stopped_by="max_hours")
+            for request in self.retries.take(self.executor.slots - len(submitted)):
+                self._submit(request, submitted)
+            requests = self._choose(history, self.executor.slots - len(submitted))
+            for request in requests:
+                self._submit(request, submitted)
+            if requests:
+                self.listener.on_state(self._history(), decision)
+            if not submitted and not self.retries:
+                raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
+            outcome = self._wait(submitted, most=working_time.seconds_to_wait)
+            working_time.note()
+            if outcome is None:
+                continue
+            outcome = self._salvaged(outcome)
+            submitted.discard(outcome.request)
+            if self._record(outcome):
+                self._try_again(outcome, submitted)
+
+    def _wait(self, submitted: Set[Request], *, most: float) -> Optional[Outcome]:
+        """The next outcome; None where none has come when it is time to look again."""
+        if len(submitted) < self.executor.slots:
+            most = self.retries.seconds_to_next(most)
+        if submitted:
+            return next(self.executor.completed(timeout=most), None)
+        time.sleep(most)
+        return None
+
+    def _resume_pending(self) -> Set[Request]:
+        """Take over finished work that was not recorded, and start the rest of the pending requests again."""
+        submitted: Set[Request] = set()
+        history = self._history()
+        for request in history.pending:
+            evaluation = self.evaluator.salvage(request, self.directory.evaluation(request.name))
+            if evaluation is not None:
+                logger.info("%s had finished before the interruption: its score is taken over", request.name)
+                self._record(evaluation)
+            elif request.candidate in history.withdrawn:
+                self._forget([request])
+            else:
+                self._submit(request, submitted)
+        return submitted
+
+    def _drop_withdrawn(self, submitted: Set[Request]) -> History:
+        """Stop trainings of candidates that have been withdrawn, so that their slots are free. Returns the history."""
+        history = self._history()
+        unwanted = [request for request in history.pending if request.candidate in history.withdrawn]
+        if not unwanted:
+            return history
+        logger.info("stop %s", ", ".join(request.name for request in unwanted))
+        self._forget(unwanted)
+        submitted.difference_update(unwanted)
+        return self._history()
+
+    def _salvaged(self, outcome: Outcome) -> Outcome:
+        """The outcome, or the score of a training that had finished when its process was ended."""
+        if isinstance(outcome, Failure) and outcome.kind != "error":
+            directory = self.directory.evaluation(outcome.request.name)
+            return self.evaluator.salvage(outcome.request, directory) or outcome
+        return outcome
+
+    def _choose(self, history: History, slots: int) -> List[Request]:
+        if slots < 1 or self.retries.num_in_vain() > self.executor.slots:
+            return []  # nothing works on this machine: more requests would only fail too
+        rng = strategy_rng(self.entropy, self.store.num_reserved())
+        names = self.strategy.propose(history, slots, rng)
+        requests: List[Request] = []
+        for name in names:
+            replicate = self.store.next_replicate(name) + sum(request.candidate == name for request in requests)
+            requests.append(make_request(self.entropy, name, replicate, shared_splits=self.shared_splits))
+        self.store.reserve(requests)
+        return requests
+
+    def _submit(self, request: Request, submitted: Set[Request]) -> None:
+        logger.info("start %s (split seed %d)", request.name, request.split_seed)
+        self.executor.submit(self.evaluator, request)
+        submitted.add(request)
+
+    def _record(self, outcome: Outcome) -> bool:
+        """Write an outcome down; true where the request is to be started again.
+
+        A training whose process died, or for which the machine lacked something, is tried again; one that raised would
+        raise again with the same seeds.
+
+        # Raises
+
+        `StoreError` : where the disk is full. The request stays pending.
+        `DataError` : where the data changed. Likewise.
+        """
+        if isinstance(outcome, Failure):
+            return self._record_failure(outcome)
+        self.store.record(outcome)
+        self.retries.note_finished()
+        self.listener.on_outcome(outcome)
+        return False
+
+    def _record_failure(self, failure: Failure) -> bool:
+        """See `_record`."""
+        if failure.kind == "data":
+            raise DataError(
+                f"{failure.error}. The evaluations in {self.directory.root} were made with the old data: put them "
+                "back, then go on with --recover; or start anew with another directory or --force."
+            )
+        if failure.kind == "disk":
+            raise StoreError(
+                f"the disk is full: {failure.request.name} ended with {failure.error}. Nothing that finished in "
+                f"{self.directory.root} is lost: make room, then go on with --recover."
+            )
+        failure = self._judged(failure)
+        try_again = self._is_to_be_tried_again(failure)
+        withdrawn = self._history().withdrawn
+        self.store.record(failure, try_again=try_again)
+        for name in self._history().withdrawn - withdrawn:
+            logger.warning("candidate %s is withdrawn: it has failed too often", name)
+        if not try_again:
+            self.retries.drop([failure.request])
+        self.listener.on_outcome(failure)
+        return try_again
+
+    def _judged(self, failure: Failure) -> Failure:
+        """What the machine lacks for one candidate alone, such as one that is too large for the card, is that
+        candidate's failure: others finish, and of this one nothing ever has."""
+        if failure.kind != "machine":
+            return failure
+        num_tries = 1 + self.retries.num_tries_while_others_finished(failure.request)
+        if num_tries < max(self.max_failures, 2) or self._history().num_finished(failure.request.candidate):
+            return failure
+        return replace(failure, kind="unfit")
+
+    def _is_to_be_tried_again(self, failure: Failure) -> bool:
+        """Not where its process has died `max_failures` times, in earlier sessions too."""
+        if failure.kind == "killed":
+            before = self._history().failures
+            return 1 + sum((f.request, f.kind) == (failure.request, "killed") for f in before) < self.max_failures
+        return failure.kind == "machine"
+
+    def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
+        """At once where its process died, and after a pause where the machine lacked something.
+
+        # Raises
+
+        `FiestaError` : where the machine still does after all pauses, nothing finishes, and nothing else is at work
+            of which better can be hoped. The request stays pending.
+        """
+        request = outcome.request
+        if not isinstance(outcome, Failure) or outcome.kind != "machine":
+            self._submit(request, submitted)
+            return
+        self.retries.put(request)
+        at_start = not self._history().evaluations
+        if all(self.retries.is_hopeless(each, at_start=at_start) for each in [request, *submitted]):
+            raise FiestaError(
+                f"the machine lacks something: {request.name} ended with {outcome.error}, and again each time it was "
+                f"tried. Nothing that finished in {self.directory.root} is lost: see to it, then go on with --recover. "
+                f"Where only '{request.candidate}' lacks it, go on without it: give the others with --allow-removed."
+            )
+        logger.info("%s is tried again later: the machine lacked something", request.name)
+
+    def _forget(self, pending: Sequence[Request]) -> None:
+        """Stop what nobody waits for any more, and forget it."""
+        self.executor.abandon(pending)
+        self.retries.drop(pending)
+        self.store.release(pending)
+        for request in pending:
+            shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)

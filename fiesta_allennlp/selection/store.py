@@ -1,0 +1,277 @@
+"""All that a run knows, in one SQLite file: read by any process, written by one."""
+
+import json
+import sqlite3
+from contextlib import closing, contextmanager
+from dataclasses import asdict, fields
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence
+
+from filelock import FileLock, Timeout
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.selection.database import create_database, open_database, open_to_read, transaction
+from fiesta_allennlp.selection.run_state import RunState, read_state
+
+
+class StoreReader:
+    """Reads a store. Changes nothing and holds no lock."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    @property
+    def begun(self) -> bool:
+        """Whether the checks were passed: before, there is nothing to go on with."""
+        return self.get_meta("settings") is not None
+
+    def get_meta(self, key: str) -> Any:
+        """The value written with `RunStore.set_meta`, or None."""
+        row = self._database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def removed(self) -> FrozenSet[str]:
+        """The candidates that the user took out. Their evaluations stay."""
+        return frozenset(self.get_meta("removed") or ())
+
+    def candidates(self) -> List[Dict[str, Any]]:
+        """`name`, `source`, `config` and `facts` of every candidate, in the order given."""
+        rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
+        return [
+            {
+                "name": row["name"],
+                "source": row["source"],
+                "config": json.loads(row["config"]),
+                "facts": json.loads(row["facts"]),
+            }
+            for row in rows
+        ]
+
+    def history(self, *, max_failures: int) -> History:
+        """Everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
+
+        A candidate that was removed, or has `max_failures` failures that count, is withdrawn. The latter is not
+        written down, so a selection that is resumed with a larger number gives it another chance.
+        """
+        return read_state(self._database, removed=self.removed()).history(max_failures=max_failures)
+
+    def rows(self) -> List[Dict[str, Any]]:
+        """Every outcome in order of finishing, each with all of its columns, and `status` `finished` or `failed`."""
+        finished = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
+        failed = self._database.execute(
+            "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"
+            " JOIN evaluations e ON e.candidate = f.candidate AND e.replicate = f.replicate"
+        ).fetchall()
+        return sorted((dict(row) for row in [*finished, *failed]), key=lambda row: row["finished_order"])
+
+
+@contextmanager
+def reading(directory: RunDirectory) -> Iterator[StoreReader]:
+    """The store of a directory as it is at this moment, also while a selection is writing it.
+
+    # Raises
+
+    `StoreError` : where there is none, or it is damaged or of another version.
+    """
+    if not directory.store.is_file():
+        raise StoreError(
+            f"{directory.root}: there is no selection: '{directory.store.name}' is missing. Give the directory that "
+            "fiesta-select was given with -s."
+        )
+    with closing(open_to_read(directory.store)) as database:
+        yield StoreReader(database)
+
+
+REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
+
+
+def lock(directory: RunDirectory) -> FileLock:
+    """The lock of a run directory, acquired; it ends with the process, however that ends. The directory is made.
+
+    # Raises
+
+    `StoreError` : where another process holds it, or the directory cannot be written to.
+    """
+    held = FileLock(str(directory.lock))
+    try:
+        directory.root.mkdir(parents=True, exist_ok=True)
+        held.acquire(timeout=0)
+    except Timeout:
+        raise StoreError(
+            f"{directory.root}: another selection is running in this directory. Wait for it, stop it, or give "
+            "another directory with -s."
+        ) from None
+    except OSError as error:
+        raise StoreError(f"{directory.root}: cannot be written to: {error}. Give another directory with -s.") from error
+    return held
+
+
+class RunStore(StoreReader):
+    """All that a run knows, in one SQLite file: every request is written down before its work starts, and every
+    outcome in one transaction when it is there. One process writes; others may read.
+
+    The file is read when it is opened. From then on the history is kept in memory beside it, and read anew from the
+    file where a change was interrupted.
+
+    # Parameters
+
+    directory : the run directory. It is locked until `close`, by a lock that ends with the process, however it ends.
+    create : make a new store; else open the one that is there.
+
+    # Raises
+
+    `StoreError` : where another selection holds the directory, or the store is missing, damaged, there already, or of
+        another version of this package.
+    """
+
+    def __init__(self, directory: RunDirectory, *, create: bool) -> None:
+        self._path = directory.store
+        if not create and not self._path.is_file():
+            raise StoreError(
+                f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. Check -s, "
+                "or leave out --recover to start a new selection."
+            )
+        self._state: Optional[RunState] = None
+        self._lock = lock(directory)
+        try:
+            super().__init__(create_database(self._path) if create else open_database(self._path))
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def close(self) -> None:
+        self._database.close()
+        self._lock.release()
+
+    # What the selection is about.
+
+    def set_meta(self, **values: Any) -> None:
+        self.put_candidates([], **values)
+
+    def put_candidates(self, candidates: Sequence[Mapping[str, Any]], **values: Any) -> None:
+        """Write down candidates (`name`, `source`, `config` and `facts`, what building it told) and values for
+        `get_meta`, all or none; of a known candidate the facts anew. The value `removed` is read by `removed`."""
+        rows = [(c["name"], c["source"], json.dumps(c["config"]), json.dumps(c["facts"])) for c in candidates]
+        with transaction(self._database):
+            self._database.executemany(
+                "INSERT INTO candidates (name, position, source, config, facts)"
+                " VALUES (?, (SELECT COUNT(*) FROM candidates), ?, ?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET facts = excluded.facts",
+                rows,
+            )
+            self._database.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in values.items()]
+            )
+            if candidates or "removed" in values:
+                self._state = None  # to be read anew
+
+    # The way of an evaluation.
+
+    def reserve(self, requests: Sequence[Request]) -> None:
+        """Write requests down as pending, before any of their work starts."""
+        with self._change() as state:
+            for request in requests:
+                values = list(asdict(request).values())
+                self._database.execute(
+                    f"INSERT INTO evaluations ({REQUEST_COLUMNS}, status, reserved_order) VALUES"
+                    f" ({', '.join('?' * len(values))}, 'pending',"
+                    " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
+                    values,
+                )
+            state.reserve(requests)
+
+    def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
+        """Write down what came of a pending request. With `try_again`, a failure leaves it pending."""
+        with self._change() as state:
+            if isinstance(outcome, Failure):
+                self._record_failure(outcome, try_again=try_again)
+            else:
+                self._record_evaluation(outcome)
+            state.record(outcome, try_again=try_again and isinstance(outcome, Failure))
+
+    def _record_evaluation(self, evaluation: Evaluation) -> None:
+        updated = self._database.execute(
+            "UPDATE evaluations SET status = 'finished', score = ?, metric = ?, metrics = ?, seconds = ?,"
+            f" started_at = ?, finished_order = {NEXT_ORDER}"
+            " WHERE candidate = ? AND replicate = ? AND status = 'pending'",
+            (
+                evaluation.score,
+                evaluation.metric,
+                json.dumps(dict(evaluation.metrics)),
+                evaluation.seconds,
+                evaluation.started_at,
+                *evaluation.request.key,
+            ),
+        )
+        if updated.rowcount != 1:
+            raise StoreError(f"{self._path}: evaluation {evaluation.request.name} is not pending, so it cannot finish.")
+
+    def _record_failure(self, failure: Failure, *, try_again: bool) -> None:
+        self._database.execute(
+            "INSERT INTO failures (candidate, replicate, finished_order, kind, error, seconds, started_at, log_path)"
+            f" VALUES (?, ?, {NEXT_ORDER}, ?, ?, ?, ?, ?)",
+            (
+                *failure.request.key,
+                failure.kind,
+                failure.error,
+                failure.seconds,
+                failure.started_at,
+                failure.log_path,
+            ),
+        )
+        if not try_again:
+            self._database.execute(
+                "UPDATE evaluations SET status = 'failed' WHERE candidate = ? AND replicate = ?",
+                failure.request.key,
+            )
+
+    def release(self, requests: Sequence[Request]) -> None:
+        """Forget pending requests that will not be worked on, as when the decision came before they finished. One that
+        has failed before is a failed one: its failures stay, and need its seeds."""
+        keys = [request.key for request in requests]
+        is_pending = "candidate = ? AND replicate = ? AND status = 'pending'"
+        with self._change() as state:
+            self._database.executemany(
+                f"UPDATE evaluations SET status = 'failed' WHERE {is_pending}"
+                " AND (candidate, replicate) IN (SELECT candidate, replicate FROM failures)",
+                keys,
+            )
+            self._database.executemany(f"DELETE FROM evaluations WHERE {is_pending}", keys)
+            state.release(requests)
+
+    @contextmanager
+    def _change(self) -> Iterator[RunState]:
+        """A transaction on the file and the same change in memory, which is forgotten where either is cut short."""
+        state, self._state = self._known(), None
+        with transaction(self._database):
+            yield state
+        self._state = state
+
+    def _known(self) -> RunState:
+        if self._state is None:
+            self._state = read_state(self._database, removed=self.removed())
+        return self._state
+
+    # What is known.
+
+    def num_reserved(self) -> int:
+        """How many evaluations were ever reserved and not released."""
+        return int(self._database.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
+
+    def next_replicate(self, candidate: str) -> int:
+        """The least replicate of a candidate that was never reserved."""
+        row = self._database.execute(
+            "SELECT IFNULL(MAX(replicate) + 1, 0) FROM evaluations WHERE candidate = ?", (candidate,)
+        ).fetchone()
+        return int(row[0])
+
+    def history(self, *, max_failures: int) -> History:
+        """See `StoreReader`. From memory, so that a step costs as much after two thousand evaluations as after two."""
+        return self._known().history(max_failures=max_failures)
+
+
+NEXT_ORDER = (
+    "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
+    " IFNULL((SELECT MAX(finished_order) FROM failures), -1)))"
+)

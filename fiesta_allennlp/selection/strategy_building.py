@@ -1,0 +1,61 @@
+"""From the options of how to choose to a checked strategy."""
+
+import copy
+from typing import Any, Dict, List
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from fiesta_allennlp.errors import ConfigError, plainly
+from fiesta_allennlp.selection.settings import ChoiceSettings, option
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.fixed_budget import FixedBudget
+
+
+def build_strategy(choice: ChoiceSettings, names: List[str], *, has_counts: bool = False) -> Strategy:
+    """The strategy with its belief, checked for these candidates.
+
+    # Parameters
+
+    has_counts : whether the evaluations will report counts of right and wrong answers, which some beliefs need.
+
+    # Raises
+
+    `ConfigError` : where its name or an entry is unknown, or a value cannot work.
+    """
+    params = choice.strategy_params()
+    _check_kind(params)
+    try:
+        strategy = Strategy.from_params(Params(copy.deepcopy(params)))
+    except (ConfigurationError, TypeError) as error:
+        raise ConfigError(
+            f"--strategy {params['type']} with --belief {params['belief']['type']}: {plainly(error)}"
+        ) from error
+    strategy.check(names)
+    if strategy.belief.needs_counts and not has_counts:
+        raise ConfigError(
+            f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here every "
+            f"evaluation reports a score alone. Choose another belief, such as {ChoiceSettings().belief}."
+        )
+    return strategy
+
+
+def _check_kind(params: Dict[str, Any]) -> None:
+    """Refuse an option of the one kind of strategy that was given for the other."""
+    name = params["type"]
+    if name not in Strategy.list_available():
+        return
+    fixed_budget = issubclass(Strategy.by_name(name), FixedBudget)
+    if fixed_budget and "budget" not in params:
+        raise ConfigError(f"--strategy {name} spends a budget: say how many trainings with --budget N.")
+    of_confidence = ("confidence", "margin", "max_evaluations", "stop")
+    wrong = [key for key in of_confidence if key in params] if fixed_budget else []
+    if wrong:
+        raise ConfigError(
+            f"{option(wrong[0])} does not go with --strategy {name}, which spends a budget. Leave it out."
+        )
+    if not fixed_budget and "budget" in params:
+        raise ConfigError(
+            f"--budget does not go with --strategy {name}, which stops at a confidence. Limit it with "
+            "--max-evaluations, or choose sequential_halving or non_adaptive_fb."
+        )

@@ -1,0 +1,165 @@
+"""What a selection came to: `selection.json` and `evaluations.csv`."""
+
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.files import replacing
+from fiesta_allennlp.records import Decision, History
+
+
+def seconds_of_equal_allocation(candidates: Sequence[Mapping[str, Any]], best: Optional[str]) -> Optional[float]:
+    """What it would have cost to evaluate every candidate as often as the leading one: n_best sum_i s_i, where s_i is
+    the mean seconds of an evaluation of candidate i.
+
+    `candidates` are entries of `selection.json`. None where nobody leads. Candidates without an evaluation, whose mean
+    is not known, are left out.
+    """
+    num_evaluations = {candidate["name"]: candidate["num_evaluations"] for candidate in candidates}
+    if best is None or not num_evaluations[best]:
+        return None
+    known = [candidate["mean_seconds"] for candidate in candidates if candidate["num_evaluations"]]
+    return float(num_evaluations[best] * sum(known))
+
+
+def duration_text(seconds: float) -> str:
+    """In the two largest units of hours, minutes and seconds."""
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{seconds:.1f} s"
+
+
+OnSplits = Tuple[Sequence[int], Sequence[float]]
+"""Split seeds and scores of a candidate, equally long."""
+
+
+def shared_splits(first: OnSplits, second: OnSplits) -> Tuple[Tuple[int, ...], np.ndarray]:
+    """The splits that both have, in the order of the first one's scores, and the differences of mean scores on them."""
+    mine, theirs = _means_by_split(first), _means_by_split(second)
+    seeds = tuple(seed for seed in mine if seed in theirs)
+    return seeds, np.array([mine[seed] - theirs[seed] for seed in seeds])
+
+
+def _means_by_split(scored: OnSplits) -> Dict[int, float]:
+    by_split: Dict[int, List[float]] = {}
+    for seed, score in zip(*scored, strict=True):
+        by_split.setdefault(seed, []).append(score)
+    return {seed: float(np.mean(scores)) for seed, scores in by_split.items()}
+
+
+CSV_COLUMNS = (
+    "candidate",
+    "replicate",
+    "status",
+    "score",
+    "metric",
+    "seconds",
+    "split_seed",
+    "random_seed",
+    "numpy_seed",
+    "pytorch_seed",
+    "started_at",
+    "error",
+)
+
+
+def summarise(
+    history: History, decision: Decision, settings: Mapping[str, Any], *, removed: AbstractSet[str] = frozenset()
+) -> Dict[str, Any]:
+    """The content of `selection.json`. `settings` is copied in: metric, strategy, belief, splits, entropy.
+    `removed` are the candidates that the user took out.
+
+    A number that does not exist, such as the sd of one score, is `None`.
+    """
+    candidates = [summarise_candidate(history, decision, name, removed=name in removed) for name in history.candidates]
+    return {
+        "best": decision.best,
+        "confidence": decision.confidence,
+        "margin": decision.margin,
+        "credible_margin": None if decision.credible_margin is None else asdict(decision.credible_margin),
+        "stopped_by": decision.stopped_by,
+        "num_evaluations": len(history.evaluations),
+        "num_failures": len(history.failures),
+        **settings,
+        "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best),
+        "seconds": sum(candidate["seconds"] for candidate in candidates),
+        "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
+        "candidates": candidates,
+    }
+
+
+def summarise_candidate(history: History, decision: Decision, name: str, *, removed: bool = False) -> Dict[str, Any]:
+    """One entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations, and
+    `mean_seconds` the mean."""
+    seconds = [e.seconds for e in history.evaluations if e.request.candidate == name]
+    scores = history.scores(name)
+    failures = [failure for failure in history.failures if failure.request.candidate == name]
+    return {
+        "name": name,
+        "num_evaluations": len(scores),
+        "mean": float(np.mean(scores)) if len(scores) else None,
+        "sd": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
+        "prob_best": decision.prob_best.get(name),
+        "prob_within_margin": decision.prob_within_margin.get(name),
+        "failures": len(failures),
+        "failure_reasons": [f"{f.request.name} {f.kind}: {f.error}" for f in failures],
+        "withdrawn": name in history.withdrawn,
+        "withdrawn_because": _why_withdrawn(history.num_counted_failures(name), removed)
+        if name in history.withdrawn
+        else None,
+        "seconds": sum(seconds),
+        "mean_seconds": sum(seconds) / len(seconds) if seconds else None,
+    }
+
+
+def ahead_on_shared_splits(history: History, best: Optional[str]) -> Optional[Dict[str, Any]]:
+    """Where another active candidate has the highest mean of all, but `best` is ahead on the splits that both have
+    seen: who that is, on how many splits, and by how much."""
+    if best is None or not len(history.scores(best)):
+        return None
+    means = {name: history.scores(name).mean() for name in history.active if len(history.scores(name))}
+    other = max(means, key=lambda name: (means[name], name == best))
+    seeds, differences = shared_splits(*((history.split_seeds(name), history.scores(name)) for name in (best, other)))
+    if other == best or not seeds or differences.mean() <= 0:
+        return None
+    return {"of": other, "num_splits": len(seeds), "difference": float(differences.mean())}
+
+
+def _why_withdrawn(num_failures: int, removed: bool) -> str:
+    if removed:
+        return "it was not given any more (--allow-removed); its evaluations are kept and play no part"
+    return f"{count_text(num_failures, 'failure')}, as many as --max-failures allows"
+
+
+def write_json(content: Mapping[str, Any], path: Path) -> None:
+    """Write in one step, so that a reader never sees half a file."""
+    with replacing(path) as part:
+        part.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """`evaluations.csv` from the rows of a store: one line for every outcome, in order of finishing."""
+    metrics: List[Dict[str, Any]] = [json.loads(row.get("metrics") or "{}") for row in rows]
+    names = sorted({name for reported in metrics for name in reported})
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*CSV_COLUMNS, *(f"metric:{name}" for name in names)])
+        for row, reported in zip(rows, metrics, strict=True):
+            writer.writerow([*map(row.get, CSV_COLUMNS), *map(reported.get, names)])
+
+
+def probability_text(value: Optional[float]) -> str:
+    """Three decimals, but never a rounded 0 or 1."""
+    if value is None:
+        return "-"
+    return "> 0.999" if 0.9995 <= value < 1 else "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
+
+
+def count_text(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

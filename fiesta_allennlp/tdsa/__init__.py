@@ -1,0 +1,30 @@
+"""The shipped example task: target-dependent sentiment. Importing this package registers its reader, models and
+predictor, and says where its configs look for data.
+
+Only `plugin` imports it.
+"""
+
+from fiesta_allennlp.tdsa.atae_lstm import AtaeLstm
+from fiesta_allennlp.tdsa.defaults import set_defaults
+from fiesta_allennlp.tdsa.ian import Ian
+from fiesta_allennlp.tdsa.predictor import TdsaPredictor
+from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
+from fiesta_allennlp.tdsa.target_lstm import TargetLstm
+from fiesta_allennlp.tdsa.td_lstm import TdLstm
+from fiesta_allennlp.tdsa.token_ids_collator import TokenIdsCollator
+from fiesta_allennlp.tdsa.unpacked_lstm import UnpackedLstmSeq2Seq, UnpackedLstmSeq2Vec
+from fiesta_allennlp.tdsa.word_tokenizer import WordTokenizer
+
+__all__ = [
+    "AtaeLstm",
+    "Ian",
+    "SemEvalTdsaReader",
+    "TargetLstm",
+    "TdLstm",
+    "TdsaPredictor",
+    "TokenIdsCollator",
+    "UnpackedLstmSeq2Seq",
+    "UnpackedLstmSeq2Vec",
+    "WordTokenizer",
+    "set_defaults",
+]

@@ -1,0 +1,141 @@
+"""Target-dependent sentiment from SemEval-2014 task 4."""
+
+from typing import Any, Dict, Iterable, List, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
+from allennlp.data.fields import LabelField, MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.tdsa.semeval_xml import read_sentences
+from fiesta_allennlp.tdsa.word_tokenizer import WordTokenizer
+
+TEXT_INPUTS = ("left", "target", "right", "text")
+
+
+@DatasetReader.register("semeval_tdsa")
+class SemEvalTdsaReader(DatasetReader):
+    """One instance for each aspect term (Pontiki et al. 2014, subtask 2), labelled with its polarity.
+
+    A sentence is cut at the target's character offsets and its three pieces are tokenised one by one. So the
+    target is always exactly its own characters, also where it ends inside a word.
+
+    Fields: those of `left`, `target`, `right` and `text` that `inputs` names; `label`; `metadata` with
+    `sentence_id`, `target`, `from`, `to` and `text`.
+
+    Registered as a `DatasetReader` with name "semeval_tdsa".
+
+    # Parameters
+
+    tokenizer : `Tokenizer`, optional (default = `WordTokenizer()`)
+    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    inputs : `List[str]`, optional (default = all four)
+        The text fields to make. Every model ignores the ones it does not read; leaving them out is faster.
+    include_target : `bool`, optional (default = `False`)
+        Whether `left` ends and `right` starts with the target's own words, as in Tang et al. (2016), section 3.2.
+    lowercase : `bool`, optional (default = `True`)
+    keep_conflict : `bool`, optional (default = `False`)
+        Whether terms with the polarity `conflict` are kept. The literature leaves them out.
+    """
+
+    group_by = "sentence_id"
+    """All targets of one sentence belong to one part of a data split."""
+
+    def __init__(
+        self,
+        tokenizer: Optional[Tokenizer] = None,
+        token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        inputs: Optional[List[str]] = None,
+        include_target: bool = False,
+        lowercase: bool = True,
+        keep_conflict: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs)
+        self._inputs = list(TEXT_INPUTS) if inputs is None else inputs
+        unknown = [name for name in self._inputs if name not in TEXT_INPUTS]
+        if unknown or not self._inputs:
+            raise ConfigurationError(f"inputs must be some of {list(TEXT_INPUTS)} but got {self._inputs}.")
+        self._tokenizer = tokenizer or WordTokenizer()
+        self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self._include_target = include_target
+        self._lowercase = lowercase
+        self._keep_conflict = keep_conflict
+
+    def _read(self, file_path: str) -> Iterable[Instance]:
+        cases = [
+            (sentence, term)
+            for sentence in read_sentences(file_path)
+            for term in sentence.terms
+            if self._keep_conflict or term.polarity != "conflict"
+        ]
+        if not cases:
+            raise DataError(f"{file_path} has no aspect term to learn from (conflict kept: {self._keep_conflict}).")
+        for sentence, term in self.shard_iterable(cases):
+            yield self.text_to_instance(
+                sentence.text,
+                term.term,
+                start=term.start,
+                end=term.end,
+                label=term.polarity,
+                sentence_id=sentence.sentence_id,
+            )
+
+    def text_to_instance(
+        self,
+        text: str,
+        target: str,
+        *,
+        start: Optional[int] = None,
+        end: Optional[int] = None,
+        label: Optional[str] = None,
+        sentence_id: Optional[str] = None,
+    ) -> Instance:
+        """The instance for `target`, which is `text[start:end]`.
+
+        # Raises
+
+        `DataError` where the offsets are left out and the target does not occur exactly once, where they are
+        not the target's, or where the target holds no word.
+        """
+        start, end = _target_span(text, target, start, end)
+        left, middle, right = (self._words(piece) for piece in (text[:start], text[start:end], text[end:]))
+        if not middle:
+            raise DataError(f'The target "{target}" of "{text}" holds no word.')
+        tokens = {"left": left, "target": middle, "right": right, "text": left + middle + right}
+        if self._include_target:
+            tokens.update(left=left + middle, right=middle + right)
+        fields: Dict[str, Field] = {name: TextField(tokens[name]) for name in self._inputs}
+        if label is not None:
+            fields["label"] = LabelField(label)
+        fields["metadata"] = MetadataField(
+            {"sentence_id": sentence_id, "target": target, "from": start, "to": end, "text": text}
+        )
+        return Instance(fields)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        for name in self._inputs:
+            instance.fields[name]._token_indexers = self._token_indexers
+
+    def _words(self, text: str) -> List[Token]:
+        return self._tokenizer.tokenize(text.lower() if self._lowercase else text)
+
+
+def _target_span(text: str, target: str, start: Optional[int], end: Optional[int]) -> "tuple[int, int]":
+    """The target's offsets, looked up where they are not given."""
+    if start is None and end is None:
+        if text.count(target) != 1 or not target:
+            raise DataError(
+                f'Without "from" and "to" the target must occur once, but "{target}" occurs '
+                f'{text.count(target) if target else 0} times in "{text}".'
+            )
+        start = text.index(target)
+        return start, start + len(target)
+    if start is None or end is None:
+        raise DataError(f'Give both "from" and "to" or neither, but got from={start}, to={end}.')
+    if not 0 <= start < end <= len(text) or text[start:end] != target:
+        raise DataError(
+            f'Characters {start} to {end} of "{text}" are "{text[start:end]}" but the target is "{target}".'
+        )
+    return start, end

@@ -1,0 +1,215 @@
+"""From a candidate's AllenNLP config to the config of one evaluation, and what we ask of such a config."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import read_jsonnet
+from fiesta_allennlp.records import Request
+from fiesta_allennlp.splits import PARTS
+
+Config = Dict[str, Any]
+
+READER_KEYS = ("dataset_reader", "validation_dataset_reader")
+
+
+def load_config(path: Path, overrides: str = "") -> Config:
+    """The config in a Jsonnet file with the overrides applied, as plain data.
+
+    # Raises
+
+    `ConfigError` : where the file is missing, is not valid Jsonnet, or lacks something that a selection needs.
+    """
+    if not path.is_file():
+        raise ConfigError(f"{path}: there is no such config file.")
+    config = _evaluated(path, overrides)
+    for key in ("dataset_reader", "model", "data_loader", "trainer"):
+        if key not in config:
+            raise ConfigError(f"{path}: the key '{key}' is missing. A candidate is a complete `allennlp train` config.")
+        if not isinstance(config[key], dict):
+            raise ConfigError(
+                f"{path}: '{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}."
+            )
+    if "distributed" in config:
+        raise ConfigError(
+            f"{path}: the key 'distributed' is not supported: an evaluation is one process. Remove it, and give "
+            "several devices with --cuda-devices to train several evaluations at once."
+        )
+    try:
+        official_paths(config)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return config
+
+
+def _evaluated(path: Path, overrides: str) -> Config:
+    where = f"--overrides '{overrides}' over {path}" if overrides else str(path)
+    try:
+        config = read_jsonnet(path, overrides=overrides, where=where)
+    except ConfigError:
+        if overrides:  # which may not be what is wrong
+            _evaluated(path, "")
+        raise
+    if not isinstance(config, dict):
+        raise ConfigError(f"{where}: a config must be an object with keys but is a {type(config).__name__}.")
+    return config
+
+
+def is_resplit(reader: Any) -> bool:
+    return isinstance(reader, dict) and reader.get("type") == "resplit"
+
+
+def part_key(config: Config, part: str) -> str:
+    """The key under which a config names an official part."""
+    return f"dataset_reader.paths.{part}" if is_resplit(config["dataset_reader"]) else f"{part}_data_path"
+
+
+def own_group_by(config: Config) -> Dict[str, str]:
+    """What the candidate's own resplit readers keep whole, by key: nothing where they do not say it."""
+    readers = {key: config[key] for key in READER_KEYS if is_resplit(config.get(key))}
+    return {f"{key}.group_by": reader["group_by"] for key, reader in readers.items() if reader.get("group_by")}
+
+
+def official_paths(config: Config) -> Dict[str, Any]:
+    """The data paths of the official parts that the config names, by part. Files are made absolute.
+
+    # Raises
+
+    `ConfigError` : where there is no training part, or neither a validation nor a test part.
+    """
+    reader = config["dataset_reader"]
+    if is_resplit(reader):
+        named = reader.get("paths")
+        if not isinstance(named, dict):
+            raise ConfigError(
+                f"'dataset_reader.paths' must be an object with files by part but is {json.dumps(named)}."
+            )
+    else:
+        named = {part: config.get(f"{part}_data_path") for part in PARTS}
+    paths = {part: _absolute(path) for part, path in named.items() if path is not None}
+    if "train" not in paths:
+        raise ConfigError(f"the key '{part_key(config, 'train')}' is missing.")
+    if len(paths) < 2:
+        raise ConfigError(
+            "the config names neither 'validation_data_path' nor 'test_data_path'. Give at least one of them: "
+            "random splits are drawn from all parts together, at the official ratios."
+        )
+    return paths
+
+
+def with_absolute_paths(config: Config) -> Config:
+    """The config with the files of its official parts named so that they are found from any current directory."""
+    result = json.loads(json.dumps(config))
+    reader = result["dataset_reader"]
+    if is_resplit(reader):
+        reader["paths"] = official_paths(config)
+    else:
+        result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
+    return result
+
+
+def moved(value: Any, places: Mapping[str, str]) -> Any:
+    """A config in which every text that is a key of `places` is replaced by its value. A copy."""
+    if isinstance(value, dict):
+        return {key: moved(child, places) for key, child in value.items()}
+    if isinstance(value, list):
+        return [moved(child, places) for child in value]
+    return places.get(value, value) if isinstance(value, str) else value
+
+
+def _absolute(path: Any) -> Any:
+    if isinstance(path, str) and Path(path).exists():
+        return str(Path(path).resolve())
+    return path
+
+
+def evaluation_config(
+    config: Config,
+    request: Request,
+    *,
+    group_by: Optional[str] = None,
+    vectors: Optional[Mapping[str, str]] = None,
+    free_device: bool = False,
+) -> Config:
+    """The complete config of one evaluation: `allennlp train` on it repeats the evaluation without us.
+
+    The readers are wrapped to draw the split, the seeds are written out, the test part is evaluated after training.
+
+    # Parameters
+
+    group_by : what the splits keep whole, whatever the config's own reader says; see the `resplit` reader.
+    vectors : word-vector files to read in place of those that the config names.
+    free_device : drop the config's own `cuda_device`, where the executor gives each worker a device.
+    """
+    result = json.loads(json.dumps(config))
+    paths = official_paths(config)
+    for key in READER_KEYS:
+        if key in result:
+            result[key] = _resplit(result[key], paths, request.split_seed, group_by)
+    result.update({f"{part}_data_path": part for part in PARTS})
+    result["evaluate_on_test"] = True
+    result["random_seed"] = request.random_seed
+    result["numpy_seed"] = request.numpy_seed
+    result["pytorch_seed"] = request.pytorch_seed
+    if result["trainer"].get("type", "gradient_descent") == "gradient_descent":
+        # An evaluation that is interrupted begins anew, so states of single epochs would be written for nothing.
+        result["trainer"].setdefault("checkpointer", {"save_completed_epochs": False})
+    for holder, key in vector_references(result):
+        holder[key] = (vectors or {}).get(holder[key], holder[key])
+    if free_device:
+        result["trainer"].pop("cuda_device", None)
+    return result
+
+
+def _resplit(reader: Config, paths: Mapping[str, Any], split_seed: int, group_by: Optional[str]) -> Config:
+    inner = reader["reader"] if is_resplit(reader) else reader
+    wrapped = {"type": "resplit", "reader": inner, "paths": dict(paths), "split_seed": split_seed}
+    if group_by is not None:
+        wrapped["group_by"] = group_by
+    return wrapped
+
+
+def vector_references(config: Config) -> List[Tuple[Dict[str, Any], str]]:
+    """Every place of a config that names a text file of word vectors, as `(dict, key)` pairs.
+
+    None at all where the vocabulary does not come from the data alone: other words than the pool's would then
+    need their vectors too.
+    """
+    vocabulary = config.get("vocabulary") or {}
+    if vocabulary.get("type", "from_instances") != "from_instances" or vocabulary.get("min_pretrained_embeddings"):
+        return []
+    places = list(_find_key(config["model"], "pretrained_file"))
+    places += [(vocabulary["pretrained_files"], name) for name in vocabulary.get("pretrained_files") or {}]
+    return [(holder, key) for holder, key in places if not holder[key].endswith((".h5", ".hdf5"))]
+
+
+def _find_key(value: Any, wanted: str) -> Iterator[Tuple[Dict[str, Any], str]]:
+    if isinstance(value, dict):
+        if isinstance(value.get(wanted), str):
+            yield value, wanted
+        for child in value.values():
+            yield from _find_key(child, wanted)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _find_key(child, wanted)
+
+
+def first_difference(old: Any, new: Any, key: str = "") -> Optional[str]:
+    """The first key at which two configs differ, with both values; `None` where they are equal."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted(set(old) | set(new)):
+            path = f"{key}.{name}" if key else name
+            if name not in old or name not in new:
+                here = "is new" if name not in old else "is gone"
+                return f"'{path}' {here}"
+            difference = first_difference(old[name], new[name], path)
+            if difference is not None:
+                return difference
+        return None
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        differences = (
+            first_difference(a, b, f"{key}.{index}") for index, (a, b) in enumerate(zip(old, new, strict=True))
+        )
+        return next((difference for difference in differences if difference is not None), None)
+    return None if old == new else f"'{key}' was {json.dumps(old)} and is now {json.dumps(new)}"

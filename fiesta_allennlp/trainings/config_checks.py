@@ -1,0 +1,180 @@
+"""What a complete config can have wrong that AllenNLP lets pass, and that would give a wrong score silently."""
+
+import json
+from itertools import combinations
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError, describe
+from fiesta_allennlp.splits import PARTS
+from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by, part_key
+from fiesta_allennlp.trainings.data_files import files_behind, shared_files
+
+SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
+"""Keys of data loaders and what is in them that leave instances out of an epoch."""
+
+RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by"}
+
+
+def check_config(config: Config, *, metric: str, group_by: Optional[str] = None) -> None:
+    """Refuse what can be known of a candidate without building it.
+
+    # Parameters
+
+    metric : what `--metric` says.
+    group_by : what `--group-by` says.
+
+    # Raises
+
+    `ConfigError` : with the keys, the values and the remedy.
+    """
+    check_readers(config)
+    check_group_by(config, group_by)
+    check_parts(config)
+    check_test_loader(config)
+    check_direction(config, metric)
+
+
+def check_readers(config: Config) -> None:
+    """Refuse what a candidate's own resplit reader says and its evaluations would not heed.
+
+    # Raises
+
+    `ConfigError` : with the key.
+    """
+    paths = official_paths(config)
+    for key in READER_KEYS:
+        reader = config.get(key, {})
+        if not isinstance(reader, dict):
+            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(reader)}.")
+        if is_resplit(reader):
+            _check_resplit(key, reader, {**config, "dataset_reader": reader}, paths)
+    if is_resplit(config["dataset_reader"]):
+        _check_data_paths(config)
+
+
+def _check_resplit(key: str, reader: Mapping[str, Any], alone: Config, paths: Dict[str, Any]) -> None:
+    inner = reader.get("reader")
+    if not isinstance(inner, dict) or is_resplit(inner):
+        raise ConfigError(f"'{key}.reader' must be the reader of the data files but is {json.dumps(inner)}.")
+    for other in sorted(set(reader) - RESPLIT_KEYS):
+        raise ConfigError(
+            f"'{key}.{other}' would have no effect: a selection takes {', '.join(sorted(RESPLIT_KEYS))} of a resplit "
+            f"reader. Move it into '{key}.reader', or remove it."
+        )
+    if reader.get("paths") and official_paths(alone) != paths:
+        raise ConfigError(
+            f"'{key}.paths' is {json.dumps(reader['paths'])} but the parts of the candidate are {json.dumps(paths)}. "
+            "All its readers must read the same files: make them equal, or leave the paths of the second reader out."
+        )
+
+
+def _check_data_paths(config: Config) -> None:
+    for part in PARTS:
+        path = config.get(f"{part}_data_path")
+        if path not in (None, part):
+            raise ConfigError(
+                f"'{part}_data_path' is {json.dumps(path)} beside a resplit reader, which has its files in "
+                f"'dataset_reader.paths'. Write '{part}', or leave it out."
+            )
+
+
+def check_group_by(config: Config, group_by: Optional[str]) -> None:
+    """Refuse a resplit reader that keeps other instances together than the option or the other reader.
+
+    # Raises
+
+    `ConfigError` : with both.
+    """
+    own = own_group_by(config)
+    said = {**({} if group_by is None else {"--group-by": group_by}), **own}
+    for key, value in own.items():
+        if not isinstance(value, str) or value == "none":
+            raise ConfigError(
+                f"'{key}' must be a metadata key but is {json.dumps(value)}. Leave it out, and give --group-by none "
+                "for splits that keep nothing whole."
+            )
+        for other, another in said.items():
+            if another != value:
+                raise ConfigError(
+                    f"'{key}' is '{value}' but {other} is '{another}'. All splits of a selection keep the same "
+                    "instances together: make them equal, or leave one of them out."
+                )
+
+
+def check_parts(config: Config) -> None:
+    """Refuse data that are given as two parts: they would be in the pool twice, and a test instance's copy in training.
+
+    # Raises
+
+    `ConfigError` : with the two keys.
+    """
+    paths = official_paths(config)
+    given = [part for part in PARTS if part in paths]
+    files = {part: files_behind(paths[part]) for part in given}
+    for pair in combinations(given, 2):
+        one, other = pair
+        try:
+            shared = shared_files(files[one], files[other])
+        except OSError as error:
+            raise ConfigError(f"the data of '{part_key(config, one)}' cannot be read: {describe(error)}.") from error
+        if shared is not None or paths[one] == paths[other]:
+            named = (paths[one], paths[other]) if shared is None else shared
+            raise ConfigError(_twice(config, pair, *map(str, named)))
+
+
+def _twice(config: Config, pair: Tuple[str, str], one: str, other: str) -> str:
+    keys = [part_key(config, part) for part in pair]
+    what = f"are the same data, {one}" if one == other else f"have equal contents, {one} and {other}"
+    which = f"'{keys[1]}'" if "train" in pair else "one of them"
+    return (
+        f"'{keys[0]}' and '{keys[1]}' {what}. The pool would hold them twice, and a random split would train on what "
+        f"it tests. Leave {which} out: that part is then drawn from the pool, as large as the other of validation and "
+        "test; or give another file."
+    )
+
+
+def check_test_loader(config: Config) -> None:
+    """Refuse a data loader that would leave some of the test part out: AllenNLP scores it by the loader for validation,
+    or else by that for training.
+
+    # Raises
+
+    `ConfigError` : with the key.
+    """
+    loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
+    for key, value in _set_keys(config[loader], loader):
+        if key.rpartition(".")[2] in SHORTENING:
+            remedy = (
+                "Give a 'validation_data_loader' without it, such as {\"batch_size\": 64}, which is for both."
+                if loader == "data_loader"
+                else "Remove it."
+            )
+            raise ConfigError(
+                f"'{key}' is {json.dumps(value)}, and the validation and test parts are read by '{loader}': scores "
+                f"would be of a fraction of the test part. {remedy}"
+            )
+
+
+def _set_keys(value: Any, key: str) -> Iterator[Tuple[str, Any]]:
+    """Every key below this one that is neither null nor false, with its path and value."""
+    if isinstance(value, (dict, list)):
+        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _set_keys(child, f"{key}.{name}")
+    elif value is not None and value is not False:
+        yield key, value
+
+
+def check_direction(config: Config, metric: str) -> None:
+    """Refuse a metric of which the trainer wants less: the candidate with the highest mean would win.
+
+    # Raises
+
+    `ConfigError` : with both.
+    """
+    wanted = config["trainer"].get("validation_metric")
+    if f"-{metric}" in (wanted if isinstance(wanted, list) else [wanted]):
+        raise ConfigError(
+            f"'trainer.validation_metric' is {json.dumps(wanted)}, so less of '{metric}' is better, but --metric "
+            f"{metric} would name the candidate with the most of it. Give a metric of which more is better; the model "
+            "can report the negative of this one under another name."
+        )

@@ -1,0 +1,133 @@
+"""The files behind the data paths of a config: which there are, whether two paths name the same data, and whether the
+data are what they were."""
+
+import glob
+import os
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.errors import DataChangedError
+from fiesta_allennlp.files import digest_of
+from fiesta_allennlp.trainings.config import moved
+
+
+def files_behind(data_path: Any) -> List[Path]:
+    """The files that a data path names, in a fixed order: the file itself, all files of a directory but hidden ones,
+    those that a glob matches, all of these for a list or an object of paths. None for a URL."""
+    if isinstance(data_path, Mapping):
+        data_path = [data_path[key] for key in sorted(data_path)]
+    if isinstance(data_path, (list, tuple)):
+        return [file for path in data_path for file in files_behind(path)]
+    if not isinstance(data_path, str):
+        return []
+    found = [data_path] if os.path.exists(data_path) else sorted(glob.glob(data_path))
+    return [file for path in found for file in _files_in(Path(path))]
+
+
+def _files_in(path: Path) -> List[Path]:
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    files = [Path(above) / name for above, _, names in os.walk(path) for name in names]
+    return sorted(file for file in files if file.is_file() and not _is_hidden(file.relative_to(path)))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+@dataclass(frozen=True)
+class FileMark:
+    """By what a file is known again: `stamp` is its size in bytes and the nanoseconds of its last changes, of the
+    content and of the file itself; `digest` its content's, which counts where the stamp is another."""
+
+    path: str
+    stamp: Tuple[int, int, int]
+    digest: str
+
+
+@dataclass(frozen=True)
+class DataMark:
+    """By what the data of a candidate are known again: its data paths, and the files behind them."""
+
+    data_paths: Tuple[Any, ...]
+    files: Tuple[FileMark, ...]
+
+
+def mark_data(data_paths: Sequence[Any]) -> DataMark:
+    """Look at the data as they are now."""
+    files = (FileMark(str(file), _stamp(file), digest_of(file)) for file in files_behind(data_paths))
+    return DataMark(tuple(data_paths), tuple(files))
+
+
+@contextmanager
+def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
+    """Check the data before the work and after it, also where the work fails: it may have read them half written.
+
+    # Parameters
+
+    mark : the data as they were.
+    places : where this machine has files that the mark names.
+
+    # Raises
+
+    `DataChangedError` : with the first file that is another, or new.
+    `FileNotFoundError` : where one is not there before the work. It may be there again later. After the work it is not
+        missed.
+    """
+    here = _found_again(mark, places)
+    try:
+        yield
+    finally:
+        with suppress(FileNotFoundError):
+            _found_again(here, {})
+
+
+def _found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
+    """The mark with the places and the stamps of this machine."""
+    data_paths = moved(list(mark.data_paths), places)
+    wanted = {places.get(file.path, file.path): file for file in mark.files}
+    new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
+    if new:
+        raise DataChangedError(f"the data changed: {new[0]} was not there when the selection began")
+    return DataMark(tuple(data_paths), tuple(_same(file, Path(place)) for place, file in wanted.items()))
+
+
+def _same(file: FileMark, place: Path) -> FileMark:
+    stamp = _stamp(place)
+    if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(place) != file.digest):
+        was, now = file.stamp[0], stamp[0]
+        how = f" ({was} bytes then, {now} now)" if was != now else ""
+        raise DataChangedError(f"the data changed: {file.path} is not what it was when the selection began{how}")
+    return FileMark(str(place), stamp, file.digest)
+
+
+def _stamp(file: Path) -> Tuple[int, int, int]:
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def shared_files(first: Sequence[Path], second: Sequence[Path]) -> Optional[Tuple[Path, Path]]:
+    """A file of each that are one and the same, or equal in content where all of one side stand on the other, so that a
+    licence beside both does not count. None where there are none."""
+    by_place = {file.resolve(): file for file in first}
+    for file in second:
+        if file.resolve() in by_place:
+            return by_place[file.resolve()], file
+    pair = _first_of_all_inside(first, second)
+    if pair is not None:
+        return pair
+    pair = _first_of_all_inside(second, first)
+    return None if pair is None else (pair[1], pair[0])
+
+
+def _first_of_all_inside(few: Sequence[Path], many: Sequence[Path]) -> Optional[Tuple[Path, Path]]:
+    """The first of `few` with its equal in `many`, where each of `few` has one. Only files of equal size are read."""
+    sizes = {file.stat().st_size for file in few}
+    alike = [file for file in many if file.stat().st_size in sizes]
+    if not few or not sizes <= {file.stat().st_size for file in alike}:
+        return None
+    by_digest = {digest_of(file): file for file in alike}
+    digests = [digest_of(file) for file in few]
+    return (few[0], by_digest[digests[0]]) if all(digest in by_digest for digest in digests) else None

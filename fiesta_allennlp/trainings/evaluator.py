@@ -1,0 +1,205 @@
+"""Where the two wings meet: a config, a split and seeds go in, one score comes out."""
+
+import gc
+import json
+import logging
+import math
+import shutil
+import time
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from numbers import Real
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional
+
+import numpy as np
+import torch
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
+from allennlp.common.meta import META_NAME, Meta
+from allennlp.common.util import prepare_environment
+from allennlp.models.archival import CONFIG_NAME, archive_model
+
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.files import replacing
+from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.trainings.config import Config, evaluation_config, moved, official_paths, vector_references
+from fiesta_allennlp.trainings.data_files import DataMark, unchanged
+
+
+def number_of(value: Any) -> Optional[float]:
+    """The number that a metric is; None where it is none, such as a text or a truth value."""
+    if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim == 0:
+        value = value.item()
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+
+
+def as_plain(metrics: Mapping[str, Any]) -> Dict[str, Any]:
+    """The metrics with numbers as Python has them, for AllenNLP cannot write others to `metrics.json`."""
+    return {name: _plain(value) for name, value in metrics.items()}
+
+
+def _plain(value: Any) -> Any:
+    number = None if isinstance(value, int) else number_of(value)
+    return value if number is None else number
+
+
+logger = logging.getLogger(__name__)
+
+
+OUTCOME_NAME = "outcome.json"
+"""Written last and in one step, so that its presence means that the evaluation is complete."""
+
+
+NO_DATA = DataMark((), ())
+
+
+@dataclass(frozen=True)
+class AllenNLPTraining(Evaluator):
+    """Trains a candidate with AllenNLP on one random split and scores its best epoch on the test part.
+
+    # Parameters
+
+    configs : the config of each candidate, as plain data.
+    metric : the name under which the model reports the score, without `test_`.
+    group_by : what the splits keep whole; see the `resplit` reader.
+    vectors : word-vector files to read in place of those that each candidate's config names.
+    keep_archives : leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
+    free_device : train on the worker's own device, whatever the config says.
+    places : where this machine has files that the configs name.
+    data : by what each candidate's data are known again; those of others are not looked at.
+    """
+
+    configs: Mapping[str, Config]
+    metric: str
+    group_by: Optional[str] = None
+    vectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    keep_archives: bool = False
+    free_device: bool = False
+    places: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, DataMark] = field(default_factory=dict)
+
+    def config_of(self, request: Request) -> Config:
+        """The config that repeats this evaluation with plain `allennlp train`."""
+        return evaluation_config(
+            self.configs[request.candidate],
+            request,
+            group_by=self.group_by,
+            vectors=self.vectors.get(request.candidate),
+            free_device=self.free_device,
+        )
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Train and score. `directory` is left with `config.json`, `metrics.json`, `meta.json` and `outcome.json`.
+
+        # Raises
+
+        `DataChangedError` : where the data are not what they were.
+        `FiestaError` : where the score is missing or not a finite number. Else whatever AllenNLP raises.
+        """
+        started_at, start = datetime.now(timezone.utc), time.monotonic()
+        config = self.config_of(request)
+        with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
+            metrics = train(config, directory, self.places)
+        if self.keep_archives:
+            archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
+        _delete_large_files(directory)
+        evaluation = Evaluation(
+            request=request,
+            score=score_of(metrics, f"test_{self.metric}"),
+            metric=self.metric,
+            seconds=time.monotonic() - start,
+            started_at=started_at.isoformat(timespec="seconds"),
+            metrics={name: value for name, value in metrics.items() if isinstance(value, (int, float))},
+        )
+        _write_outcome(evaluation, directory)
+        return evaluation
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        """The outcome that a worker wrote just before the parent died, if it is of this request and this config,
+        wherever the run directory with its word vectors stood then."""
+        try:
+            outcome = json.loads((directory / OUTCOME_NAME).read_text(encoding="utf-8"))
+            config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if (
+            _with_bare_vectors(config) != _with_bare_vectors(self.config_of(request))
+            or outcome.pop("metric") != self.metric
+        ):
+            return None
+        return Evaluation(request=request, metric=self.metric, **outcome)
+
+    def files(self, request: Request) -> List[str]:
+        """The official parts of the candidate. Anything else that its config names must be on every machine."""
+        return [path for path in official_paths(self.configs[request.candidate]).values() if isinstance(path, str)]
+
+    def made_files(self, request: Request) -> List[str]:
+        """The filtered word vectors."""
+        return sorted(set(self.vectors.get(request.candidate, {}).values()))
+
+    def reading(self, places: Mapping[str, str]) -> "AllenNLPTraining":
+        return replace(self, places=places)
+
+
+def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:
+    """What `allennlp train` does with a config, save for the archive: the metrics, those of the test part included.
+
+    Files are read where `places` says; the `config.json` it leaves is the config as it was given.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
+    params = Params(moved(config, places))
+    Meta.new().to_file(directory / META_NAME)
+    prepare_environment(params)
+    params.pop("evaluation", None)
+    params.pop("include_in_archive", None)
+    loop = TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
+    reported = loop.model.get_metrics
+    loop.model.get_metrics = lambda *args, **kwargs: as_plain(reported(*args, **kwargs))
+    gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
+    metrics = loop.run()
+    loop.finish(metrics)
+    return metrics
+
+
+def score_of(metrics: Mapping[str, Any], name: str) -> float:
+    """The metric called `name`.
+
+    # Raises
+
+    `FiestaError` : where it is missing, or not a finite number.
+    """
+    score = metrics.get(name)
+    if score is None:
+        raise FiestaError(f"the training reported no metric '{name}' but: {', '.join(sorted(metrics))}.")
+    if not math.isfinite(score):
+        raise FiestaError(f"the training reported {name} = {score}, which is not a finite number.")
+    return float(score)
+
+
+def _delete_large_files(directory: Path) -> None:
+    for path in directory.glob("*.th"):
+        path.unlink()
+    shutil.rmtree(directory / "vocabulary", ignore_errors=True)
+
+
+def _with_bare_vectors(config: Config) -> Config:
+    """The config with the names of its word-vector files, without their directories. A name tells the content."""
+    result = json.loads(json.dumps(config))
+    for holder, key in vector_references(result):
+        holder[key] = Path(holder[key]).name
+    return result
+
+
+def _write_outcome(evaluation: Evaluation, directory: Path) -> None:
+    outcome = {
+        "score": evaluation.score,
+        "metric": evaluation.metric,
+        "seconds": evaluation.seconds,
+        "started_at": evaluation.started_at,
+        "metrics": evaluation.metrics,
+    }
+    with replacing(directory / OUTCOME_NAME) as part:
+        part.write_text(json.dumps(outcome), encoding="utf-8")

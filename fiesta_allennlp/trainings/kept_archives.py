@@ -1,0 +1,43 @@
+"""Which trained models stay on the disk with `--keep best`: never more than one of each candidate."""
+
+from typing import Dict, Optional, Tuple
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
+
+
+class BestArchives:
+    """A listener of the selection that deletes the archive of every evaluation which is not the best of its candidate.
+
+    # Parameters
+
+    directory : of the run.
+    history : what finished before; of it too only the best of each candidate is kept.
+    """
+
+    def __init__(self, directory: RunDirectory, history: History) -> None:
+        self._directory = directory
+        self._best: Dict[str, Tuple[float, str]] = {}
+        for evaluation in history.evaluations:
+            self.on_outcome(evaluation)
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        """Nothing changes."""
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        name = outcome.request.name
+        if not isinstance(outcome, Evaluation) or not self._directory.archive(name).exists():
+            return
+        candidate = outcome.request.candidate
+        before = self._best.get(candidate)
+        if before is None or outcome.score > before[0]:
+            self._best[candidate] = (outcome.score, name)
+            name = before[1] if before is not None else ""
+        if name:
+            self._directory.archive(name).unlink(missing_ok=True)
+
+    def keep_only(self, winner: Optional[str]) -> None:
+        """Of all candidates, the archive of this one alone."""
+        for candidate, (_, name) in self._best.items():
+            if candidate != winner:
+                self._directory.archive(name).unlink(missing_ok=True)

@@ -1,0 +1,154 @@
+"""The pool of a candidate: all official parts together, from which every split is drawn."""
+
+import hashlib
+import itertools
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, DefaultDict, Dict, FrozenSet, List, Mapping, Optional
+
+from allennlp.common import Params
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import LabelField
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
+
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.files import add_content, digest_of
+from fiesta_allennlp.splits import group_targets
+from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by
+from fiesta_allennlp.trainings.data_files import files_behind
+from fiesta_allennlp.trainings.resplit import groups_of, read_parts
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What has to be the same for every candidate, so that their scores can be compared, and the words.
+
+    `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the
+    data files, `fingerprint` one of the instances' groups and labels in their order. `words` are those of all
+    vocabulary namespaces.
+    """
+
+    official: Mapping[str, int]
+    targets: Mapping[str, int]
+    num_groups: int
+    group_by: Optional[str]
+    data: str
+    fingerprint: str
+    words: FrozenSet[str] = frozenset()
+
+    @property
+    def size(self) -> int:
+        return sum(self.official.values())
+
+
+def read_pool(config: Config, group_by: Optional[str]) -> Pool:
+    """Read all parts of a candidate with its own readers.
+
+    # Parameters
+
+    group_by : a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit reader
+        by the key `group_by`, or else its reader by the class attribute `group_by`.
+
+    # Raises
+
+    `ConfigError` : where the validation reader gives other instances than the training reader.
+    `DataError` : where the data are wrong or too small.
+    """
+    paths = official_paths(config)
+    readers = [_reader(config[key]) for key in READER_KEYS if key in config]
+    said = [group_by, *own_group_by(config).values(), getattr(readers[0], "group_by", None)]
+    key = next((key for key in said if key is not None), None)
+    key = None if key == "none" else key
+    views = [_View(reader, paths, key) for reader in readers]
+    targets = group_targets(views[0].sizes)
+    _check_labels(views[0], paths)
+    _check_groups(views[0], targets, key)
+    if any(view.identities != views[0].identities for view in views):
+        raise ConfigError(
+            f"'validation_dataset_reader' reads {len(views[1].groups)} instances from the data files and "
+            f"'dataset_reader' reads {len(views[0].groups)}, or in another order. Both must read the same instances, "
+            "because every random split deals all of them out again."
+        )
+    return Pool(
+        official=views[0].sizes,
+        targets=targets,
+        num_groups=len(set(views[0].groups)),
+        group_by=key,
+        data=data_fingerprint(config),
+        fingerprint=hashlib.sha256(repr(views[0].identities).encode("utf-8")).hexdigest(),
+        words=frozenset().union(*(view.words for view in views)) | _added_words(config),
+    )
+
+
+def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
+    """Refuse data in which every instance is labelled alike: all candidates would be equally right."""
+    labels = [labels for _, labels in view.identities]
+    if labels[0] and all(other == labels[0] for other in labels):
+        raise DataError(
+            f"all {len(labels)} instances of {', '.join(map(str, paths.values()))} have the label "
+            f"{', '.join(map(repr, labels[0]))}, so there is nothing to learn. Give data with two labels or more."
+        )
+
+
+def _check_groups(view: "_View", targets: Mapping[str, int], group_by: Optional[str]) -> None:
+    """Refuse a group that fills a whole part: splits could not keep the official sizes."""
+    (group, size), *_ = Counter(view.groups).most_common(1)
+    part = min(("validation", "test"), key=lambda name: targets[name])
+    if group_by is not None and size > targets[part]:
+        raise DataError(
+            f"the group {group_by} = {group!r} has {size} instances, more than the {part} part, which is to have "
+            f"{targets[part]}. Give larger data, another --group-by, or `--group-by none`."
+        )
+
+
+class _View:
+    """The pool as one reader sees it."""
+
+    def __init__(self, reader: DatasetReader, paths: Dict[str, Any], group_by: Optional[str]) -> None:
+        by_part = read_parts(reader, paths)
+        pool = list(itertools.chain.from_iterable(by_part.values()))
+        self.sizes = {part: len(instances) for part, instances in by_part.items()}
+        self.groups = groups_of(pool, group_by)
+        self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
+        self.words = _words(reader, pool)
+
+
+def _labels(instance: Instance) -> List[Any]:
+    """What tells two instances apart whatever the tokenizer: their labels."""
+    return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
+
+
+def _reader(params: Config) -> DatasetReader:
+    return DatasetReader.from_params(Params(params["reader"] if is_resplit(params) else params).duplicate())
+
+
+def _words(reader: DatasetReader, instances: List[Instance]) -> FrozenSet[str]:
+    counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for instance in instances:
+        reader.apply_token_indexers(instance)
+        instance.count_vocab_items(counter)
+    return frozenset().union(*counter.values())
+
+
+def _added_words(config: Config) -> FrozenSet[str]:
+    """What the vocabulary holds beside the words of the data: added ones, padding, and the unknown word."""
+    vocabulary = config.get("vocabulary") or {}
+    special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
+    return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())
+
+
+def data_fingerprint(config: Config) -> str:
+    """A digest of the contents of the data files, or of what stands in place of their paths."""
+    digest = hashlib.sha256()
+    for part, path in sorted(official_paths(config).items()):
+        digest.update(part.encode("utf-8"))
+        files = files_behind(path)
+        if not files:
+            digest.update(repr(path).encode("utf-8"))
+        for file in files:
+            if files != [Path(str(path))]:
+                digest.update(f"{file.name} {digest_of(file)}".encode())
+            else:
+                add_content(digest, file)
+    return digest.hexdigest()

@@ -1,0 +1,151 @@
+"""Everything that can be found wrong with a candidate before its first training."""
+
+import difflib
+import inspect
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, FrozenSet, Mapping, Optional, Tuple
+
+import torch
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
+from allennlp.common.util import prepare_environment
+from allennlp.training import GradientDescentTrainer
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import Request
+from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
+from fiesta_allennlp.trainings.evaluator import number_of
+from fiesta_allennlp.trainings.pool import Pool, read_pool
+from fiesta_allennlp.trainings.vectors import filtered_vectors, width_of
+
+Vectors = Tuple[Tuple[str, str], ...]
+"""Pairs of a word-vector file as the config names it and the filtered file to read in its place."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What building a candidate once told: the pool, the parameters, and what its metrics are called."""
+
+    pool: Pool
+    num_parameters: int
+    metrics: FrozenSet[str]
+    vectors: Vectors = ()
+
+
+def prepare_candidate(config: Config, *, group_by: Optional[str], vectors_directory: Path) -> Preparation:
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
+
+    # Raises
+
+    `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
+    """
+    pool = read_pool(config, group_by)
+    vectors = {}
+    for holder, key in vector_references(config):
+        filtered = filtered_vectors(holder[key], pool.words, vectors_directory)
+        _check_width(holder, holder[key], width_of(filtered))
+        vectors[holder[key]] = str(filtered.resolve())
+    num_parameters, metrics = _build_once(config, pool, vectors)
+    check_trainer(config["trainer"], metrics)
+    return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())))
+
+
+def _check_width(holder: Config, uri: str, width: int) -> None:
+    """Refuse an embedding of another width than its vectors, of which AllenNLP would pass over every row."""
+    dim = holder.get("embedding_dim", width)
+    if dim != width:
+        raise ConfigError(
+            f"'embedding_dim' is {dim} but the rows of {uri} have {width} numbers. Write {width}, or give another file."
+        )
+
+
+def _build_once(config: Config, pool: Pool, vectors: Mapping[str, str]) -> Tuple[int, FrozenSet[str]]:
+    any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
+    built = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors)
+    built["trainer"]["cuda_device"] = -1
+    params = Params(built)
+    params.pop("evaluation", None)
+    params.pop("include_in_archive", None)
+    prepare_environment(params)
+    with tempfile.TemporaryDirectory() as scratch:
+        loop = TrainModel.from_params(params=params, serialization_dir=scratch, local_rank=0)
+        loop.model.eval()
+        with torch.no_grad():
+            loop.model(**next(iter(loop.trainer.data_loader)))
+        metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
+    return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
+
+
+def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
+    """Refuse what AllenNLP lets pass until the first epoch is over, or for ever.
+
+    # Raises
+
+    `ConfigError` : on a key that the gradient descent trainer does not have, or a validation metric that the model does
+        not report.
+    """
+    if trainer.get("type", "gradient_descent") == "gradient_descent":
+        known = {
+            "type",
+            "run_sanity_checks",
+            *inspect.signature(GradientDescentTrainer.from_partial_objects).parameters,
+        }
+        unknown = sorted(set(trainer) - known)
+        if unknown:
+            near = difflib.get_close_matches(unknown[0], known, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise ConfigError(f"'trainer.{unknown[0]}' is not a key of the trainer.{hint}")
+    metrics = metrics | {"loss"}
+    wanted = trainer.get("validation_metric", "-loss")
+    for name in [wanted] if isinstance(wanted, str) else wanted:
+        if name[:1] in "+-" and name[1:] not in metrics:
+            raise ConfigError(
+                f"'trainer.validation_metric' is '{name}' but the model does not report that. It reports: "
+                f"{', '.join(sorted(metrics))}."
+            )
+
+
+def check_metric(name: str, preparation: Preparation, metric: str) -> None:
+    """Refuse a metric that the candidate's model does not report, and the loss: the highest score wins.
+
+    # Raises
+
+    `ConfigError` : with the metrics it does report.
+    """
+    if metric not in preparation.metrics:
+        raise ConfigError(
+            f"candidate '{name}': its model does not report the metric '{metric}'. It reports: "
+            f"{', '.join(sorted(preparation.metrics))}. Choose one of these with --metric."
+        )
+
+
+def check_same_pool(preparations: Dict[str, Preparation]) -> None:
+    """Refuse candidates that would be scored on different data.
+
+    # Raises
+
+    `ConfigError` : naming the first candidate whose pool differs from that of the first one, and how.
+    """
+    (first_name, first), *others = preparations.items()
+    for name, other in others:
+        for what in ("official", "group_by", "num_groups", "data", "fingerprint"):
+            mine, theirs = getattr(first.pool, what), getattr(other.pool, what)
+            if mine != theirs:
+                raise ConfigError(
+                    f"candidates '{first_name}' and '{name}' do not have the same pool of data, so their scores cannot "
+                    f"be compared: {_POOL_WORDS[what]} {mine} and {theirs}. {_REMEDIES.get(what, _SAME_DATA)}"
+                )
+
+
+_POOL_WORDS = {
+    "official": "the instances read are",
+    "group_by": "the splits would keep whole",
+    "num_groups": "the numbers of groups are",
+    "data": "the contents of the data files differ, with fingerprints",
+    "fingerprint": "the groups or labels of the instances differ, with fingerprints",
+}
+
+_SAME_DATA = "Give both the same data files, and readers that make the same instances of them."
+_REMEDIES = {"group_by": "Say it for all of them with --group-by."}

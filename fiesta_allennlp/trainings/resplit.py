@@ -1,0 +1,114 @@
+import itertools
+from typing import Any, Dict, Hashable, Iterable, List, Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import LabelField, MetadataField
+
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.splits import PARTS, Split, group_targets, split_pool
+
+
+@DatasetReader.register("resplit")
+class ResplitReader(DatasetReader):
+    """Pools the official parts of a dataset and deals them out again at random, at the official ratios.
+
+    It wraps any reader. In a config, give it as `dataset_reader` with the wrapped one inside, and write `"train"`,
+    `"validation"` and `"test"` for the data paths:
+
+        "dataset_reader": {"type": "resplit", "reader": {...}, "split_seed": 7,
+                           "paths": {"train": "train.xml", "test": "test.xml"}},
+        "train_data_path": "train", "validation_data_path": "validation", "test_data_path": "test"
+
+    # Parameters
+
+    reader : the reader of the original files.
+    paths : the official files by part: `train` and at least one of `validation` and `test`. Where one of these is
+        absent, its random part is as large as the other.
+    split_seed : the same seed gives the same split, whatever the wrapped reader's tokenizer and indexers.
+    group_by : a key of the instances' metadata, or the name of a label or metadata field. Instances with equal values
+        stay on one side of the split. By default every instance is a group of its own.
+
+    # Raises
+
+    `ConfigurationError` : on unknown parts.
+    `DataError` : on an instance without the key, or a pool that is too small.
+    """
+
+    def __init__(
+        self,
+        reader: DatasetReader,
+        paths: Dict[str, Any],
+        split_seed: int,
+        group_by: Optional[str] = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        unknown = sorted(set(paths) - set(PARTS))
+        if unknown or "train" not in paths:
+            raise ConfigurationError(
+                f"resplit: paths must have the key 'train' and may have 'validation' and 'test' but has {list(paths)}."
+            )
+        self._reader = reader
+        self._paths = {part: path for part, path in paths.items() if path is not None}
+        self._split_seed = split_seed
+        self._group_by = group_by
+        self._pool: Optional[List[Instance]] = None
+        self._split: Optional[Split] = None
+
+    def _read(self, file_path: Any) -> Iterable[Instance]:
+        if file_path not in PARTS:
+            raise ConfigurationError(f"resplit: the data path must be one of {', '.join(PARTS)} but is '{file_path}'.")
+        if self._pool is None or self._split is None:
+            by_part = read_parts(self._reader, self._paths)
+            self._pool = list(itertools.chain.from_iterable(by_part.values()))
+            targets = group_targets({part: len(instances) for part, instances in by_part.items()})
+            self._split = split_pool(groups_of(self._pool, self._group_by), targets, seed=self._split_seed)
+        for index in self._split.part(file_path):
+            yield self._pool[index]
+
+    def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
+        return self._reader.text_to_instance(*inputs, **kwargs)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        self._reader.apply_token_indexers(instance)
+
+    def __getattr__(self, name: str) -> Any:
+        # Predictors look at attributes of the reader they are given, such as its tokenizer.
+        if name.startswith("__") or name == "_reader":
+            raise AttributeError(name)
+        return getattr(self._reader, name)
+
+
+def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
+    """The instances of each official part, without token indexers, in the order train, validation, test."""
+    return {
+        part: list(itertools.islice(reader._read(paths[part]), reader.max_instances))
+        for part in PARTS
+        if paths.get(part) is not None
+    }
+
+
+def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashable]:
+    """The group of each instance, `range(len(instances))` where `group_by` is None. Shape: `(num_instances,)`."""
+    if group_by is None:
+        return list(range(len(instances)))
+    return [_group(instance, group_by) for instance in instances]
+
+
+def _group(instance: Instance, group_by: str) -> Hashable:
+    field = instance.fields.get(group_by)
+    if isinstance(field, MetadataField):
+        return field.metadata
+    if isinstance(field, LabelField):
+        return field.label
+    keys: List[str] = []
+    for field in instance.fields.values():
+        if isinstance(field, MetadataField) and isinstance(field.metadata, dict):
+            if group_by in field.metadata:
+                return field.metadata[group_by]
+            keys.extend(field.metadata)
+    raise DataError(
+        f"--group-by {group_by}: an instance has no such metadata. Its metadata keys are: "
+        f"{', '.join(sorted(map(str, keys))) or 'none'}. Give one of these, or `--group-by none`."
+    )

@@ -1,0 +1,239 @@
+"""The evaluator over systems in this process: what is asked, counted, kept and said."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Iterator, List
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.documents.answers import AnswerStore
+from fiesta_allennlp.documents.document_file import Document, Item
+from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
+from fiesta_allennlp.documents.systems.base import OutOfTime, System, Unanswered
+from fiesta_allennlp.documents.tasks import Classification, Spans, Task
+from fiesta_allennlp.records import Request
+
+
+class Scripted(System):
+    """Gives the answers of a function."""
+
+    def __init__(self, function: Callable[[Any], Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.function = function
+        self.asked: List[Any] = []
+
+    def ask(self, question: Any) -> Any:
+        self.asked.append(question)
+        return self.function(question)
+
+
+def document(name: str, *golds: Any) -> Document:
+    items = tuple(Item({"text": f"{name}{i}"}, gold) for i, gold in enumerate(golds))
+    if len(items) == 1:
+        return Document(name, 1, items[0].fields, items, has_items=False)
+    return Document(name, 1, {"items": [dict(item.fields) for item in items]}, items, has_items=True)
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Iterator[Callable[..., DocumentQueries]]:
+    stores = []
+
+    def make(system: System, *documents: Document, task: "Task | None" = None, batch_size: int = 1) -> DocumentQueries:
+        task = task or Classification()
+        task.check([item.gold for one in documents for item in one.items])
+        stores.append(AnswerStore(tmp_path / "answers.sqlite", run="run"))
+        return DocumentQueries(
+            documents=documents,
+            task=task,
+            orders={"s": np.arange(len(documents))[::-1]},
+            batch_size=batch_size,
+            stations={"s": Station("s", system, stores[-1])},
+        )
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+def request(replicate: int) -> Request:
+    return Request("s", replicate, 1, 2, 3, 4)
+
+
+A, B, C = document("a", "x"), document("b", "y"), document("c", "x", "y", "y")
+
+
+def test_a_replicate_is_the_next_document_of_the_order(build: Any, tmp_path: Path) -> None:
+    system = Scripted(lambda question: {"label": "x"})
+    queries = build(system, A, B)
+    first, second = (queries.evaluate(request(k), tmp_path) for k in (0, 1))
+    assert system.asked == [{"text": "b0"}, {"text": "a0"}]
+    assert (first.score, second.score) == (0.0, 1.0)
+    assert first.metrics["count:y>x"] == 1.0 and len(first.metrics) == 6
+    assert first.started_at and first.seconds >= 0
+
+
+def test_a_document_of_items_is_one_question_or_one_for_each(build: Any, tmp_path: Path) -> None:
+    whole = Scripted(lambda question: {"items": [{"label": "x"}, "y", {"label": "x"}]})
+    evaluation = build(whole, C).evaluate(request(0), tmp_path)
+    assert whole.asked == [{"items": [{"text": "c0"}, {"text": "c1"}, {"text": "c2"}]}]
+    assert sum(evaluation.metrics.values()) == 3 and evaluation.metrics["count:y>x"] == 1
+    each = Scripted(lambda question: {"label": "x" if question["text"] == "c0" else "y"}, each="item", version="2")
+    assert build(each, C).evaluate(request(0), tmp_path).score == 1.0
+    assert each.asked == [{"text": "c0"}, {"text": "c1"}, {"text": "c2"}]
+
+
+def test_a_batch_adds_up_its_documents(build: Any, tmp_path: Path) -> None:
+    queries = build(Scripted(lambda question: "x"), A, B, A, batch_size=2)
+    first = queries.evaluate(request(0), tmp_path)
+    assert (first.metrics["count:x>x"], first.metrics["count:y>x"]) == (1, 1)
+    assert queries.positions("s", 0) == (2, 1) and queries.positions("s", 1) == (0,)
+    assert sum(queries.evaluate(request(1), tmp_path).metrics.values()) == 1
+
+
+def test_kept_answers_are_not_asked_for(build: Any, tmp_path: Path) -> None:
+    system = Scripted(lambda question: {"label": "x"}, cost=2.0)
+    build(system, A, B).evaluate(request(0), tmp_path)
+    again = build(system, A, B)
+    evaluation = again.evaluate(request(0), tmp_path)
+    assert len(system.asked) == 1
+    assert evaluation.score == 0.0
+
+
+def test_what_cannot_be_used_is_kept_all_the_same_and_named(build: Any, tmp_path: Path) -> None:
+    system = Scripted(lambda question: {"lable": "x"}, cost=2.0)
+    queries = build(system, A, B)
+    for _ in range(2):
+        with pytest.raises(
+            Unanswered,
+            match=r"system 's', document 'b': expected an object with 'label' but it answered \{\"lable\": \"x\"\}",
+        ):
+            queries.evaluate(request(0), tmp_path)
+    assert len(system.asked) == 1
+
+
+def test_what_did_not_come_is_asked_for_again(build: Any, tmp_path: Path) -> None:
+    def fail_once(question: Any) -> Any:
+        if len(system.asked) == 1:
+            raise OutOfTime("nothing came")
+        return "y"
+
+    system = Scripted(fail_once)
+    queries = build(system, A, B)
+    with pytest.raises(OutOfTime, match="system 's', document 'b': nothing came"):
+        queries.evaluate(request(0), tmp_path)
+    assert queries.evaluate(request(0), tmp_path).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"items": ["x"]}, r"expected a list of 3 answers, one for each item, but it answered \[\"x\"\]"),
+        ("x", r"expected a list of 3 answers"),
+        (["x", "y", {}], r"expected an object with 'label' but it answered \{\}"),
+        (["x", "y", 1.5], r"a label must be a text or a whole number, but it answered 1.5"),
+        (["x", "y", None], r"a label must be"),
+    ],
+)
+def test_answers_of_another_shape(build: Any, tmp_path: Path, answer: Any, message: str) -> None:
+    with pytest.raises(Unanswered, match=message):
+        build(Scripted(lambda question: answer), C).evaluate(request(0), tmp_path)
+
+
+def test_a_place_in_the_answer_and_other_labels(build: Any, tmp_path: Path) -> None:
+    nested = Scripted(
+        lambda question: {"out": [{"text": " POS "}]}, answer="out.0.text", labels={"POS": "x"}, body={"q": "<${text}>"}
+    )
+    assert build(nested, A, B).evaluate(request(1), tmp_path).score == 1.0
+    assert nested.asked == [{"q": "<a0>"}]
+    missing = Scripted(lambda question: {"out": []}, answer="out.0.text", version="2")
+    with pytest.raises(Unanswered, match=r"there is no 'out.0.text' in \{\"out\": \[\]\}"):
+        build(missing, A, B).evaluate(request(0), tmp_path)
+
+
+def test_json_in_a_text_is_read(build: Any, tmp_path: Path) -> None:
+    gold = Spans().gold("spans", [[0, 2, "P"]])
+    system = Scripted(lambda question: {"text": '{"spans": [[0, 2, "P"]]}'}, answer="text")
+    assert build(system, document("d", gold), task=Spans()).evaluate(request(0), tmp_path).score == 1.0
+
+
+def test_no_system_is_asked_more_at_once_than_it_takes_and_no_question_twice(build: Any, tmp_path: Path) -> None:
+    lock, running, most = threading.Lock(), [0], [0]
+    leave = threading.Event()
+
+    def slow(question: Any) -> Any:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            if running[0] == 2:
+                leave.set()
+        leave.wait(30)
+        with lock:
+            running[0] -= 1
+        return "x"
+
+    system = Scripted(slow, parallel=2)
+    queries = build(
+        system, *(document(f"d{i}", "xy"[i % 2]) for i in range(8)), document("d0", "x"), document("d0", "x")
+    )
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(lambda k: queries.evaluate(request(k), tmp_path), range(10)))
+    assert len(done) == 10
+    assert most == [2]
+    assert len(system.asked) == 8
+
+
+def test_systems_of_one_identity_ask_a_question_once_between_them(build: Any, tmp_path: Path) -> None:
+    asked_at_once = threading.Barrier(2)
+
+    def answer(question: Any) -> str:
+        try:
+            asked_at_once.wait(timeout=0.5)
+        except threading.BrokenBarrierError:
+            return "x"
+        raise AssertionError("two threads are asking")
+
+    one, other = (Scripted(answer, cost=1.0) for _ in range(2))
+    queries = build(one, A, B)
+    answers = queries.stations["s"]._answers
+    stations = {"s": queries.stations["s"], "t": Station("t", other, answers)}
+    queries = replace(queries, stations=stations, orders={"s": np.arange(2), "t": np.arange(2)})
+    with ThreadPoolExecutor(2) as pool:
+        requests = (Request(name, 0, 1, 2, 3, 4) for name in ("s", "t"))
+        scores = [done.score for done in pool.map(lambda asked: queries.evaluate(asked, tmp_path), requests)]
+    assert scores == [1.0, 1.0]
+    assert len(one.asked) + len(other.asked) == 1
+    assert [number for number, _ in answers.charges().values()] == [1]
+
+
+def test_a_question_that_somebody_else_is_asking_is_not_waited_for_when_stopped(build: Any, tmp_path: Path) -> None:
+    system = Scripted(lambda question: "x")
+    queries = build(system, A, B)
+    station = queries.stations["s"]
+    with station._answers.taking(station.key, {"text": "a0"}, given_up=lambda: False):
+        station.stop()
+        with pytest.raises(Unanswered, match="it was stopped before it answered"):
+            queries.evaluate(request(1), tmp_path)
+    assert system.asked == []
+
+
+def test_nothing_is_asked_after_the_stop_by_those_that_waited_for_a_place(build: Any, tmp_path: Path) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def answer(question: Any) -> str:
+        asked.set()
+        go_on.wait(timeout=30)
+        return "x"
+
+    system = Scripted(answer)
+    queries = build(system, *(document(f"d{i}", "xy"[i % 2]) for i in range(6)))
+    with ThreadPoolExecutor(6) as pool:
+        futures = [pool.submit(queries.evaluate, request(k), tmp_path) for k in range(6)]
+        assert asked.wait(timeout=30)
+        queries.stations["s"].stop()
+        go_on.set()
+    assert len(system.asked) == 1
+    assert sum(future.exception() is None for future in futures) == 1
+    assert {str(type(future.exception()).__name__) for future in futures if future.exception()} == {"Unanswered"}

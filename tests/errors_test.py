@@ -1,0 +1,43 @@
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from fiesta_allennlp.errors import DataError, plainly
+from fiesta_allennlp.strategies import Strategy
+
+
+def test_an_unknown_name_is_told_with_its_key_and_the_near_one() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Strategy.from_params(Params({"type": "tts"}))
+    told = plainly(raised.value)
+    assert told.startswith("'type' is 'tts', which nothing is registered as. Did you mean 'ttts'? There are: bts, ")
+    assert told.endswith("Your own needs --include-package.")
+
+
+def test_of_many_names_only_the_near_one_is_told() -> None:
+    names = [f"name_{number}" for number in range(40)]
+    told = plainly(ConfigurationError(f"nmae_7 not in acceptable choices for model.type: {names}. You should ..."))
+    assert told == (
+        "'model.type' is 'nmae_7', which nothing is registered as. Did you mean 'name_7'? Your own needs "
+        "--include-package."
+    )
+
+
+def test_unknown_keys_are_told_with_their_owner() -> None:
+    class Owner:
+        def __init__(self, size: int) -> None:
+            pass
+
+    with pytest.raises(TypeError) as raised:
+        Owner(colour="red")  # type: ignore[call-arg]
+    assert plainly(raised.value) == "'colour' is not a key of Owner. Correct its name, or remove it."
+    with pytest.raises(ConfigurationError) as extra:
+        Params({"colour": "red"}).assert_empty("Owner")
+    assert plainly(extra.value) == (
+        "these are not keys of Owner: {'colour': 'red'}. Correct their names, or remove them."
+    )
+
+
+def test_any_other_error_keeps_its_words() -> None:
+    assert plainly(DataError("x.xml, line 3: wrong.")) == "x.xml, line 3: wrong."
+    assert plainly(KeyError("label")) == "KeyError: 'label'."

@@ -1,0 +1,133 @@
+import math
+from typing import Tuple
+
+import numpy as np
+import pytest
+from scipy.integrate import dblquad, quad
+from scipy.optimize import minimize_scalar
+from scipy.stats import t as student_t
+
+from fiesta_allennlp.probability.confidence_sequence import (
+    PRIOR_PRECISION,
+    apart_log_evidence,
+    apart_threshold,
+    highest_log_evidence,
+    log_evidence,
+)
+
+g = PRIOR_PRECISION
+
+
+def statistics(differences: np.ndarray) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.array(float(len(differences))), np.sum(differences), np.sum(differences**2)
+
+
+def integrated(differences: np.ndarray) -> float:
+    """log E_m by integration over effect size and 1 / sigma."""
+    count = len(differences)
+
+    def joint(effect: float, inverse: float) -> float:
+        prior = 2 * math.sqrt(g / (2 * math.pi)) * math.exp(-g * effect**2 / 2)
+        return prior * inverse ** (count - 1) * math.exp(-np.sum((differences * inverse - effect) ** 2) / 2)
+
+    def null(inverse: float) -> float:
+        return inverse ** (count - 1) * math.exp(-np.sum((differences * inverse) ** 2) / 2)
+
+    top = 30 / math.sqrt(np.sum(differences**2))
+    above, _ = dblquad(joint, 0, top, 0, 15, epsabs=1e-10)
+    below, _ = quad(null, 0, top)
+    return math.log(above / below)
+
+
+@pytest.mark.parametrize(
+    "differences",
+    [[0.7], [-0.7], [0.5, 1.5], [1.0, -0.4, 0.9, 0.6], [-0.3, -1.0, 0.2], [0.4, 1.1, 0.8, 0.9, -0.2, 0.7, 1.3]],
+)
+def test_agrees_with_integration(differences: "list[float]") -> None:
+    values = np.array(differences)
+    assert float(log_evidence(*statistics(values))) == pytest.approx(integrated(values), abs=1e-5)
+
+
+def test_one_difference_by_hand() -> None:
+    # E_1 = 2 F_1(+-1 / sqrt(g)), the Cauchy distribution function: the sign alone tells something, and its mean is 1.
+    above = math.exp(float(log_evidence(*statistics(np.array([3.0])))))
+    below = math.exp(float(log_evidence(*statistics(np.array([-5.0])))))
+    assert above == pytest.approx(1 + 2 / math.pi * math.atan(1 / math.sqrt(g)))
+    assert above + below == pytest.approx(2)
+
+
+def test_equal_differences_are_evidence_that_grows_and_stays_finite() -> None:
+    # S = m and T = m: A = m g / (m + g).
+    m = 6
+    expected = 0.5 * (m - 1) * math.log((m + g) / g) + math.log(2 * student_t.cdf(m / math.sqrt(g), m))
+    assert float(log_evidence(*statistics(np.full(m, 0.25)))) == pytest.approx(expected)
+    assert highest_log_evidence(np.zeros(m)) == 0.0
+    assert highest_log_evidence(np.array([])) == 0.0
+
+
+def test_units_do_not_matter_and_a_shift_upwards_counts() -> None:
+    values = np.array([0.4, -0.1, 0.5, 0.9])
+    assert float(log_evidence(*statistics(values * 1e-9))) == pytest.approx(float(log_evidence(*statistics(values))))
+    shifted = [float(log_evidence(*statistics(values + shift))) for shift in np.linspace(-3, 3, 50)]
+    assert np.all(np.diff(shifted) > 0)
+
+
+def test_what_was_once_evident_stays_so() -> None:
+    values = np.array([1.0, 1.1, 0.9, 1.0, -9.0])
+    assert highest_log_evidence(values) == pytest.approx(float(log_evidence(*statistics(values[:4]))))
+
+
+@pytest.mark.parametrize("error", [0.05, 0.2])
+def test_equal_means_are_seldom_told_apart_at_any_time(error: float) -> None:
+    values = np.random.default_rng(11).standard_normal((2000, 200))
+    evidence = log_evidence(np.arange(1.0, 201), np.cumsum(values, axis=1), np.cumsum(values**2, axis=1))
+    share = np.mean(evidence.max(axis=1) >= -math.log(error))
+    print(f"share of 2,000 sequences with E >= {1 / error:g} within 200 pairs: {share}")
+    assert 0 < share <= error + 3 * math.sqrt(error * (1 - error) / 2000)
+
+
+def test_how_many_pairs_it_takes() -> None:
+    """Printed for whoever changes the mixture."""
+    counts = np.arange(1.0, 401)
+    for effect in (0.6, 1.0, 2.0):
+        values = np.random.default_rng(12).normal(effect, 1, (500, 400))
+        evidence = log_evidence(counts, np.cumsum(values, axis=1), np.cumsum(values**2, axis=1))
+        needed = np.argmax(evidence >= math.log(160), axis=1) + 1
+        print(f"effect size {effect}: {needed.mean():.1f} pairs until E >= 160")
+        assert np.all(evidence.max(axis=1) >= math.log(160))
+
+
+class TestApart:
+    @pytest.mark.parametrize(("num_higher", "num_lower"), [(12, 12), (40, 5), (3, 30)])
+    def test_is_a_close_lower_bound_of_the_least_sum(self, num_higher: int, num_lower: int) -> None:
+        rng = np.random.default_rng(16)  # its own: a shared one draws by the order of the tests
+        higher = rng.normal(2.0, 1.0, num_higher)
+        lower = rng.normal(-1.0, 0.5, num_lower)
+
+        def sum_at(u: float) -> float:
+            return sum(
+                max(0.0, float(log_evidence(*statistics(values)))) for values in (np.array(higher - u), u - lower)
+            )
+
+        grid = np.linspace(lower.mean() - 1, higher.mean() + 1, 4001)
+        start = grid[np.argmin([sum_at(u) for u in grid])]
+        least = minimize_scalar(sum_at, bounds=(start - 0.01, start + 0.01), method="bounded").fun
+        bound = apart_log_evidence(higher, lower)
+        assert least > 1
+        assert 0.98 * least <= bound <= least + 1e-9
+
+    def test_nothing_tells_the_lower_above_the_higher(self) -> None:
+        assert apart_log_evidence(np.array([1.0, 2.0]), np.array([2.0, 1.0])) == 0.0
+        assert apart_log_evidence(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 0.0
+
+    def test_threshold(self) -> None:
+        cutoff = apart_threshold(0.01)
+        assert (1 + cutoff) * math.exp(-cutoff) == pytest.approx(0.01)
+
+    def test_equal_means_are_seldom_told_apart_at_any_time(self) -> None:
+        samples = np.random.default_rng(14).standard_normal((300, 2, 120))
+        sizes = np.unique(np.geomspace(3, 120, 15).astype(int))
+        highest = [max(apart_log_evidence(a[:size], b[:size]) for size in sizes) for a, b in samples]
+        share = np.mean(np.array(highest) >= apart_threshold(0.2))
+        print(f"share of 300 pairs of samples told apart at level 0.2: {share}")
+        assert share <= 0.2

@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import gammaln
+from scipy.stats import dirichlet
+
+from fiesta_allennlp.probability.rates import RatesModel, WeightedRates
+
+PRIOR = np.full(4, 0.25)
+COUNTS = np.array([[7, 2, 1, 15], [0, 3, 0, 22], [12, 0, 1, 12]], dtype=float)
+
+
+def model(
+    concentration: float = 1.0, *, prior: np.ndarray = PRIOR, learned: bool = False, num: int = 1024
+) -> RatesModel:
+    return RatesModel(prior, concentration, learned, num)
+
+
+def moments(drawn: WeightedRates) -> "tuple[np.ndarray, np.ndarray]":
+    rates = np.exp(drawn.log_rates)
+    mean = drawn.weights @ rates
+    return mean, np.sqrt(drawn.weights @ (rates - mean) ** 2)
+
+
+def gibbs(prior: np.ndarray, counts: np.ndarray, concentration: float) -> np.ndarray:
+    """4,000 chains of the paper's sampler, with numbers of tables as auxiliary variables; after 60 sweeps each.
+
+    Given the rates, each count c of kind k is a sum of Bernoulli variables with probabilities x / (x + j) for
+    j = 0 ... c - 1 and x = A theta_k; given their sums, the rates are Dirichlet. Shape: `(4000, num_kinds)`.
+    """
+    rng = np.random.default_rng(11)
+    steps = np.arange(int(counts.max()))
+    # Shape: (num_steps, num_kinds): in how many documents is the count above j?
+    above = (counts[:, None, :] > steps[:, None]).sum(axis=0)
+    rates = np.full((4000, len(prior)), 1 / len(prior))
+    for _ in range(60):
+        x = np.maximum(concentration * rates[:, None, :], 1e-300)
+        tables = rng.binomial(above, x / (x + steps[:, None])).sum(axis=1)
+        rates = rng.standard_gamma(prior + tables)
+        rates /= rates.sum(axis=1, keepdims=True)
+    return rates
+
+
+def on_a_grid(prior: np.ndarray, counts: np.ndarray, concentration: float) -> "tuple[np.ndarray, np.ndarray]":
+    """Mean and standard deviation of three rates by a sum over the simplex."""
+    line = (np.arange(1200) + 0.5) / 1200
+    first, second = (axis.ravel() for axis in np.meshgrid(line, line, indexing="ij"))
+    inside = first + second < 1 - 1e-9
+    rates = np.stack([first, second, 1 - first - second], axis=1)[inside]
+    x = concentration * rates
+    log_density = ((prior - 1) * np.log(rates)).sum(axis=1)
+    for row in counts:
+        log_density += (gammaln(x + row) - gammaln(x)).sum(axis=1)
+    weight = np.exp(log_density - log_density.max())
+    weight /= weight.sum()
+    mean = weight @ rates
+    return mean, np.sqrt(weight @ (rates - mean) ** 2)
+
+
+def test_without_counts_it_is_the_prior() -> None:
+    mean, deviation = moments(model(prior=np.array([0.5, 1.5, 2.0])).posterior(np.zeros((2, 3))))
+    assert_allclose(mean, [1 / 8, 3 / 8, 1 / 2], atol=2e-3)
+    assert_allclose(deviation, dirichlet.var([0.5, 1.5, 2.0]) ** 0.5, rtol=0.01)
+
+
+def test_documents_that_are_all_alike_give_the_conjugate_posterior() -> None:
+    mean, deviation = moments(model(1e8).posterior(COUNTS))
+    conjugate = PRIOR + COUNTS.sum(axis=0)
+    assert_allclose(mean, dirichlet.mean(conjugate), atol=2e-4)
+    assert_allclose(deviation, dirichlet.var(conjugate) ** 0.5, rtol=0.01)
+
+
+def test_one_item_in_each_document_is_conjugate_whatever_the_concentration() -> None:
+    # Of one draw nothing is left of the rates of its document but their mean.
+    counts = np.eye(4)[[0, 0, 1, 3, 3, 3, 3]]
+    for concentration in (0.1, 30.0):
+        mean, deviation = moments(model(concentration).posterior(counts))
+        assert_allclose(mean, dirichlet.mean(PRIOR + counts.sum(axis=0)), atol=1e-3)
+        assert_allclose(deviation, dirichlet.var(PRIOR + counts.sum(axis=0)) ** 0.5, rtol=0.01)
+
+
+@pytest.mark.parametrize("concentration", [0.3, 1.0, 20.0])
+def test_agrees_with_a_sum_over_the_simplex(concentration: float) -> None:
+    prior, counts = np.array([1.0, 1.0, 1.5]), COUNTS[:, [0, 1, 3]]
+    drawn = model(concentration, prior=prior).posterior(counts)
+    for found, expected in zip(moments(drawn), on_a_grid(prior, counts, concentration), strict=True):
+        assert_allclose(found, expected, rtol=0.01, atol=5e-4)
+
+
+@pytest.mark.parametrize("concentration", [0.3, 1.0, 20.0])
+@pytest.mark.parametrize("num_documents", [1, 3, 60])
+def test_agrees_with_gibbs_sampling(concentration: float, num_documents: int) -> None:
+    counts = np.tile(COUNTS, (num_documents // 3 + 1, 1))[:num_documents]
+    drawn = model(concentration).posterior(counts)
+    chains = gibbs(PRIOR, counts, concentration)
+    mean, deviation = moments(drawn)
+    # Standard errors of 4,000 independent chains.
+    assert_allclose((mean - chains.mean(axis=0)) / (deviation / 4000**0.5), 0, atol=4)
+    assert_allclose(chains.std(axis=0) / deviation, 1, atol=0.08)
+
+
+@pytest.mark.parametrize("num_kinds", [4, 9, 36])
+@pytest.mark.parametrize("concentration", [0.05, 1.0, 20.0, 1e6])
+@pytest.mark.parametrize("learned", [False, True])
+def test_enough_draws_count(num_kinds: int, concentration: float, learned: bool) -> None:
+    rng = np.random.default_rng(num_kinds)
+    prior = np.full(num_kinds, 1 / num_kinds)
+    for num_documents in (1, 4, 40):
+        of_documents = rng.dirichlet(concentration * rng.dirichlet(np.ones(num_kinds)), num_documents)
+        counts = rng.multinomial(60, of_documents).astype(float)
+        drawn = model(concentration, prior=prior, learned=learned).posterior(counts)
+        assert drawn.effective > 0.2
+        assert drawn.weights.sum() == pytest.approx(1)
+
+
+def test_the_order_of_documents_plays_no_part_and_nothing_is_left_to_chance() -> None:
+    first, second = (model().posterior(counts) for counts in (COUNTS, COUNTS[::-1]))
+    assert first.log_rates.tolist() == second.log_rates.tolist()
+    assert_allclose(first.weights, second.weights, rtol=1e-10)
+
+
+def test_huge_documents_and_many_of_them() -> None:
+    rng = np.random.default_rng(3)
+    rates = np.array([0.5, 0.02, 0.03, 0.45])
+    counts = rng.multinomial(10**6, rng.dirichlet(rates, 400)).astype(float)
+    mean, deviation = moments(model().posterior(counts))
+    assert (np.abs(mean - rates) < 4 * deviation).all()
+    # The smallest counts tell most: a mean of 400 documents has 8 times this standard deviation.
+    assert deviation[1] < 0.0025
+
+
+class TestLearnedConcentration:
+    def test_agrees_with_a_grid(self) -> None:
+        """P(A | counts) by adding up what each A makes of the counts, for two kinds."""
+        counts = np.array([[3, 7], [8, 2], [5, 5], [9, 1], [1, 9]], dtype=float)
+        log_a, p = np.linspace(-8, 8, 161)[:, None], ((np.arange(400) + 0.5) / 400)[None, :]
+        log_joint = -((log_a / 2) ** 2) / 2 + 0 * p
+        for row in counts:
+            for x, count in ((np.exp(log_a) * p, row[0]), (np.exp(log_a) * (1 - p), row[1])):
+                log_joint = log_joint + gammaln(x + count) - gammaln(x)
+            log_joint = log_joint - gammaln(np.exp(log_a) + 10) + gammaln(np.exp(log_a))
+        weight = np.exp(log_joint - log_joint.max())
+        weight /= weight.sum()
+        drawn = model(prior=np.ones(2), learned=True, num=4096).posterior(counts)
+        expected = float((weight * log_a).sum())
+        assert float(drawn.weights @ drawn.log_concentration) == pytest.approx(expected, abs=0.02)
+        spread = float((weight * (log_a - expected) ** 2).sum()) ** 0.5
+        around = (drawn.log_concentration - expected) ** 2
+        assert float(drawn.weights @ around) ** 0.5 == pytest.approx(spread, rel=0.03)
+        assert float(drawn.weights @ np.exp(drawn.log_rates[:, 0])) == pytest.approx(
+            float((weight * p).sum()), abs=2e-3
+        )
+
+    @pytest.mark.parametrize("concentration", [0.3, 8.0])
+    def test_finds_the_concentration(self, concentration: float) -> None:
+        rng = np.random.default_rng(5)
+        rates = np.array([0.4, 0.1, 0.1, 0.4])
+        counts = rng.multinomial(30, rng.dirichlet(concentration * rates, 500)).astype(float)
+        drawn = model(learned=True).posterior(counts)
+        mean = float(drawn.weights @ drawn.log_concentration)
+        deviation = float(drawn.weights @ (drawn.log_concentration - mean) ** 2) ** 0.5
+        assert abs(mean - np.log(concentration)) < 3 * deviation
+        assert deviation < 0.12

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from fiesta_allennlp.probability.split_effects import MeanScores, Scores, _as_independent, mean_scores
+from fiesta_allennlp.probability.student_t import prob_best
+
+
+def table(values: np.ndarray, present: "np.ndarray | None" = None) -> Scores:
+    """One evaluation in each cell where `present`; `values` has the shape (num_candidates, num_splits)."""
+    counts = np.ones_like(values) if present is None else present.astype(float)
+    return Scores(counts, (values - values[counts > 0].mean()) * counts, np.zeros(len(values)))
+
+
+def drawn(seed: int, *, num_candidates: int, num_splits: int, split_sd: float, noise_sd: float = 1.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(0, noise_sd, (num_candidates, num_splits))
+    return rng.normal(0, 1, (num_candidates, 1)) + rng.normal(0, split_sd, num_splits) + noise
+
+
+def difference_scale(found: MeanScores) -> float:
+    """The standard scale of mu_0 - mu_1."""
+    return float(np.hypot(found.scale[0], found.scale[1]))
+
+
+def test_a_balanced_table_gives_the_scale_of_paired_differences() -> None:
+    # Many splits, so that priors hardly count: Var(mu_0 - mu_1) = Var(x_0k - x_1k) / n.
+    values = drawn(1, num_candidates=2, num_splits=200, split_sd=5.0)
+    found = mean_scores(table(values))
+    differences = values[0] - values[1]
+    assert_allclose(found.location[0] - found.location[1], differences.mean(), rtol=0.02)
+    assert_allclose(difference_scale(found), differences.std(ddof=1) / np.sqrt(200), rtol=0.03)
+
+
+@pytest.mark.parametrize("split_sd", [0.0, 1.0, 10.0])
+@pytest.mark.parametrize(("num_candidates", "num_splits"), [(2, 4), (8, 2), (8, 6)])
+def test_probabilities_are_right_as_often_as_they_say(num_candidates: int, num_splits: int, split_sd: float) -> None:
+    # P(mu_0 - mu_1 > its true value) is uniform: a tenth of 500 tables give less than .05 or more than .95, with a
+    # standard error of 1.3 %.
+    rng = np.random.default_rng([num_candidates, num_splits])
+    outside = 0
+    for _ in range(500):
+        means = rng.normal(0, 1.5, (num_candidates, 1))
+        noise = rng.normal(0, 1, (num_candidates, num_splits))
+        found = mean_scores(table(means + rng.normal(0, split_sd, num_splits) + noise))
+        error = found.location[:2] - means[:2, 0]
+        probability = prob_best(error, scale=found.scale[:2], df=found.df[:2])[0]
+        outside += not 0.05 < probability < 0.95
+    assert 0.06 < outside / 500 < 0.14
+
+
+def test_where_no_split_is_shared_it_is_the_unpaired_scale() -> None:
+    values = drawn(3, num_candidates=2, num_splits=200, split_sd=3.0)
+    present = np.zeros((2, 200), dtype=bool)
+    present[0, :100] = present[1, 100:] = True
+    found = mean_scores(table(values, present))
+    apart = np.sqrt(values[0, :100].var(ddof=1) / 100 + values[1, 100:].var(ddof=1) / 100)
+    assert_allclose(difference_scale(found), apart, rtol=0.05)
+
+
+def test_a_shift_of_a_split_moves_nothing_once_splits_are_large() -> None:
+    values = drawn(4, num_candidates=5, num_splits=30, split_sd=10.0)
+    shifted = values.copy()
+    shifted[:, 3] += 2.0
+    before, after = mean_scores(table(values)), mean_scores(table(shifted))
+    assert_allclose(np.diff(after.location), np.diff(before.location), atol=1e-3)
+
+
+def test_a_candidate_with_few_evaluations_is_corrected_for_its_splits() -> None:
+    # Candidate 2 was evaluated on the two best splits only: its plain mean is too high by what those splits give.
+    values = np.array([[0.0, 0.1, 4.0, 4.1], [1.0, 0.9, 5.1, 5.0], [0.0, 0.0, 4.6, 4.5]])
+    values = values + np.random.default_rng(0).normal(0, 0.05, values.shape)
+    present = np.array([[1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 1, 1]], dtype=bool)
+    found = mean_scores(table(values, present))
+    assert_allclose(found.location[2] - found.location[0], 0.5, atol=0.1)
+    assert_allclose(found.location[1] - found.location[0], 1.0, atol=0.1)
+
+
+def test_a_noisier_candidate_is_less_sure() -> None:
+    values = drawn(5, num_candidates=6, num_splits=12, split_sd=1.0, noise_sd=0.5)
+    values[2] += np.random.default_rng(6).normal(0, 3.0, 12)
+    found = mean_scores(table(values))
+    assert found.scale[2] > 3 * np.delete(found.scale, 2).max()
+    assert found.df[2] < found.df.mean()
+
+
+def test_several_seeds_on_a_split_sharpen_the_noise() -> None:
+    # The same cell means from one evaluation each, or from four that differ by as much as the noise.
+    values = drawn(7, num_candidates=3, num_splits=6, split_sd=1.0, noise_sd=0.5)
+    centred = values - values.mean()
+    four = Scores(np.full((3, 6), 4.0), centred * 4, np.full(3, 6 * 3 * 0.25))
+    one, more = mean_scores(table(values)), mean_scores(four)
+    assert (more.df > one.df).all()
+    assert_allclose(more.location - more.location.mean(), one.location - one.location.mean(), atol=0.05)
+
+
+def test_independent_variances_keep_the_differences_to_the_leader() -> None:
+    rng = np.random.default_rng(12)
+    root = rng.normal(size=(5, 5))
+    covariance = root @ root.T + np.eye(5)
+    location = np.array([0.0, 3.0, 1.0, 2.0, 0.5])
+    apart = _as_independent(location, covariance)
+    for other in (0, 2, 3, 4):
+        expected = covariance[1, 1] + covariance[other, other] - 2 * covariance[1, other]
+        assert apart[1] + apart[other] == pytest.approx(expected)
+    assert (apart > 0).all()
+
+
+def test_p_best_is_that_of_the_joint_normal() -> None:
+    # A nested design as a selection makes it: the more promising, the more evaluations.
+    counts = np.array([12, 10, 12, 4, 3, 2, 2, 2])
+    present = (np.arange(12) < counts[:, None]).astype(float)
+    split_total = present.sum(axis=0) + 1.0
+    information = np.diag(counts.astype(float)) - (present / split_total) @ present.T
+    covariance = np.linalg.inv(information + 0.4 * (np.eye(8) - 1 / 8))
+    rng = np.random.default_rng(13)
+    for gap in (0.3, 0.6, 1.0):
+        location = np.array([gap, 0.0, 0.05, -1.0, -1.5, -2.0, -2.0, -3.0])
+        draws = rng.multivariate_normal(location, covariance, size=200000)
+        joint = np.bincount(draws.argmax(axis=1), minlength=8) / len(draws)
+        scale = np.sqrt(_as_independent(location, covariance))
+        assert_allclose(prob_best(location, scale=scale, df=np.full(8, 1e5)), joint, atol=0.005)
+
+
+def test_constant_noise_free_tables_have_an_answer() -> None:
+    exact = np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]])
+    found = mean_scores(table(exact))
+    assert np.isfinite(found.location).all()
+    assert (found.scale > 0).all()
+    assert found.location[1] - found.location[0] == pytest.approx(1, rel=0.1)
+    assert prob_best(found.location, scale=found.scale, df=found.df)[1] > 0.95

@@ -1,0 +1,139 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
+from fiesta_allennlp.replays.files import open_scores
+from fiesta_allennlp.replays.sources import PRESETS
+from fiesta_allennlp.replays.table import ScoreTable
+
+HEADER = "candidate,split,seed,score\n"
+
+
+def table(path: Path, text: str, **options: Any) -> ScoreTable:
+    path.write_text(text, encoding="utf-8")
+    read = open_scores(str(path), **options)
+    assert isinstance(read, ScoreTable)
+    return read
+
+
+def test_json_blocks_share_a_split(tmp_path: Path) -> None:
+    read = table(tmp_path / "s.json", '{"b": [0.1, 0.2, 0.3, 0.4], "a": [1, 0.6, 0.7, 0.8]}', evaluations_per_split=2)
+    assert read.split_names == ["0", "1"]
+    assert {name: split.tolist() for name, split in read.splits.items()} == {"b": [0, 0, 1, 1], "a": [0, 0, 1, 1]}
+    assert read.scores["a"].tolist() == [1.0, 0.6, 0.7, 0.8]
+    assert read.true_means() == pytest.approx({"b": 0.25, "a": 0.775})
+    assert list(read.true_means()) == ["b", "a"]
+
+
+def test_json_scores_have_a_split_each_by_default(tmp_path: Path) -> None:
+    read = table(tmp_path / "s.json", '{"a": [0.1, 0.2], "b": [0.3, 0.4]}')
+    assert read.splits["b"].tolist() == [0, 1]
+
+
+def test_csv_lines_come_in_any_order(tmp_path: Path) -> None:
+    lines = ["a,x,1,0.1", "b,y,1,0.6", "b,x,1,0.5", "a,y,1,0.3", "a,x,2,0.2"]
+    read = table(tmp_path / "s.csv", HEADER + "\n".join(lines) + "\n")
+    assert read.split_names == ["x", "y"]
+    assert {name: split.tolist() for name, split in read.splits.items()} == {"a": [0, 0, 1], "b": [0, 1]}
+    assert {name: scores.tolist() for name, scores in read.scores.items()} == {"a": [0.1, 0.2, 0.3], "b": [0.5, 0.6]}
+
+
+def test_csv_may_have_other_columns_in_any_order(tmp_path: Path) -> None:
+    text = "score,note,candidate,seed,split\r\n0.5,x,a,0,0\r\n0.6,,b,0,0\r\n"
+    assert table(tmp_path / "s.csv", "\ufeff" + text).true_means() == {"a": 0.5, "b": 0.6}
+
+
+def test_a_preset_needs_no_file() -> None:
+    assert open_scores("tdsa-8") is PRESETS["tdsa-8"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is not valid JSON"),
+        ('{"a": [0.1', "is not valid JSON"),
+        ("[0.1, 0.2]", r'expected an object, {"candidate": \[scores\], ...}, but got \[0.1, 0.2\]'),
+        ("{}", "at least 2 candidates but got 0: none"),
+        ('{"a": [0.1]}', "at least 2 candidates but got 1: a"),
+        ('{"a": [0.1], "b": []}', r"candidate 'b' needs a list of scores but has \[\]"),
+        ('{"a": [0.1], "b": 0.2}', "candidate 'b' needs a list of scores but has 0.2"),
+        ('{"a": [0.1], "b": {"x": 1}}', """candidate 'b' needs a list of scores but has {"x": 1}"""),
+        ('{"a": [0.1], "b": [0.1], "a": [0.2]}', "candidate 'a' is there more than once. Merge"),
+        ('{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: a score must be .* but this is nan"),
+        ('{"a": [0.1], "b": [Infinity]}', "candidate 'b', score 1 of 1: a score must be .* but this is inf"),
+        ('{"a": [-1e999], "b": [1]}', "candidate 'a', score 1 of 1: a score must be .* but this is -inf"),
+        ('{"a": [0.1], "b": [1e101]}', r"at most 1e\+100 in size but this is 1e\+101"),
+        ('{"a": [0.1], "b": ["0.2"]}', """candidate 'b', score 1 of 1: .* but this is "0.2\""""),
+        ('{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* but this is true"),
+        ('{"a": [0.1], "b": [null]}', "candidate 'b', score 1 of 1: .* but this is null"),
+        ('{"a": [0.1], "b": [[0.2, 0.3]]}', r"candidate 'b', score 1 of 1: .* but this is \[0.2, 0.3\]"),
+    ],
+)
+def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=f"s.json.*{message}"):
+        table(tmp_path / "s.json", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: the column 'candidate' is missing.* but is: empty"),
+        ("candidate,split,score\na,0,0.1\n", "line 1: the column 'seed' is missing.* but is: candidate,split,score"),
+        (HEADER, "at least 2 candidates but got 0: none"),
+        (HEADER + "a,0,0,0.1\n", "at least 2 candidates but got 1: a"),
+        (HEADER + "a,0,0,0.1\nb,0,0\n", "line 3: 'score' is empty. Every line needs"),
+        (HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
+        (HEADER + "a,0,0,0.1,0.2\n", "line 2: there are more fields than columns"),
+        (HEADER + "a,0,0,good\n", "line 2: a score must be a number .* but this is 'good'"),
+        (HEADER + "a,0,0,nan\n", "line 2: a score must be a number .* but this is nan"),
+        (HEADER + "a,0,0,inf\n", "line 2: a score must be a number .* but this is inf"),
+        (HEADER + "a,0,0,True\n", "line 2: a score must be a number .* but this is 'True'"),
+        (HEADER + "a,0,7,0.1\nb,0,7,0.1\na,0,7,0.2\n", "line 4: candidate 'a', split 0, seed 7 was on line 2 already"),
+    ],
+)
+def test_bad_csv_is_named_with_file_line_and_value(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=f"s.csv.*{message}"):
+        table(tmp_path / "s.csv", text)
+
+
+def test_scores_that_do_not_fill_the_last_split_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match="candidate 'b' has 3 scores, which is no multiple of --evaluations-per-split 2"
+    ):
+        table(tmp_path / "s.json", '{"a": [1, 2], "b": [1, 2, 3]}', evaluations_per_split=2)
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_a_missing_or_binary_file_is_named(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"none.{suffix}"
+    with pytest.raises(ConfigError, match=f"none.{suffix}: there is no such file"):
+        open_scores(str(path))
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FiestaError, match=f"none.{suffix}: cannot be read as text"):
+        open_scores(str(path))
+
+
+def test_an_unknown_preset_is_an_error_with_the_near_one() -> None:
+    with pytest.raises(ConfigError, match="'tdsa8' is neither .* nor a preset. Did you mean tdsa-8?.*tie, noisy"):
+        open_scores("tdsa8")
+
+
+def test_blocks_are_for_json_alone(tmp_path: Path) -> None:
+    for scores in ("tie", str(tmp_path / "s.csv")):
+        with pytest.raises(ConfigError, match="--evaluations-per-split: .* says itself which scores share a split"):
+            open_scores(scores, 5)
+
+
+def test_the_released_table_is_read_whole(shared_data: Path) -> None:
+    path = shared_data / "scores" / "fiesta_tdsa_test_f1.json"
+    read = open_scores(str(path), 5)
+    released = json.loads(path.read_text())
+    assert isinstance(read, ScoreTable)
+    assert len(read.split_names) == 100
+    assert {name: scores.tolist() for name, scores in read.scores.items()} == released
+    assert {n: round(mean, 4) for n, mean in read.true_means().items()} == pytest.approx(
+        PRESETS["tdsa-12"].true_means()
+    )

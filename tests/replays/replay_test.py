@@ -1,0 +1,200 @@
+"""Replays on tables that can be worked by hand, and on presets."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.replays.replay import Repetition, prepare_replay, replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import ScorePreset
+from fiesta_allennlp.strategies import Strategy
+
+
+def settings(**options: Any) -> ReplaySettings:
+    return ReplaySettings(**{"scores": "tdsa-8", "repetitions": 6, "processes": 1, "entropy": 7, **options})
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(scores: Dict[str, List[float]]) -> str:
+        (tmp_path / "scores.json").write_text(json.dumps(scores))
+        return str(tmp_path / "scores.json")
+
+    return write
+
+
+def test_a_budget_worked_by_hand(write: Any) -> None:
+    """3 candidates with constant scores, budget 6: 2 evaluations of each, in whatever order the splits come."""
+    scores = write({"a": [0.1] * 4, "b": [0.3] * 4, "c": [0.2] * 4})
+    result = replay(settings(scores=scores, strategy="non_adaptive_fb", budget=6, batch_size=4))
+    assert result.repetitions == (Repetition("b", "budget", True, 6, 2),) * 6
+    assert result.true_means == pytest.approx({"a": 0.1, "b": 0.3, "c": 0.2})
+    assert not result.interrupted
+
+
+def test_a_confidence_worked_by_hand(write: Any) -> None:
+    """Constant scores are taken as known, so that the 3 starting evaluations of 2 candidates decide."""
+    result = replay(settings(scores=write({"a": [0.1] * 3, "b": [0.3] * 3}), belief="student_t"))
+    assert result.repetitions == (Repetition("b", "confidence", True, 6, 6),) * 6
+
+
+def test_sequential_halving_on_shared_splits_is_right_where_splits_are_all_the_noise(write: Any) -> None:
+    """b is above a and c above b by 0.01 on every split, and splits differ by up to 1: only shared ones can tell."""
+    splits = np.random.default_rng(0).random(50)
+    scores = write({name: list(splits + step) for name, step in (("a", 0.0), ("b", 0.01), ("c", 0.02), ("d", -0.01))})
+    shared, independent = (
+        replay(settings(scores=scores, budget=8, repetitions=40, splits=splits)).repetitions
+        for splits in ("shared", "independent")
+    )
+    assert [r.best for r in shared] == ["c"] * 40
+    assert {r.best for r in independent} == {"a", "b", "c", "d"}
+
+
+def test_correct_is_within_the_margin(write: Any) -> None:
+    scores = write({"a": [0.30, 0.31, 0.29], "b": [0.305, 0.295, 0.305], "c": [0.1, 0.11, 0.12]})
+    options = {"scores": scores, "belief": "student_t", "max_evaluations": 9}
+    assert prepare_replay(settings(**options)).best == ("b",)
+    assert prepare_replay(settings(**options, margin=0.01)).best == ("a", "b")
+    assert prepare_replay(settings(**options, margin=0.5)).best == ("a", "b", "c")
+    in_json = '{"type": "ttts", "margin": 0.01}'
+    assert prepare_replay(settings(**options, strategy=in_json)).best == ("a", "b")
+
+
+def test_a_source_made_in_python_takes_the_place_of_a_file() -> None:
+    """Without noise the scores of a split tell the order at once."""
+    source = ScorePreset("mine", {"a": 0.5, "b": 0.6}, noise_sds={"a": 0.0, "b": 0.0}, split_sd=1.0)
+    result = replay(settings(scores="mine", budget=2), source=source)
+    assert result.repetitions == (Repetition("b", "budget", True, 2, 2),) * 6
+    assert result.true_means == {"a": 0.5, "b": 0.6}
+
+
+def test_both_of_two_equal_candidates_are_right() -> None:
+    assert prepare_replay(settings(scores="tie")).best == ("first", "second")
+
+
+def test_undecided_at_the_limit_recommends_all_the_same(write: Any) -> None:
+    options = {"max_evaluations": 12, "confidence": 0.999999, "belief": "student_t"}
+    result = replay(settings(scores="tie", **options))
+    assert {(r.stopped_by, r.num_evaluations) for r in result.repetitions} == {("max_evaluations", 12)}
+    assert all(r.best is not None for r in result.repetitions)
+
+
+def test_ttts_finds_the_papers_winner() -> None:
+    result = replay(settings(repetitions=20, confidence=0.95))
+    assert [r.best for r in result.repetitions].count("tdlstm") >= 18
+    assert {r.stopped_by for r in result.repetitions} == {"confidence"}
+
+
+def test_the_released_table_has_the_same_winner(shared_data: Path) -> None:
+    scores = str(shared_data / "scores" / "fiesta_tdsa_test_f1.json")
+    result = replay(settings(scores=scores, evaluations_per_split=5, budget=192, repetitions=20))
+    assert [r.best for r in result.repetitions].count("tdlstm") >= 18
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_the_result_does_not_depend_on_the_number_of_processes(batch_size: int) -> None:
+    options = {"scores": "tie", "confidence": 0.6, "batch_size": batch_size, "repetitions": 7}
+    one, two = (replay(settings(**options, processes=processes)) for processes in (1, 2))
+    assert one.repetitions == two.repetitions
+    assert two.settings.processes == 2
+    assert replay(settings(**options, entropy=8)).repetitions != one.repetitions
+
+
+def test_fresh_entropy_is_recorded_and_repeats_the_replay() -> None:
+    first = replay(settings(entropy=None, confidence=0.8))
+    assert first.settings.entropy is not None
+    assert replay(first.settings).repetitions == first.repetitions
+    assert replay(settings(entropy=None, confidence=0.8)).settings.entropy != first.settings.entropy
+
+
+def test_more_repetitions_begin_with_the_same_ones() -> None:
+    few, many = (replay(settings(confidence=0.8, repetitions=number)).repetitions for number in (3, 5))
+    assert many[:3] == few
+
+
+class Watcher(Strategy):
+    """Asks for a batch of all candidates in turn, `num_rounds` times, and keeps the histories it was shown."""
+
+    def __init__(self, num_rounds: int) -> None:
+        self.num_rounds = num_rounds
+        self.seen: List[History] = []
+
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        self.seen.append(history)
+        names = [name for name in history.candidates for _ in range(2)]
+        return names[:slots] if len(self.seen) <= self.num_rounds else []
+
+    def recommend(self, history: History) -> Decision:
+        return Decision(best=history.candidates[0], stopped_by="budget")
+
+
+@pytest.mark.parametrize(("splits", "num_shared"), [("shared", 6), ("independent", 0)])
+def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
+    watcher = Watcher(num_rounds=3)
+    replayer = prepare_replay(settings(scores="tie", candidates=("third", "first"), splits=splits, batch_size=4))
+    result = replace(replayer, strategy=watcher).run(0)
+    assert (result.num_evaluations, result.num_rounds) == (12, 3)
+    assert [len(history.evaluations) for history in watcher.seen] == [0, 4, 8, 12]
+    end = watcher.seen[-1]
+    assert end.candidates == ("third", "first")
+    assert end.pending == ()
+    assert [e.request.key for e in end.evaluations[:4]] == [("third", 0), ("third", 1), ("first", 0), ("first", 1)]
+    by_key = {e.request.key: e.request.split_seed for e in end.evaluations}
+    assert len(by_key) == 12
+    assert sum(by_key["third", k] == by_key["first", k] for k in range(6)) == num_shared
+    assert len(set(by_key.values())) == 12 - num_shared
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_table_that_runs_out_is_an_error_and_replacement_the_remedy(write: Any, processes: int) -> None:
+    scores = write({"a": [0.30, 0.31, 0.29, 0.30], "b": [0.305, 0.295, 0.305, 0.29]})
+    options = {"scores": scores, "belief": "student_t", "max_evaluations": 30, "processes": processes}
+    with pytest.raises(DataError, match="scores.json: candidate '[ab]' has run out: all of its 4 .*--with-replacement"):
+        replay(settings(**options, confidence=0.9999999))
+    result = replay(settings(**options, confidence=0.9999999, with_replacement=True))
+    assert {r.num_evaluations for r in result.repetitions} == {30}
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[], None]) -> None:
+    def interrupt(number: int) -> None:
+        finished.append(number)
+        if len(finished) == 2:
+            ctrl_c()
+
+    finished: List[int] = []
+    many = settings(scores="tie", budget=48, repetitions=400, processes=processes)
+    result = replay(many, on_repetitions=interrupt)
+    assert result.interrupted
+    assert len(result.repetitions) == sum(finished) < 400
+    if processes == 1:
+        assert result.repetitions == replay(replace(many, repetitions=sum(finished))).repetitions
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"repetitions": 0}, "--repetitions must be at least 1 but got 0"),
+        ({"batch_size": 0}, "--batch-size must be at least 1 but got 0"),
+        ({"processes": 0}, "--processes must be at least 1 but got 0"),
+        ({"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
+        ({"entropy": -1}, "--entropy must not be negative but got -1"),
+        ({"splits": "paired"}, "--splits must be one of shared, independent but got 'paired'"),
+        ({"candidates": "ian,atae"}, '--candidates must be a list but got "ian,atae"'),
+        ({"candidates": ("ian",)}, "at least 2 candidates but got 1"),
+        ({"candidates": ("ian", "atea")}, "--candidates: tdsa-8 has no candidate 'atea'. Did you mean atae"),
+        ({"budget": 3}, "budget must be at least"),
+        ({"confidence": 0.9, "budget": 30}, "--confidence and --budget exclude each other"),
+        ({"with_replacement": True}, "--with-replacement: the scores of the preset tdsa-8 never run out"),
+        ({"evaluations_per_split": 5}, "--evaluations-per-split: tdsa-8 says itself"),
+    ],
+)
+def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        replay(settings(**options))

@@ -1,0 +1,128 @@
+"""A table small enough to see every draw: the score tells candidate, split and seed."""
+
+from collections import Counter
+from typing import Dict, List, Sequence, Tuple
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.records import Request
+from fiesta_allennlp.replays.sources import PRESETS, DrawnScores, Sampling, restrict
+from fiesta_allennlp.replays.table import ScoreTable
+
+NUM_SPLITS, NUM_SEEDS = 7, 3
+
+
+def table(seeds: Sequence[int] = (NUM_SEEDS,) * NUM_SPLITS, names: str = "ab") -> ScoreTable:
+    """Score 10 split + seed for every candidate, where split k has `seeds[k]` seeds."""
+    rows = [(split, 10 * split + seed) for split, num_seeds in enumerate(seeds) for seed in range(num_seeds)]
+    splits, scores = (np.array(column) for column in zip(*rows, strict=True))
+    return ScoreTable(
+        "made.json", [f"s{k}" for k in range(len(seeds))], dict.fromkeys(names, splits), dict.fromkeys(names, scores)
+    )
+
+
+def drawn(
+    source: ScoreTable, *, shared: bool, replacement: bool = False, length: int = 50, seed: int = 0
+) -> DrawnScores:
+    rngs = {name: np.random.default_rng([seed, number]) for number, name in enumerate(source.scores)}
+    sampling = Sampling(shared, replacement, length)
+    source.check(sampling)
+    return source.draw(sampling, split_rng=np.random.default_rng([seed, 99]), score_rngs=rngs)
+
+
+def asked(scores: DrawnScores, count: int) -> Dict[str, List[Tuple[Request, float]]]:
+    """The first requests of every candidate, with their scores."""
+    evaluations = {n: [scores.evaluate(scores.request(n, k)) for k in range(count)] for n in scores.scores}
+    return {name: [(e.request, e.score) for e in done] for name, done in evaluations.items()}
+
+
+def test_shared_splits_are_shared_and_all_used_before_any_comes_again() -> None:
+    requests = asked(drawn(table(), shared=True), NUM_SPLITS * NUM_SEEDS)
+    for (first, score), (second, other) in zip(requests["a"], requests["b"], strict=True):
+        assert first.split_seed == second.split_seed == score // 10 == other // 10
+    for name in "ab":
+        scores = [score for _, score in requests[name]]
+        assert sorted(scores) == sorted(table().scores[name])
+        for begin in range(0, len(scores), NUM_SPLITS):
+            assert sorted(score // 10 for score in scores[begin : begin + NUM_SPLITS]) == list(range(NUM_SPLITS))
+    assert [score for _, score in requests["a"]] != [score for _, score in requests["b"]]
+
+
+def test_splits_come_in_another_order_in_every_repetition_and_pass() -> None:
+    def order(seed: int, number: int) -> List[int]:
+        requests = asked(drawn(table(), shared=True, seed=seed), 2 * NUM_SPLITS)["a"]
+        return [request.split_seed for request, _ in requests[number * NUM_SPLITS : (number + 1) * NUM_SPLITS]]
+
+    assert order(0, 0) == order(0, 0)
+    assert len({tuple(order(seed, number)) for seed in (0, 1) for number in (0, 1)}) == 4
+
+
+def test_the_first_split_is_any_with_equal_probability() -> None:
+    first = Counter(asked(drawn(table(), shared=True, seed=seed), 1)["a"][0][0].split_seed for seed in range(700))
+    assert set(first) == set(range(NUM_SPLITS))
+    # Binomial with n = 700 and p = 1/7: 100 with an sd of 9.3
+    assert all(abs(count - 100) < 5 * 9.3 for count in first.values())
+
+
+def test_a_split_with_fewer_seeds_is_in_fewer_passes() -> None:
+    requests = asked(drawn(table((1, 3, 2)), shared=True), 6)
+    splits = [request.split_seed for request, _ in requests["a"]]
+    assert splits == [request.split_seed for request, _ in requests["b"]]
+    assert sorted(splits[:3]) == [0, 1, 2]
+    assert sorted(splits[3:5]) == [1, 2]
+    assert splits[5] == 1
+
+
+def test_independent_splits_use_every_score_once_and_are_all_told_apart() -> None:
+    requests = asked(drawn(table(), shared=False), NUM_SPLITS * NUM_SEEDS)
+    assert len({request.split_seed for done in requests.values() for request, _ in done}) == 2 * NUM_SPLITS * NUM_SEEDS
+    for name in "ab":
+        assert sorted(score for _, score in requests[name]) == sorted(table().scores[name])
+    assert [score for _, score in requests["a"]] != [score for _, score in requests["b"]]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_table_that_runs_out_says_so(shared: bool) -> None:
+    scores = drawn(table(), shared=shared)
+    with pytest.raises(DataError, match="made.json: candidate 'b' has run out: all of its 21 .*--with-replacement"):
+        scores.request("b", 21)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_with_replacement_it_goes_on(shared: bool) -> None:
+    requests = asked(drawn(table(), shared=shared, replacement=True, length=500), 500)
+    for name in "ab":
+        assert {score for _, score in requests[name]} == set(table().scores[name].tolist())
+    pairs = zip(requests["a"], requests["b"], strict=True)
+    same = [first.split_seed == second.split_seed for (first, _), (second, _) in pairs]
+    assert all(same) if shared else not any(same)
+    if shared:
+        assert all(request.split_seed == score // 10 for request, score in requests["a"])
+
+
+def test_a_candidates_scores_do_not_depend_on_the_others() -> None:
+    for shared in (True, False):
+        alone = drawn(table(names="a"), shared=shared).scores["a"]
+        assert alone.tolist() == drawn(table(names="ab"), shared=shared).scores["a"].tolist()
+
+
+def test_shared_splits_need_equally_many_scores_on_every_split() -> None:
+    one, other = table((3, 3, 3), "a"), table((3, 2, 3), "b")
+    uneven = ScoreTable("made.csv", one.split_names, {**one.splits, **other.splits}, {**one.scores, **other.scores})
+    with pytest.raises(DataError, match="made.csv: .* on split s1 'a' has 3 and 'b' has 2. .* --splits independent"):
+        drawn(uneven, shared=True)
+    assert len(asked(drawn(uneven, shared=False), 8)["b"]) == 8
+
+
+def test_candidates_are_chosen_by_name_in_the_order_given() -> None:
+    assert list(restrict(table(names="abc"), ["c", "a"]).true_means()) == ["c", "a"]
+    assert restrict(PRESETS["tdsa-8"], ["ian", "atae"]).true_means() == {"ian": 0.6319, "atae": 0.6323}
+
+
+def test_candidates_that_are_not_there_or_twice_are_errors() -> None:
+    with pytest.raises(ConfigError, match="tdsa-8 has no candidate 'iann'. Did you mean ian.* There are: tdlstm, atae"):
+        restrict(PRESETS["tdsa-8"], ["iann", "atae"])
+    with pytest.raises(ConfigError, match="'ian' is there more than once"):
+        restrict(PRESETS["tdsa-8"], ["ian", "ian"])

@@ -1,0 +1,142 @@
+from typing import Any, List, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
+
+from fiesta_allennlp.reports.comparison import compare, holm, welch_interval, with_holm
+from fiesta_allennlp.reports.content import CandidateReport, Comparison
+from fiesta_allennlp.reports.single_scores import mean_interval
+
+RNG = np.random.default_rng(5)
+FIRST, SECOND = RNG.normal(0.65, 0.02, 12), RNG.normal(0.63, 0.04, 9)
+
+SCORES = some.lists(some.integers(0, 8).map(lambda number: number / 8), max_size=8)
+
+
+def candidate(name: str, scores: Sequence[float], seeds: Any = None) -> CandidateReport:
+    seeds = range(len(scores)) if seeds is None else seeds
+    return CandidateReport(name, scores=tuple(map(float, scores)), split_seeds=tuple(seeds))
+
+
+def compared(first: Sequence[float] = FIRST, second: Sequence[float] = SECOND) -> Comparison:
+    return compare(candidate("a", first), candidate("b", second))
+
+
+def p_values(comparison: Comparison) -> List[Any]:
+    return [test.p_value for test in comparison.tests]
+
+
+def test_the_tests_are_those_of_their_names() -> None:
+    """Each from its definition, or from another route through SciPy."""
+    smirnov, spread, mann_whitney, wilcoxon = compared().tests
+    everything = np.concatenate([FIRST, SECOND])
+    shares = [[np.mean(sample <= x) for x in everything] for sample in (FIRST, SECOND)]
+    assert smirnov.name == "Kolmogorov-Smirnov"
+    assert smirnov.statistic == pytest.approx(np.abs(np.subtract(*shares)).max())
+    distances = [np.abs(sample - np.median(sample)) for sample in (FIRST, SECOND)]
+    assert spread.name == "Brown-Forsythe"
+    assert spread.p_value == pytest.approx(stats.f_oneway(*distances).pvalue)
+    assert mann_whitney.name == "Mann-Whitney U"
+    assert mann_whitney.statistic == sum(x > y for x in FIRST for y in SECOND)
+    ranks = stats.rankdata(np.abs(FIRST[:9] - SECOND))
+    positive = ranks[FIRST[:9] > SECOND].sum()
+    assert wilcoxon.name == "Wilcoxon signed-rank"
+    assert wilcoxon.statistic == min(positive, ranks.sum() - positive)
+    assert all(test.asks and test.assumes and not test.too_few for test in compared().tests)
+
+
+def test_exact_p_values_by_hand() -> None:
+    """3 against 3 fully apart: 2 of 20 orders for Kolmogorov-Smirnov and Mann-Whitney, 2 of 8 signs for Wilcoxon."""
+    smirnov, _, mann_whitney, wilcoxon = compared([4, 5, 7], [1, 2, 3]).tests
+    assert smirnov.p_value == pytest.approx(0.1)
+    assert mann_whitney.p_value == pytest.approx(0.1)
+    assert wilcoxon.p_value == pytest.approx(0.25)
+
+
+def test_holm_is_that_of_statsmodels() -> None:
+    for size in range(1, 12):
+        values = RNG.uniform(size=size) ** 3
+        assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])
+
+
+def test_each_test_is_corrected_over_the_comparisons_that_have_it() -> None:
+    others = [candidate("b", SECOND), candidate("c", SECOND - 0.01), candidate("d", SECOND[:2])]
+    corrected = with_holm([compare(candidate("a", FIRST), other) for other in others])
+    for column in zip(*(comparison.tests for comparison in corrected), strict=True):
+        plain = [test.p_value for test in column]
+        assert plain[2] is column[2].p_holm is None
+        assert [test.p_holm for test in column[:2]] == pytest.approx(multipletests(plain[:2], method="holm")[1])
+
+
+def test_intervals_are_those_of_statsmodels() -> None:
+    paired = compared()
+    differences = FIRST[:9] - SECOND
+    assert paired.paired
+    assert paired.paired_differences == pytest.approx(tuple(differences))
+    assert paired.mean_difference == pytest.approx(differences.mean())
+    assert paired.interval == pytest.approx(DescrStatsW(differences).tconfint_mean())
+    apart = compare(candidate("a", FIRST), candidate("b", SECOND, range(100, 109)))
+    assert (apart.paired, apart.num_pairs) == (False, 0)
+    assert apart.mean_difference == pytest.approx(FIRST.mean() - SECOND.mean())
+    expected = CompareMeans(DescrStatsW(FIRST), DescrStatsW(SECOND)).tconfint_diff(usevar="unequal")
+    assert apart.interval == pytest.approx(expected)
+    assert apart.cohens_d_paired is None
+    assert mean_interval(FIRST) == pytest.approx(DescrStatsW(FIRST).tconfint_mean())
+    assert welch_interval(np.array([2.0, 2.0]), np.array([1.0, 1.0])) == (1.0, 1.0)
+
+
+def test_effect_sizes() -> None:
+    comparison = compared([1, 2, 3], [2, 2, 0])
+    # of 9 pairs 5 are higher and 2 equal
+    assert comparison.vargha_delaney == pytest.approx(6 / 9)
+    assert comparison.cliffs_delta == pytest.approx(5 / 9 - 2 / 9)
+    assert comparison.cohens_d_paired == pytest.approx((2 / 3) / np.std([-1, 0, 3], ddof=1))
+
+
+def test_pairs_are_of_means_on_splits_that_both_have() -> None:
+    first = candidate("a", [0.5, 0.7, 0.9, 0.1], [11, 11, 12, 13])
+    second = candidate("b", [0.2, 0.4, 0.3], [12, 11, 14])
+    comparison = compare(first, second)
+    assert comparison.pair_seeds == (11, 12)
+    assert comparison.paired_differences == pytest.approx((0.2, 0.7))
+
+
+@pytest.mark.parametrize(("first", "second"), [([], []), ([0.5], []), ([0.5], [0.4]), ([0.5, 0.6], [0.4, 0.3])])
+def test_too_few_scores_are_said_and_not_tested(first: List[float], second: List[float]) -> None:
+    comparison = compared(first, second)
+    assert p_values(comparison) == [None] * 4
+    assert all(test.too_few.startswith("too few") for test in comparison.tests)
+    assert f"{len(first)} and {len(second)} scores" in comparison.tests[0].too_few
+    assert comparison.aso_epsilon_min is None
+    (only,) = with_holm([comparison])
+    assert only == comparison
+
+
+def test_scores_that_do_not_vary_give_no_number_that_is_none() -> None:
+    comparison = compared([0.5] * 6, [0.5] * 6)
+    assert comparison.tests[1].p_value is None
+    assert "do not differ" in comparison.tests[1].too_few
+    assert (comparison.tests[3].p_value, comparison.tests[3].too_few[:7]) == (None, "too few")
+    assert (comparison.mean_difference, comparison.interval) == (0.0, (0.0, 0.0))
+    assert (comparison.cohens_d_paired, comparison.aso_epsilon) == (None, None)
+    assert comparison.cliffs_delta == 0
+
+
+@settings(deadline=None, max_examples=40)
+@given(SCORES, SCORES)
+def test_it_is_fair_to_both_and_never_fails(first: List[float], second: List[float]) -> None:
+    forth, back = compared(first, second), compared(second, first)
+    for mine, theirs in zip(forth.tests, back.tests, strict=True):
+        assert (mine.p_value is None) == (theirs.p_value is None) == bool(mine.too_few)
+        if mine.p_value is not None and theirs.p_value is not None:
+            assert mine.p_value == pytest.approx(theirs.p_value)
+            assert 0 <= mine.p_value <= 1
+    if forth.cliffs_delta is not None and back.cliffs_delta is not None:
+        assert forth.cliffs_delta == pytest.approx(-back.cliffs_delta)
+    numbers = [forth.mean_difference, *(forth.interval or ()), forth.cohens_d_paired, forth.aso_epsilon_min]
+    assert all(number is None or np.isfinite(number) for number in numbers)

@@ -1,0 +1,206 @@
+"""The figures of a report: what they show, and that nothing in them is cut or overlaps."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Iterator, List
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+
+from fiesta_allennlp.reports.content import PathPoint, Report
+from fiesta_allennlp.reports.figures.alt_texts import ALT_TEXTS
+from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, embed
+from fiesta_allennlp.reports.figures.path import MOST_STEPS, apart, split_names, thinned
+from fiesta_allennlp.reports.figures.style import NARROW, WIDE, Look, styled
+from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, ugly
+
+REPORTS = {
+    "two": made_up(2),
+    "running": made_up(3, num_evaluations=9),
+    "one_each": made_up(12, num_evaluations=12),
+    "forty": made_up(40, num_evaluations=120),
+    "long_names": long_names(),
+    "ugly": ugly(),
+    "table": of_table(),
+    "documents": by_documents(),
+}
+
+
+def drawn(report: Report, name: str, look: Look = WIDE) -> Any:
+    with styled(look):
+        return FIGURES[name](report, look)
+
+
+def points(figure: Figure) -> List[float]:
+    """The x of every point, without legends."""
+    found = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    return sorted(float(x) for line in found for x in line.get_xdata())
+
+
+def rendered(report: Report, look: Look) -> Iterator[Figure]:
+    for name in FIGURES:
+        with styled(look):
+            figure = FIGURES[name](report, look)
+            if figure is not None:
+                figure.draw_without_rendering()
+                yield figure
+
+
+def test_every_score_is_a_point_and_three_make_a_violin() -> None:
+    report = long_names()
+    figure = drawn(report, "distributions")
+    assert points(figure) == sorted(score for candidate in report.candidates for score in candidate.scores)
+    violins = [shape for shape in figure.axes[0].collections if isinstance(shape, PolyCollection)]
+    assert len(violins) == sum(candidate.num_evaluations >= 3 for candidate in report.candidates)
+
+
+def test_equal_scores_have_no_violin() -> None:
+    report = made_up(2)
+    same = replace(report.candidates[1], scores=(0.5,) * 4, mean=0.5, median=0.5, interval=(0.5, 0.5))
+    figure = drawn(replace(report, candidates=(report.candidates[0], same)), "distributions")
+    assert len(figure.axes[0].collections) == 1
+
+
+def test_measures_are_points_with_their_intervals() -> None:
+    report = by_documents()
+    figure = drawn(report, "measures")
+    asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
+    assert points(figure) == sorted(one.measure for one in asked if one.measure is not None)
+    lines = sorted(tuple(line.get_xdata()) for line in figure.axes[0].lines if len(line.get_xdata()) == 2)
+    assert lines == sorted(one.interval for one in asked if one.interval is not None)
+    assert drawn(report, "distributions") is None and drawn(made_up(2), "measures") is None
+
+
+def test_differences_are_those_of_the_comparisons() -> None:
+    report = of_table()
+    figure = drawn(report, "differences")
+    assert points(figure) == sorted(d for c in report.comparisons for d in c.paired_differences)
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["model_1", "model_2"]
+    assert {"unpaired", "ahead on"} <= {text.get_text() for text in figure.axes[0].texts}
+
+
+def test_the_path_has_a_line_for_each_candidate() -> None:
+    report = made_up(3)
+    drawn_lines = drawn(report, "path").axes[0].lines
+    lines = [line for line in drawn_lines if len(line.get_xdata()) == len(report.path)]
+    ends = [line for line in drawn_lines if line.get_marker() == "o"]
+    assert [end.get_ydata()[0] for end in ends] == [line.get_ydata()[-1] for line in lines]
+    expected = [[point.prob_best[name] for point in report.path] for name in ("model_0", "model_1", "model_2")]
+    assert sorted(list(line.get_ydata()) for line in lines) == sorted(expected)
+    assert len({line.get_linestyle() for line in lines}) == 3
+
+
+def test_the_line_is_at_the_confidence_that_was_asked_for() -> None:
+    report = replace(made_up(2), confidence=0.7, asked_confidence=0.9)
+    texts = [text.get_text().strip() for text in drawn(report, "path").axes[0].texts]
+    assert "confidence 0.9" in texts and "confidence 0.7" not in texts
+    assert not any(
+        "confidence" in t.get_text() for t in drawn(replace(report, asked_confidence=None), "path").axes[0].texts
+    )
+
+
+def test_a_withdrawn_candidate_ends_where_it_was_withdrawn() -> None:
+    path = (PathPoint(2, {"a": 0.5, "b": 0.5}), PathPoint(3, {"a": 1.0}))
+    report = made_up(2, names=("a", "b"))
+    texts = drawn(replace(report, path=path), "path").axes[0].texts
+    ends = [text.xy[1] for text in texts if isinstance(text, Annotation) and text.get_text() in ("a", "b")]
+    assert sorted(ends) == [0.5, 1.0]
+
+
+def test_of_many_candidates_the_likeliest_are_named() -> None:
+    named, others = split_names(made_up(40))
+    assert len(named) == 7 and len(others) == 33 and named[0] == "model_0"
+    assert "33 others" in [text.get_text() for text in drawn(made_up(40), "path").axes[0].texts]
+
+
+def test_a_long_path_is_thinned_and_keeps_its_ends() -> None:
+    path = [PathPoint(number, {"a": 1.0} if number > 1 else {}) for number in range(1, 2001)]
+    thin = thinned(path)
+    assert len(thin) == MOST_STEPS and (thin[0].num_evaluations, thin[-1].num_evaluations) == (2, 2000)
+    assert thinned(path[:5]) == tuple(path[1:5])
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [([0.0, 0.5], [0.0, 0.5]), ([0.0, 0.0, 0.0], [0.0, 0.1, 0.2]), ([0.98, 1.0], [0.9, 1.0])],
+)
+def test_labels_are_moved_apart(places: List[float], expected: List[float]) -> None:
+    assert apart(places, 0.1) == pytest.approx(expected)
+
+
+def test_strokes_and_bars_count_the_trainings() -> None:
+    report = made_up(4)
+    strokes, bars = sorted(drawn(report, "allocation").axes, key=lambda axes: len(axes.patches))
+    assert [bar.get_width() for bar in bars.patches] == [len(line.get_xdata()) / 3 for line in strokes.lines]
+    assert sum(bar.get_width() for bar in bars.patches) == report.num_evaluations
+    assert len(drawn(of_table(), "allocation").axes) == 1
+
+
+@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("look", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_nothing_is_cut_and_no_names_overlap(name: str, look: Look) -> None:
+    for figure in rendered(REPORTS[name], look):
+        box = figure.get_tightbbox()
+        width, height = figure.get_size_inches()
+        assert box.x0 > -0.01 and box.y0 > -0.01 and box.x1 < width + 0.01 and box.y1 < height + 0.01
+        for axes in figure.axes:
+            rows = [text.get_window_extent() for text in axes.get_yticklabels() if text.get_text()]
+            assert not any(one.overlaps(two) for one, two in itertools.combinations(rows, 2))
+            left, right = sorted(axes.get_xlim())
+            ticks = [t for t in axes.get_xticklabels() if left <= t.get_position()[0] <= right]
+            numbers = [text.get_window_extent() for text in ticks]
+            assert not any(one.overlaps(two) for one, two in itertools.combinations(numbers, 2))
+            assert axes.get_window_extent().width > 0.25 * width * figure.dpi or len(figure.axes) == 2
+
+
+def test_files_are_written_and_the_same_report_gives_the_same_ones(tmp_path: Path) -> None:
+    report = made_up(2)
+    first, second = (draw_all(report, tmp_path / name) for name in ("first", "second"))
+    names = [name for name in FIGURES if name != "measures"]
+    assert [path.name for path in first] == [f"{name}{ending}" for name in names for ending in (".png", ".pdf")]
+    assert all(one.read_bytes() == two.read_bytes() for one, two in zip(first, second, strict=True))
+    assert first[0].read_bytes().startswith(b"\x89PNG") and first[1].read_bytes().startswith(b"%PDF")
+
+
+def test_where_there_is_nothing_to_draw_there_is_no_file(tmp_path: Path) -> None:
+    assert draw_all(just_begun(), tmp_path / "new") == ()
+    assert [embed(just_begun(), name) for name in FIGURES] == [None] * len(FIGURES)
+
+
+def test_the_users_own_settings_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = draw_all(made_up(2), tmp_path / "plain")[0].read_bytes()
+    monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
+    monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
+    assert draw_all(made_up(2), tmp_path / "own")[0].read_bytes() == plain
+    assert matplotlib.rcParams["text.usetex"] is True
+
+
+def test_more_points_than_files_can_hold_are_drawn_as_pixels() -> None:
+    report = made_up(2)
+    scores = tuple(np.random.default_rng(1).normal(0.5, 0.1, 5001).tolist())
+    many = replace(report.candidates[0], scores=scores)
+    lines = drawn(replace(report, candidates=(many, report.candidates[1])), "distributions").axes[0].lines
+    assert all(line.get_rasterized() for line in lines if line.get_marker() == "o")
+
+
+def test_alt_texts() -> None:
+    report = made_up(6, num_evaluations=60)
+    best, rival = report.candidates[0], report.comparisons[0]
+    distributions = ALT_TEXTS["distributions"](report)
+    assert f"model_0: {best.num_evaluations} scores from {best.min:.4f} to {best.max:.4f}" in distributions
+    assert "2 other candidates: means from" in distributions
+    num_ahead = sum(difference > 0 for difference in rival.paired_differences)
+    assert f"ahead on {num_ahead} of {rival.num_pairs} splits" in ALT_TEXTS["differences"](report)
+    assert f"model_0 {best.num_evaluations} ({best.num_evaluations / 60:.0%})" in ALT_TEXTS["allocation"](report)
+
+
+def test_the_alt_text_of_the_path_says_who_leads_since_when() -> None:
+    chances = [(0.6, 0.4), (0.3, 0.7), (0.8, 0.2), (0.9, 0.1)]
+    path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
+    text = ALT_TEXTS["path"](replace(made_up(2, names=("a", "b")), path=path))
+    assert "a ends at 0.900; b ends at 0.100; a has led since training 4." in text

@@ -1,0 +1,115 @@
+import json
+from pathlib import Path
+from typing import Any, List, Optional, Tuple
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.reports.opening import TableOptions, open_source
+from fiesta_allennlp.reports.pair import open_pair
+from fiesta_allennlp.reports.source import Source
+from tests.selections import write_selection
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("two.json").write_text(json.dumps({"old": [0.5, 0.6, 0.7, 0.6], "new": [0.8, 0.7, 0.9, 0.8]}))
+    Path("one.json").write_text(json.dumps({"mine": [0.1, 0.2, 0.3]}))
+    Path("same.json").write_text(json.dumps({"old": [0.4, 0.3]}))
+    for name, splits in (("left", "xyz"), ("right", "zyw"), ("apart", "uvt")):
+        lines = [f"{name},{split},0,0.{number}" for number, split in enumerate(splits, 1)]
+        Path(f"{name}.csv").write_text("\n".join(["candidate,split,seed,score", *lines]))
+
+
+def pair(first: str, second: str, source: Optional[str] = None, **options: Any) -> Source:
+    opened = None if source is None else open_source(Path(source), TableOptions())
+    return open_pair((first, second), opened, TableOptions(), **options)
+
+
+def scores(source: Source) -> List[Tuple[str, List[float], List[int]]]:
+    history = source.history
+    return [(n, history.scores(n).tolist(), history.split_seeds(n).tolist()) for n in history.candidates]
+
+
+@pytest.mark.usefixtures("tables")
+def test_two_of_one_source_keep_their_splits() -> None:
+    expected = [("new", [0.8, 0.7, 0.9, 0.8], [0, 1, 2, 3]), ("old", [0.5, 0.6, 0.7, 0.6], [0, 1, 2, 3])]
+    for made in (
+        pair("new", "old", "two.json"),
+        pair("two.json:new", "two.json:old"),
+        pair("new", "./two.json:old", "two.json"),
+    ):
+        assert scores(made) == expected
+        assert made.decision.best == "new"
+
+
+@pytest.mark.usefixtures("tables")
+def test_splits_of_two_tables_are_different_ones() -> None:
+    made = pair("two.json:new", "one.json")
+    assert scores(made) == [("new", [0.8, 0.7, 0.9, 0.8], [0, 1, 2, 3]), ("mine", [0.1, 0.2, 0.3], [4, 5, 6])]
+    assert made.name == "two.json and one.json"
+    assert made.adaptive is False
+    assert made.notes == ("Whether the two were scored on the same data is not known.",)
+    assert [key.partition(":")[0] for key, _ in made.checklist][::4] == ["two.json", "one.json"]
+
+
+@pytest.mark.usefixtures("tables")
+def test_paired_tables_share_splits_of_one_name() -> None:
+    assert scores(pair("left.csv", "right.csv", paired=True)) == [
+        ("left", [0.1, 0.2, 0.3], [0, 1, 2]),
+        ("right", [0.1, 0.2, 0.3], [2, 1, 3]),
+    ]
+    assert scores(pair("two.json:old", "one.json", paired=True))[1] == ("mine", [0.1, 0.2, 0.3], [0, 1, 2])
+
+
+@pytest.mark.usefixtures("tables")
+def test_equal_names_are_told_apart() -> None:
+    assert pair("old", "same.json", "two.json").history.candidates == ("old", "same.json")
+
+
+def test_selections_share_splits_only_of_equal_data(tmp_path: Path) -> None:
+    given = {"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.8]}
+    for name, fingerprint in (("first", "x"), ("second", "x"), ("other", "y")):
+        write_selection(tmp_path / name, given, fingerprint=fingerprint, failures=[("b", 3, "no")]).close()
+
+    def shared(other: str, notes: str) -> int:
+        made = pair(f"{tmp_path}/first:a", f"{tmp_path}/{other}:b")
+        assert (made.adaptive, made.is_selection) == (True, False)
+        assert notes in " ".join(made.notes)
+        assert bool(made.notes) == bool(notes)
+        assert made.num_parameters == {"a": 1234, "b": 1234}
+        assert [failure.request.candidate for failure in made.history.failures] == ["b"]
+        return len(np.intersect1d(made.history.split_seeds("a"), made.history.split_seeds("b")))
+
+    assert (shared("second", ""), shared("other", "on different data")) == (3, 0)
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("new", "odl", "two.json"), {}, "two.json: there is no candidate 'odl'. Did you mean old"),
+        (("two.json:nwe", "one.json"), {}, "two.json: there is no candidate 'nwe'. Did you mean new"),
+        (("two.json", "one.json"), {}, "--compare two.json: it has 2 candidates: old, new. Say which with"),
+        (("old", "old", "two.json"), {}, "'old' and 'old' are the same candidate"),
+        (("nowhere.json", "one.json"), {}, "nowhere.json: does not exist"),
+        (("old", "new", "two.json"), {"paired": True}, "--paired is for two tables"),
+        (("left.csv", "apart.csv"), {"paired": True}, "have no split in common. The first begin with 'x' and 'u'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(arguments: Any, options: Any, message: str) -> None:
+    with pytest.raises(FiestaError, match=message):
+        pair(*arguments, **options)
+
+
+@pytest.mark.usefixtures("tables")
+def test_selections_know_their_splits_and_metrics(tmp_path: Path) -> None:
+    for name, metric in (("first", "f1"), ("second", "accuracy")):
+        write_selection(tmp_path / name, {"a": [0.5, 0.6], "b": [0.4, 0.6]}, metric=metric).close()
+    with pytest.raises(FiestaError, match="first:a has scores of f1 and second:a of accuracy"):
+        pair("first:a", "second:a")
+    with pytest.raises(FiestaError, match="--paired is for two tables of scores: selections know"):
+        pair("first:a", "one.json", paired=True)
+    assert pair("one.json", "second:a").metric == "accuracy"

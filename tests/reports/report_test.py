@@ -1,0 +1,267 @@
+import csv
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, List
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.weightstats import DescrStatsW
+
+from fiesta_allennlp.beliefs import SplitPaired
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.replays.files import read_csv
+from fiesta_allennlp.reports.report import default_output, report
+from tests.selections import ENVIRONMENT, write_selection
+
+RNG = np.random.default_rng(11)
+
+
+def normal(mean: float, number: int) -> List[float]:
+    return [float(score) for score in RNG.normal(mean, 0.02, number)]
+
+
+SCORES = {"good": normal(0.70, 9), "fair": normal(0.68, 7), "poor": normal(0.60, 2)}
+DEVELOPMENT = {name: [score + 0.01 * np.sin(9 * k) for k, score in enumerate(row)] for name, row in SCORES.items()}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    failures = [("poor", 2, "no memory"), ("poor", 3, "no <memory>")]
+    write_selection(
+        tmp_path / "run", SCORES, development=DEVELOPMENT, failures=failures, max_failures=2, margin=0.001
+    ).close()
+    return tmp_path / "run"
+
+
+def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
+    made = report(run)
+    good = made.candidate("good")
+    x, y = np.array(SCORES["good"]), np.array(SCORES["fair"])
+    described = DescrStatsW(x)
+    assert (good.num_evaluations, good.seconds, good.mean_seconds) == (9, 18.0, 2.0)
+    assert (good.mean, good.sd) == pytest.approx((described.mean, np.sqrt(described.var_ddof(1))))
+    assert good.interval == pytest.approx(described.tconfint_mean())
+    assert (good.median, good.min, good.max) == pytest.approx((np.median(x), min(x), max(x)))
+    assert good.development_scores == pytest.approx(DEVELOPMENT["good"])
+    comparison = next(c for c in made.comparisons if c.second == "fair")
+    assert comparison.num_pairs == 7
+    assert comparison.interval == pytest.approx(DescrStatsW(x[:7] - y).tconfint_mean())
+    assert [test.p_value for test in comparison.tests] == pytest.approx(
+        [
+            stats.ks_2samp(x, y).pvalue,
+            stats.levene(x, y, center="median").pvalue,
+            stats.mannwhitneyu(x, y).pvalue,
+            stats.wilcoxon(x[:7], y).pvalue,
+        ]
+    )
+    assert made.development is not None
+    pairs = [(d, s) for n in ("good", "fair") for d, s in zip(DEVELOPMENT[n], SCORES[n], strict=True)]
+    assert made.development.overall == pytest.approx(stats.spearmanr(pairs).statistic)
+
+
+def test_the_decision_is_the_selections(run: Path) -> None:
+    made = report(run)
+    assert (made.best, made.margin, made.stopped_by, made.running, made.metric) == (
+        "good", 0.001, "interrupted", False, "f1"
+    )  # fmt: skip
+    assert made.confidence == made.candidate("good").prob_within_margin
+    assert made.candidate("good").prob_best == pytest.approx(made.path[-1].prob_best["good"])
+    assert made.order[:4] == ("good", "fair", "poor", "good")
+    assert (made.equal_evaluations, made.equal_seconds) == (27, 54.0)
+    assert made.decision[0].startswith("Interrupted after 18 evaluations of 3 candidates and 2 failures; nothing")
+    assert made.decision[1] == (
+        "Evaluating every candidate as often as good would have taken 27 trainings and 54.0 s, in place of 18 and "
+        "36.0 s, all workers together."
+    )
+
+
+def test_failed_and_withdrawn_candidates_are_told(run: Path) -> None:
+    poor = report(run).candidate("poor")
+    assert poor.failures == ("poor-2 error: no memory", "poor-3 error: no <memory>")
+    assert (poor.withdrawn, poor.prob_best) == (True, None)
+    assert poor.withdrawn_because == "2 failures, as many as --max-failures allows"
+    assert report(run).num_failures == 2
+
+
+def test_a_development_score_that_is_no_number_is_left_out(tmp_path: Path) -> None:
+    development = {"good": [float("nan"), *DEVELOPMENT["good"][1:]], **{n: DEVELOPMENT[n] for n in ("fair", "poor")}}
+    write_selection(tmp_path, SCORES, development=development).close()
+    made = report(tmp_path)
+    assert made.candidate("good").development_scores[0] is None
+    assert made.development is not None
+    assert (made.development.num_evaluations, made.single_score.wrong_best_of_3) == (17, None)  # type: ignore
+
+
+def test_a_running_selection_says_so(tmp_path: Path) -> None:
+    store = write_selection(tmp_path, SCORES, pending=[("good", 9)], meta={"environments": [ENVIRONMENT]})
+    made = report(tmp_path)
+    store.close()
+    assert (made.running, made.stopped_by) == (True, None)
+    assert made.decision[0].startswith("The selection is running; after 18 evaluations of 3 candidates good leads with")
+
+
+def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
+    meta = {"environments": [ENVIRONMENT, {**ENVIRONMENT, "python": "3.12.1"}], "working_seconds": 61.0}
+    options = {
+        "workers": 2,
+        "belief": {"type": "student_t"},
+        "cuda_devices": "0,1",
+        "ship_data": False,
+        "confidence": 0.975,
+    }
+    write_selection(tmp_path, SCORES, meta=meta, include_package=("my models",), **options).close()
+    made = report(tmp_path)
+    assert made.asked_confidence == 0.975
+    found = dict(made.checklist)
+    assert found["command to repeat it all"] == (
+        'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
+        "--confidence 0.975 --max-evaluations 1000000 --metric f1 --workers 2 --cuda-devices 0,1 --no-ship-data "
+        "--entropy 7 --include-package 'my models'"
+    )
+    assert found["versions"] == "Python 3.11.7, torch 2.0"
+    assert found["versions after resumption 1"] == "Python 3.12.1, torch 2.0"
+    assert found["hardware"] == "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"
+    assert found["time at work"] == "1 min 1 s"
+    assert found["every split"] == (
+        "train 75 (60%), validation 25 (20%), test 25 (20%); 60 groups of equal sentence_id kept whole"
+    )
+    assert found["data fingerprint (SHA-256)"] == "files def; labels and groups abc"
+    assert "entropy 7" in found["seeds"]
+    assert (found["confidence asked for"], found["margin"]) == ("0.975", "0")
+    assert found["candidates"] == "good: 0.jsonnet; fair: 1.jsonnet; poor: 2.jsonnet"
+
+
+def test_an_older_store_lacks_versions_and_says_so(run: Path) -> None:
+    assert dict(report(run).checklist)["versions"].startswith("not written down")
+
+
+def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps({"a": [0.5, 0.6, 0.7, 0.4], "b": [0.8, 0.7, 0.9, 0.9]}))
+    made = report(path, evaluations_per_split=2)
+    assert (made.best, made.adaptive, made.order, made.running) == ("b", False, (), False)
+    assert made.asked_confidence is None
+    assert made.candidate("a").split_seeds == (0, 0, 1, 1)
+    assert [point.num_evaluations for point in made.path] == [4, 5, 6, 7, 8]
+    assert made.comparisons[0].paired_differences == pytest.approx((0.2, 0.35))
+    assert "Several scores of a candidate share a split" in made.notes[0]
+    assert report(path).notes == ()
+    assert report(path, belief="student_t").belief == "student_t"
+    assert report(path).confidence == pytest.approx(SplitPaired().posterior(history_of(path)).prob_best()[1])
+    assert made.decision[0].startswith("b is the best with probability 0.")
+
+
+def history_of(path: Path) -> Any:
+    from fiesta_allennlp.reports.score_file import from_scores
+
+    return from_scores(path).history
+
+
+def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "out"
+    report(run, output=out)
+    figures = ("distributions", "differences", "path", "allocation")
+    assert {path.name for path in out.iterdir()} == {"report.html", "report.md", "table.tex", "scores.csv", "figures"}
+    assert {path.name for path in (out / "figures").iterdir()} == {f"{n}.{e}" for n in figures for e in ("png", "pdf")}
+    assert "good" in (out / "report.html").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[(.+)\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
+    assert sorted(path for _, path in shown) == sorted(f"figures/{name}.png" for name in figures)
+    assert not list(out.glob("*.part"))
+    table = read_csv(out / "scores.csv")
+    assert {name: sorted(scores.tolist()) for name, scores in table.scores.items()} == {
+        name: sorted(scores) for name, scores in SCORES.items()
+    }
+    with (out / "scores.csv").open(newline="") as file:
+        first = next(csv.DictReader(file))
+    assert (first["candidate"], first["seed"], float(first["development_score"])) == (
+        "good",
+        "0",
+        DEVELOPMENT["good"][0],
+    )
+    again = report(out / "scores.csv")
+    assert again.candidate("good").mean == pytest.approx(report(run).candidate("good").mean)
+
+
+def test_nothing_is_written_without_an_output(run: Path) -> None:
+    before = sorted(run.rglob("*"))
+    report(run)
+    assert sorted(run.rglob("*")) == before
+
+
+def test_two_candidates_are_compared(run: Path) -> None:
+    made = report(run, compare=("fair", "good"))
+    assert [candidate.name for candidate in made.candidates] == ["fair", "good"]
+    (comparison,) = made.comparisons
+    assert (comparison.first, comparison.second, comparison.num_pairs) == ("fair", "good", 7)
+    assert made.title == "fair against good"
+    assert made.decision[0].startswith("good is better than fair with probability 0.")
+    assert "fair less good is -0." in made.decision[1]
+    assert "over 7 shared splits" in made.decision[1]
+    assert report(run, compare=("poor", "good")).candidate("poor").withdrawn is False
+
+
+def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> None:
+    write_selection(tmp_path, {"a": [0.5], "b": [0.6]}).close()
+    made = report(tmp_path, output=tmp_path / "out")
+    assert (made.best, made.confidence, made.path, made.comparisons, made.single_score) == (None, None, (), (), None)
+    assert "Interrupted after 2 evaluations" in made.decision[0]
+    pair = report(tmp_path, compare=("a", "b"), output=tmp_path / "pair")
+    assert pair.comparisons[0].mean_difference == pytest.approx(-0.1)
+    assert pair.decision == ("a less b is -0.1000, without shared splits.",)
+
+
+@pytest.mark.parametrize("number", [2, 40])
+def test_few_and_many_candidates(tmp_path: Path, number: int) -> None:
+    write_selection(tmp_path, {f"c{i}": normal(0.6 + i / 100, 3) for i in range(number)}).close()
+    made = report(tmp_path, output=tmp_path / "out")
+    assert len(made.candidates) == number
+    assert len(made.comparisons) == number - 1
+    assert sum(candidate.prob_best or 0 for candidate in made.candidates) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((), {}, "give the directory of a selection or a table of scores"),
+        (("nowhere",), {}, "nowhere: does not exist. Give the directory of a selection"),
+        (("run",), {"belief": "student_t"}, "--belief is for tables of scores"),
+        (("run",), {"evaluations_per_split": 5}, "--evaluations-per-split is for tables of scores"),
+        (("run",), {"paired": True}, "--paired is about two tables of scores"),
+        (("run",), {"compare": ("good", "fare")}, "there is no candidate 'fare'. Did you mean fair"),
+        (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
+        (("run",), {"output": "taken/deeper"}, "--output taken/deeper: cannot be written to: .*taken is no directory"),
+        (("table.csv",), {"evaluations_per_split": 2}, "table.csv says itself which scores share a split"),
+        (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
+        (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
+        (("table.json",), {"belief": "logit_split_paired"}, "logit"),
+        (("taken",), {}, "taken: is neither a directory nor a file that ends with .json or .csv"),
+        (("empty",), {}, "empty: a report needs at least 2 scores but there are 1"),
+    ],
+)
+@pytest.mark.usefixtures("run")
+def test_what_is_wrong_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Any, options: Any, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("table.json").write_text('{"a": [1.5, 2.5], "b": [3, 4]}')
+    Path("table.csv").write_text("candidate,split,seed,score\na,0,0,1\nb,0,0,2\n")
+    Path("taken").touch()
+    write_selection(Path("empty"), {"a": [0.5], "b": []}).close()
+    with pytest.raises(FiestaError, match=message):
+        report(*arguments, **options)
+
+
+def test_an_output_without_permission_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(FiestaError, match="no permission to write to"):
+        report(run, output=run / "report")
+
+
+def test_where_files_go_unless_told(run: Path) -> None:
+    assert default_output(run, None) == run / "report"
+    assert default_output(run, ("a", "x.json:b c")) == run / "compare-a-x.json-b-c"
+    assert default_output(run / "scores.json", None) == run / "scores-report"
+    assert default_output(None, ("a.json", "b.json")) == Path("compare-a.json-b.json")

@@ -1,0 +1,116 @@
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+
+from fiesta_allennlp.beliefs import SplitPaired, StudentT
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.reports import selection_directory
+from fiesta_allennlp.reports.selection_directory import from_directory
+from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.strategies.base import believed
+from tests.selections import ENVIRONMENT, METRIC, write_selection
+
+SCORES = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7], "c": [0.5, 0.62]}
+HERE = {"environments": [ENVIRONMENT]}
+
+
+def contents(root: Path) -> Dict[str, str]:
+    """Every file with a digest, the lock and SQLite's shared memory aside."""
+    files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.suffix != ".sqlite-shm"]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
+    store = write_selection(tmp_path / "run", SCORES, pending=[("a", 3), ("b", 2)], meta=HERE)
+    before = contents(tmp_path)
+    source = from_directory(tmp_path / "run")
+    assert contents(tmp_path) == before
+    assert (source.running, source.decision.stopped_by, source.is_selection) == (True, None, True)
+    assert [e.request.name for e in source.history.evaluations] == ["a-0", "b-0", "c-0", "a-1", "b-1", "c-1", "a-2"]
+    assert len(source.history.pending) == 2
+    assert source.history.evaluations[0].metrics == {f"test_{METRIC}": 0.8}
+    assert source.decision == believed(store.history(max_failures=3), SplitPaired()).decision
+    store.record(Evaluation(source.history.pending[0], 0.8, METRIC))
+    assert len(from_directory(tmp_path / "run").history.evaluations) == 8
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("summary", "stopped_by"),
+    [
+        (None, "interrupted"),
+        ({"num_evaluations": 7, "stopped_by": "max_hours"}, "max_hours"),
+        ({"num_evaluations": 5, "stopped_by": "max_hours"}, "interrupted"),
+    ],
+)
+def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_by: str) -> None:
+    write_selection(tmp_path, SCORES, meta=HERE).close()
+    if summary is not None:
+        RunDirectory(tmp_path).selection_json.write_text(json.dumps(summary))
+    before = contents(tmp_path)
+    source = from_directory(tmp_path)
+    assert (source.running, source.decision.stopped_by) == (False, stopped_by)
+    assert contents(tmp_path) == before
+    assert not RunDirectory(tmp_path).store_log.exists()
+
+
+def test_one_that_has_stopped_says_what_its_strategy_says(tmp_path: Path) -> None:
+    scores = {name: [*row, row[0], row[1]][:4] for name, row in SCORES.items()}
+    write_selection(tmp_path, scores, max_evaluations=12, belief="student_t").close()
+    source = from_directory(tmp_path)
+    assert isinstance(source.belief, StudentT)
+    assert (source.belief_name, source.decision.stopped_by, source.running) == ("student_t", "max_evaluations", False)
+
+
+def test_from_another_machine_a_selection_that_writes_is_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = write_selection(tmp_path, SCORES, meta={"environments": [{**ENVIRONMENT, "host": "elsewhere"}]})
+    assert from_directory(tmp_path).running
+    monkeypatch.setattr(selection_directory, "SECONDS_OF_SILENCE", -1e9)
+    assert not from_directory(tmp_path).running
+    store.close()
+
+
+def test_withdrawn_and_removed_candidates_are_told(tmp_path: Path) -> None:
+    failures = [("b", 2, "no"), ("b", 3, "no")]
+    meta = {"removed": ["c"]}
+    write_selection(tmp_path, SCORES, failures=failures, max_failures=2, meta=meta).close()
+    source = from_directory(tmp_path)
+    assert source.history.withdrawn == {"b", "c"}
+    assert source.removed == {"c"}
+    assert source.decision.stopped_by == "failures"
+    assert source.num_parameters == {"a": 1234, "b": 1234, "c": 1234}
+
+
+def test_the_package_of_the_strategy_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "of_a_user.py").write_text(
+        "from fiesta_allennlp.beliefs import Belief, StudentT\n"
+        "@Belief.register('of_a_user')\n"
+        "class OfAUser(StudentT):\n    pass\n"
+    )
+    write_selection(tmp_path / "run", SCORES, belief="of_a_user", include_package=("of_a_user",)).close()
+    with pytest.raises(Exception, match="--include-package of_a_user, .* cannot be imported"):
+        from_directory(tmp_path / "run")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert type(from_directory(tmp_path / "run").belief).__name__ == "OfAUser"
+
+
+def test_what_is_no_selection_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no selection: 'store.sqlite' is missing"):
+        from_directory(tmp_path)
+    RunDirectory(tmp_path).store.write_bytes(b"no database" * 100)
+    with pytest.raises(StoreError, match=r"store.sqlite: cannot be read as a store"):
+        from_directory(tmp_path)
+
+
+def test_one_that_has_not_begun_is_refused(tmp_path: Path) -> None:
+    store = RunStore(RunDirectory(tmp_path), create=True)
+    with pytest.raises(StoreError, match="has not begun"):
+        from_directory(tmp_path)
+    store.close()

@@ -1,0 +1,90 @@
+import itertools
+from typing import Any, List, Optional, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from fiesta_allennlp.reports.content import CandidateReport
+from fiesta_allennlp.reports.single_scores import prob_first_wins, single_score
+
+SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)
+
+
+def candidate(
+    name: str, scores: Sequence[float], *, seeds: Any = None, development: Sequence[Optional[float]] = ()
+) -> CandidateReport:
+    seeds = range(len(scores)) if seeds is None else seeds
+    return CandidateReport(name, scores=tuple(scores), split_seeds=tuple(seeds), development_scores=tuple(development))
+
+
+def share_of_first(draws: Sequence[Sequence[float]]) -> float:
+    """One by one: 1, or its share of a tie, wherever none is higher."""
+    wins = [(draw[0] == max(draw)) / list(draw).count(max(draw)) for draw in draws]
+    return float(np.mean(wins))
+
+
+@settings(deadline=None, max_examples=60)
+@given(some.lists(SCORES, min_size=2, max_size=4))
+def test_every_way_of_drawing_is_counted(scores: List[List[int]]) -> None:
+    drawn = [(np.array(row, dtype=float), np.full(len(row), 1 / len(row))) for row in scores]
+    assert prob_first_wins(drawn) == pytest.approx(share_of_first(list(itertools.product(*scores))))
+
+
+def test_forty_equal_candidates_share() -> None:
+    drawn = [(np.array([0.5]), np.ones(1))] * 40
+    assert prob_first_wins(drawn) == pytest.approx(1 / 40)
+
+
+def test_one_run_and_one_run_on_one_split() -> None:
+    """b beats a in one run of four, but a is ahead on each of the two splits that both have."""
+    a = candidate("a", [0.7, 0.5], seeds=[1, 2])
+    b = candidate("b", [0.6, 0.4, 0.1, 0.2], seeds=[1, 2, 3, 4])
+    found = single_score([b, a], "a")
+    assert found is not None
+    assert found.wrong_single == pytest.approx(1 / 8)
+    assert (found.wrong_same_split, found.num_common_splits) == (0.0, 2)
+    assert found.wrong_best_of_3 is None
+
+
+def test_several_runs_on_one_split_are_drawn_from() -> None:
+    a = candidate("a", [0.7, 0.5, 0.9], seeds=[1, 1, 2])
+    b = candidate("b", [0.6, 0.4, 0.1], seeds=[1, 1, 3])
+    found = single_score([a, b], "a")
+    assert found is not None
+    assert (found.wrong_same_split, found.num_common_splits) == (pytest.approx(1 / 4), 1)
+
+
+def test_the_best_of_three_development_runs() -> None:
+    scores, development = {"a": [0.9, 0.5, 0.7], "b": [0.6, 0.8]}, {"a": [0.1, 0.3, 0.3], "b": [0.2, 0.4]}
+    found = single_score([candidate(n, scores[n], development=development[n]) for n in "ab"], "a")
+    assert found is not None
+    chosen = {}
+    for name in "ab":
+        chosen[name] = []
+        for runs in itertools.product(range(len(scores[name])), repeat=3):
+            # by identity: of several runs drawn that share the best development score, each distinct one alike
+            best = max(development[name][run] for run in runs)
+            tied = sorted({run for run in runs if development[name][run] == best})
+            chosen[name].append((tied, [scores[name][run] for run in tied]))
+    wins = [np.mean([[x > y for x in mine] for y in theirs]) for _, mine in chosen["a"] for _, theirs in chosen["b"]]
+    assert found.wrong_best_of_3 == pytest.approx(1 - np.mean(wins))
+
+
+@pytest.mark.parametrize("development", [(), (0.5, None)])
+def test_without_all_development_scores_nothing_is_said_of_them(development: Any) -> None:
+    found = single_score(
+        [candidate("a", [0.5, 0.6], development=(0.1, 0.2)), candidate("b", [0.5, 0.6], development=development)], "a"
+    )
+    assert found is not None
+    assert found.wrong_best_of_3 is None
+
+
+def test_no_splits_in_common_and_candidates_without_scores() -> None:
+    a, b = candidate("a", [0.5], seeds=[1]), candidate("b", [0.4], seeds=[2])
+    found = single_score([a, b, candidate("c", [])], "a")
+    assert found is not None
+    assert (found.wrong_single, found.wrong_same_split, found.num_common_splits) == (0.0, None, 0)
+    assert single_score([a, candidate("c", [])], "a") is None
+    assert single_score([a, b], "c") is None

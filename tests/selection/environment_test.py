@@ -1,0 +1,58 @@
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fiesta_allennlp.selection import environment as module
+from fiesta_allennlp.selection.environment import changed_code, environment
+from fiesta_allennlp.version import __version__
+
+
+def test_versions_and_hardware_are_told() -> None:
+    found = environment(["hypothesis.strategies", "no_such_package"])
+    assert found["python"] == platform.python_version()
+    assert found["versions"]["fiesta-allennlp"] == __version__
+    assert found["versions"]["allennlp"] == version("allennlp")
+    assert found["versions"]["hypothesis"] == version("hypothesis")
+    assert found["cores"] >= 1
+    assert found["memory_gib"] > 0.1
+    assert found["processor"]
+
+
+def test_cards_are_named_as_their_driver_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        return subprocess.CompletedProcess(args, 0, stdout="NVIDIA H100\nNVIDIA H200\n")
+
+    monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(module.subprocess, "run", answer)
+    assert environment()["gpus"] == ["NVIDIA H100", "NVIDIA H200"]
+
+
+@pytest.mark.parametrize("error", [OSError("no"), subprocess.TimeoutExpired("nvidia-smi", 20)])
+def test_a_driver_that_does_not_answer_is_no_card(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*args: Any, **kwargs: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(module.subprocess, "run", fail)
+    assert environment()["gpus"] == []
+
+
+def test_edited_code_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "one_file.py").write_text("SCORE = 0.1\n")
+    (tmp_path / "whole" / "inner").mkdir(parents=True)
+    for name in ("__init__.py", "inner/__init__.py", "inner/model.py"):
+        (tmp_path / "whole" / name).write_text("")
+    packages = ["one_file", "whole.inner", "no_such_package"]
+    before = [environment(packages)]
+    assert sorted(before[0]["code"]) == ["one_file", "whole"]
+    assert changed_code(before, packages) == []
+    (tmp_path / "whole" / "inner" / "model.py").write_text("SCORE = 0.9\n")
+    assert changed_code(before, packages) == ["whole"]
+    assert changed_code([], packages) == []
+    del before[0]["code"]  # as older versions wrote it
+    assert changed_code(before, packages) == []

@@ -1,0 +1,669 @@
+"""The loop with a real store and real strategies. Only the trainings are replaced, by scores computed at once."""
+
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Callable, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+
+import numpy as np
+import pytest
+from allennlp.common import Params
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import DataError, FiestaError, StoreError
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.retries import PAUSES, Retries
+from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.strategies.base import Strategy
+
+MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}
+
+
+@dataclass(frozen=True)
+class Normal(Evaluator):
+    """A score that depends on the request's seeds alone, as a training's does."""
+
+    saved: Tuple[Request, ...] = ()
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        noise = np.random.default_rng([request.split_seed, request.random_seed]).normal(scale=0.02)
+        return Evaluation(request, MEANS[request.candidate] + noise, "m")
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        return self.evaluate(request, directory) if request in self.saved else None
+
+
+@dataclass
+class Inline(Executor):
+    """Works when it is asked for an outcome, on the last one submitted: so outcomes come out of order."""
+
+    slots: int = 1
+    interrupt_after: Optional[int] = None
+    fail: Any = lambda request, attempt: None
+    queue: Deque[Tuple[Evaluator, Request]] = field(default_factory=deque)
+    started: List[Request] = field(default_factory=list)
+    abandoned: List[Request] = field(default_factory=list)
+    num_done: int = 0
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        assert len(self.queue) < max(self.slots, 4), "more work than there are workers"
+        self.queue.append((evaluator, request))
+        self.started.append(request)
+
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        while self.queue:
+            if self.num_done == self.interrupt_after:
+                raise KeyboardInterrupt
+            self.num_done += 1
+            evaluator, request = self.queue.pop()
+            kind = self.fail(request, self.started.count(request))
+            yield Failure(request, kind, "as told") if kind else evaluator.evaluate(request, Path())
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        self.queue = deque((evaluator, request) for evaluator, request in self.queue if request not in requests)
+        self.abandoned.extend(requests)
+
+    def close(self) -> None:
+        self.queue.clear()
+
+
+class Quiet:
+    def on_state(self, history: History, decision: Decision) -> None:
+        assert len(history.evaluations) + len(history.pending) <= 200
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        pass
+
+
+@dataclass
+class Run:
+    """One directory in which a selection is run, and run again."""
+
+    directory: RunDirectory
+    params: dict
+    entropy: int = 1
+    max_failures: int = 3
+    max_hours: Optional[float] = None
+    pauses: Sequence[float] = (0.0, 0.0)
+
+    def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
+        return self.go_with(Inline(**executor), resume=resume, evaluator=evaluator)
+
+    def go_with(self, executor: Any, *, resume: bool = False, evaluator: Optional[Evaluator] = None) -> Decision:
+        store = RunStore(self.directory, create=not resume)
+        store.put_candidates([{"name": name, "source": name, "config": {}, "facts": {}} for name in MEANS])
+        self.executor = executor
+        try:
+            return Selection(
+                strategy=Strategy.from_params(Params({"belief": {"type": "student_t"}, **self.params})),
+                evaluator=evaluator or Normal(),
+                executor=self.executor,
+                store=store,
+                directory=self.directory,
+                listener=Quiet(),
+                entropy=self.entropy,
+                max_failures=self.max_failures,
+                max_hours=self.max_hours,
+                retries=Retries(self.pauses),
+            ).run()
+        finally:
+            self.history, self.rows = store.history(max_failures=self.max_failures), store.rows()
+            store.close()
+
+    def scores(self) -> Set[Tuple[str, int, float]]:
+        return {(e.request.candidate, e.request.replicate, e.score) for e in self.history.evaluations}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run(RunDirectory(tmp_path / "run"), {"type": "ttts", "confidence": 0.99})
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Run:
+    return Run(RunDirectory(tmp_path / "other"), {"type": "ttts", "confidence": 0.99})
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+def test_the_best_is_found_and_nothing_is_left_pending(run: Run, slots: int) -> None:
+    decision = run.go(slots=slots)
+    assert (decision.best, decision.stopped_by) == ("b", "confidence")
+    assert decision.confidence >= 0.99
+    assert run.history.pending == ()
+    assert len(run.history.evaluations) >= 9
+
+
+def test_every_request_has_its_own_keyed_seeds_and_shared_splits(run: Run) -> None:
+    run.go()
+    for evaluation in run.history.evaluations:
+        request = evaluation.request
+        assert request == make_request(1, request.candidate, request.replicate, shared_splits=True)
+
+
+@pytest.mark.parametrize("interrupt_after", range(0, 12))
+def test_a_resumed_run_is_the_uninterrupted_one(run: Run, other: Run, interrupt_after: int) -> None:
+    complete = other.go()
+    first = run.go(interrupt_after=interrupt_after)
+    assert first.stopped_by == "interrupted"
+    assert len(run.history.evaluations) == interrupt_after
+    assert len(run.history.pending) == 1
+    assert run.go(resume=True) == complete
+    assert run.scores() == other.scores()
+    assert [row["candidate"] for row in run.rows] == [row["candidate"] for row in other.rows]
+
+
+def test_an_interruption_at_every_step_loses_nothing_with_many_workers(run: Run) -> None:
+    run.params = {"type": "sequential_halving", "budget": 24}
+    resume = False
+    while run.go(resume=resume, slots=3, interrupt_after=1).stopped_by == "interrupted":
+        resume = True
+    assert len(run.history.evaluations) <= 24
+    counts = Counter(e.request.name for e in run.history.evaluations)
+    assert set(counts.values()) == {1}
+
+
+def test_pending_requests_are_started_first_and_with_the_same_seeds(run: Run) -> None:
+    run.go(slots=3, interrupt_after=4)
+    pending = run.history.pending
+    assert len(pending) == 3
+    run.go(resume=True, slots=3)
+    assert tuple(run.executor.started[:3]) == pending
+
+
+def test_more_pending_requests_than_workers_are_all_worked_on(run: Run) -> None:
+    run.go(slots=4, interrupt_after=2)
+    assert len(run.history.pending) == 4
+    decision = run.go(resume=True, slots=1)
+    assert decision.stopped_by == "confidence"
+
+
+def test_work_that_finished_unrecorded_is_taken_over(run: Run) -> None:
+    run.go(slots=3, interrupt_after=4)
+    saved = run.history.pending[:2]
+    run.go(resume=True, slots=3, evaluator=Normal(saved=saved))
+    assert not set(saved) & set(run.executor.started)
+    assert {(s.candidate, s.replicate) for s in saved} <= {(c, r) for c, r, _ in run.scores()}
+
+
+def test_a_training_that_raises_is_not_tried_again_and_the_next_replicate_is(run: Run) -> None:
+    decision = run.go(fail=lambda request, attempt: "error" if request.name == "a-1" else None)
+    assert decision.best == "b"
+    assert run.executor.started.count(make_request(1, "a", 1, shared_splits=True)) == 1
+    assert [f.request.name for f in run.history.failures] == ["a-1"]
+    assert run.history.withdrawn == frozenset()
+    assert {r for c, r, _ in run.scores() if c == "a"} >= {0, 2, 3}
+
+
+def test_a_training_that_was_killed_is_tried_again_with_the_same_seeds(run: Run, other: Run) -> None:
+    other.go()
+    run.go(fail=lambda request, attempt: "killed" if request.name == "c-2" and attempt < 3 else None)
+    assert run.scores() == other.scores()
+    assert [f.kind for f in run.history.failures] == ["killed", "killed"]
+    assert [row["status"] for row in run.rows].count("failed") == 2
+
+
+def test_a_candidate_that_fails_too_often_is_withdrawn_and_the_others_go_on(run: Run) -> None:
+    decision = run.go(slots=2, fail=lambda request, attempt: "error" if request.candidate == "b" else None)
+    assert decision.best == "a"
+    assert run.history.withdrawn == {"b"}
+    assert len(run.history.failures) == 3
+    assert decision.stopped_by == "confidence"
+
+
+def test_a_candidate_that_is_always_killed_is_withdrawn_too(run: Run) -> None:
+    run.go(fail=lambda request, attempt: "killed" if request.candidate == "b" else None)
+    assert run.history.withdrawn == {"b"}
+    assert [f.request.replicate for f in run.history.failures] == [0, 0, 0]
+
+
+def test_deaths_of_trainings_that_finished_later_do_not_count(run: Run, other: Run) -> None:
+    """Three processes of the winner die at the same time, and later one more dies; every second try finishes."""
+    dying = ("b-0", "b-1", "b-2", "b-4")
+    other.go()
+    run.go(fail=lambda request, attempt: "killed" if request.name in dying and attempt == 1 else None)
+    assert run.scores() == other.scores()
+    assert [failure.request.name for failure in run.history.failures] == list(dying)
+    assert [row["status"] for row in run.rows].count("failed") == 4
+    assert (run.history.withdrawn, run.history.num_counted_failures("b")) == (frozenset(), 0)
+
+
+def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(run: Run) -> None:
+    run.go(fail=lambda request, attempt: "killed" if request.name == "b-0" else None, interrupt_after=3)
+    deaths = len(run.history.failures)
+    assert deaths == 2 and run.history.withdrawn == frozenset()
+    run.go(resume=True, fail=lambda request, attempt: "killed" if request.name == "b-0" else None)
+    assert [failure.request.name for failure in run.history.failures] == ["b-0"] * 3
+    assert run.history.withdrawn == {"b"}
+
+
+def test_a_machine_that_lacked_something_is_tried_again(run: Run, other: Run) -> None:
+    other.go()
+    run.go(fail=lambda request, attempt: "machine" if request.name == "c-2" and attempt < 3 else None)
+    assert run.scores() == other.scores()
+
+
+def test_what_a_machine_lacked_withdraws_nobody(run: Run, other: Run) -> None:
+    """Of the winner, three trainings fail twice each, and once all candidates do."""
+    other.go()
+    run.go(fail=lambda request, attempt: "machine" if request.name in ("b-0", "b-3", "b-4") and attempt < 3 else None)
+    assert run.scores() == other.scores()
+    assert [failure.kind for failure in run.history.failures] == ["machine"] * 6
+    assert run.history.withdrawn == frozenset()
+
+
+def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(run: Run, other: Run) -> None:
+    other.go()
+    message = (
+        r"the machine lacks something: a-2 ended with as told, .* go on with --recover.* without it: .*--allow-rem"
+    )
+    with pytest.raises(FiestaError, match=message):
+        run.go(fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
+    before = run.scores()
+    assert [request.name for request in run.history.pending] == ["a-2"]
+    assert [failure.request.name for failure in run.history.failures] == ["a-2"] * 3
+    assert before and run.history.withdrawn == frozenset()
+    with pytest.raises(FiestaError, match="a-2 ended with as told"):
+        run.go(resume=True, fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
+    assert run.executor.started.count(run.history.pending[0]) == 3, "a resumed selection has fresh tries"
+    run.go(resume=True)
+    assert run.scores() == other.scores() > before
+
+
+def test_what_raises_when_it_is_tried_again_is_waited_for_no_more(run: Run) -> None:
+    kinds = {1: "machine", 2: "error"}
+    decision = run.go(fail=lambda request, attempt: kinds.get(attempt) if request.replicate < 2 else None)
+    assert (decision.best, decision.stopped_by) == ("b", "confidence")
+
+
+def test_a_withdrawn_candidate_is_not_tried_again(run: Run) -> None:
+    run.pauses = (600.0,)
+    kinds = {"a-0": "machine", "a-1": "error"}
+    run.max_failures = 1
+    decision = run.go(slots=4, fail=lambda request, attempt: kinds.get(request.name))
+    assert (run.history.withdrawn, decision.best) == ({"a"}, "b")
+    assert run.history.pending == ()
+    assert run.executor.started.count(make_request(1, "a", 0, shared_splits=True)) == 1
+
+
+def test_an_interrupt_ends_a_pause_at_once(
+    run: Run, other: Run, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+) -> None:
+    asked: List[float] = []
+    stub = SimpleNamespace(sleep=lambda seconds: (asked.append(seconds), ctrl_c()), monotonic=time.monotonic)
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.time", stub)
+    run.pauses = (600.0,)
+    decision = run.go(fail=lambda request, attempt: "machine")
+    assert decision.stopped_by == "interrupted"
+    assert asked == [60.0], "the time at work is noted every minute"
+    run.go(resume=True)
+    other.go()
+    assert run.scores() == other.scores()
+
+
+def test_more_failures_allowed_gives_a_withdrawn_candidate_another_chance(run: Run) -> None:
+    run.go(fail=lambda request, attempt: "error" if request.candidate == "b" else None)
+    assert run.history.withdrawn == {"b"}
+    run.max_failures = 4
+    decision = run.go(resume=True)
+    assert run.history.withdrawn == frozenset()
+    assert decision.best == "b"
+
+
+def test_pending_requests_of_a_withdrawn_candidate_are_not_trained_on_resuming(run: Run) -> None:
+    run.go(slots=4, interrupt_after=3)
+    name = run.history.pending[0].candidate
+    store = RunStore(run.directory, create=False)
+    for replicate in range(100, 103):
+        request = make_request(1, name, replicate, shared_splits=True)
+        store.reserve([request])
+        store.record(Failure(request, "error", "as told"))
+    store.close()
+    run.go(resume=True, slots=4)
+    assert all(request.candidate != name for request in run.executor.started)
+    assert run.history.pending == ()
+
+
+def test_running_trainings_of_a_withdrawn_candidate_are_stopped_and_free_their_slots(run: Run) -> None:
+    """Four workers begin with a, b, c and a again; the second a fails first."""
+    run.max_failures = 1
+    decision = run.go(slots=4, fail=lambda request, attempt: "error" if request.candidate == "a" else None)
+    first, again = (make_request(1, "a", replicate, shared_splits=True) for replicate in (0, 1))
+    assert run.executor.started[3] == again
+    assert run.executor.abandoned[0] == first
+    assert [failure.request for failure in run.history.failures] == [again]
+    assert (decision.stopped_by, run.history.pending) == ("confidence", ())
+
+
+def test_a_candidate_withdrawn_twice_over_is_so_once(run: Run) -> None:
+    run.go(slots=4, fail=lambda request, attempt: "error" if request.candidate == "a" else None)
+    assert [failure.request.candidate for failure in run.history.failures] == ["a"] * 3
+
+
+def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run, other: Run) -> None:
+    other.go()
+    saved = (make_request(1, "c", 2, shared_splits=True),)
+    run.go(evaluator=Normal(saved=saved), fail=lambda request, attempt: "killed" if request in saved else None)
+    assert run.scores() == other.scores()
+    assert run.executor.started.count(saved[0]) == 1
+    assert run.history.failures == ()
+
+
+def test_a_full_disk_ends_the_selection_and_is_nobodys_failure(run: Run, other: Run) -> None:
+    other.go()
+    with pytest.raises(StoreError, match="the disk is full: c-2 ended with as told.*go on with --recover"):
+        run.go(fail=lambda request, attempt: "disk" if request.name == "c-2" else None)
+    assert [request.name for request in run.history.pending] == ["c-2"]
+    assert run.history.failures == ()
+    run.go(resume=True)
+    assert run.scores() == other.scores()
+
+
+def test_data_that_changed_end_the_selection_and_are_nobodys_failure(run: Run, other: Run) -> None:
+    other.go()
+    with pytest.raises(DataError, match="as told. The evaluations in .* put them back, then go on with --recover"):
+        run.go(fail=lambda request, attempt: "data" if request.name == "c-2" else None)
+    assert [request.name for request in run.history.pending] == ["c-2"]
+    assert run.history.failures == ()
+    run.go(resume=True)
+    assert run.scores() == other.scores()
+
+
+def test_a_candidate_that_joins_later_is_trained_and_the_old_evaluations_stay(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.go()
+    before = run.scores()
+    monkeypatch.setitem(MEANS, "d", 0.66)
+    decision = run.go(resume=True)
+    assert decision.best == "d"
+    assert before < run.scores()
+    assert {replicate for name, replicate, _ in run.scores() if name == "d"} >= {0, 1, 2}
+
+
+def test_a_removed_candidate_plays_no_part_and_keeps_its_evaluations(run: Run) -> None:
+    assert run.go().best == "b"
+    of_b = {row for row in run.scores() if row[0] == "b"}
+    store = RunStore(run.directory, create=False)
+    store.set_meta(removed=["b"])
+    store.close()
+    decision = run.go(resume=True)
+    assert decision.best == "a"
+    assert set(decision.prob_best) == {"a", "c"}
+    assert {row for row in run.scores() if row[0] == "b"} == of_b
+    assert all(request.candidate != "b" for request in run.executor.started)
+
+
+def test_without_two_candidates_left_there_is_no_comparison(run: Run) -> None:
+    decision = run.go(fail=lambda request, attempt: "error" if request.candidate != "a" else None)
+    assert decision.stopped_by == "failures"
+    assert decision.confidence is None
+    assert run.history.pending == ()
+
+
+def test_all_failing_ends_with_no_best_and_no_score(run: Run) -> None:
+    decision = run.go(fail=lambda request, attempt: "timeout")
+    assert (decision.best, decision.stopped_by) == (None, "failures")
+    assert run.history.evaluations == ()
+
+
+def test_the_cap_ends_it_undecided(run: Run) -> None:
+    run.params = {"type": "ttts", "confidence": 0.99999, "max_evaluations": 11}
+    decision = run.go(slots=4)
+    assert decision.stopped_by == "max_evaluations"
+    assert len(run.history.evaluations) == 11
+    assert decision.credible_margin is not None and decision.credible_margin.margin > 0
+
+
+def test_a_higher_confidence_goes_on_from_the_same_evaluations(run: Run, other: Run) -> None:
+    run.params = {"type": "ttts", "confidence": 0.6}
+    run.go()
+    before = run.scores()
+    run.params = other.params
+    run.go(resume=True)
+    other.go()
+    assert before < run.scores()
+    assert run.scores() == other.scores()
+
+
+def test_a_decided_selection_that_is_resumed_trains_nothing(run: Run) -> None:
+    decision = run.go()
+    assert run.go(resume=True) == decision
+    assert run.executor.started == []
+
+
+@dataclass
+class Simulated(Executor):
+    """Works in a time of its own: each candidate takes its seconds, and each outcome moves the time to its end.
+
+    `now` is that time, in seconds, and `idle` how long workers had nothing to do, all together.
+    """
+
+    seconds: Mapping[str, float]
+    slots: int = 4
+    now: float = 0.0
+    idle: float = 0.0
+    is_lacking: Callable[[Request, float], bool] = lambda request, now: False
+    seconds_of_failure: float = 1.0
+    begun: List[Tuple[float, Request]] = field(default_factory=list)
+    running: List[Tuple[float, Request, Evaluator]] = field(default_factory=list)
+    timeouts: List[Optional[float]] = field(default_factory=list)
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        assert len(self.running) < self.slots
+        seconds = self.seconds_of_failure if self.is_lacking(request, self.now) else self.seconds[request.candidate]
+        self.running.append((self.now + seconds, request, evaluator))
+        self.begun.append((self.now, request))
+
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        while self.running:
+            end, request, evaluator = min(self.running, key=lambda work: (work[0], work[1].key))
+            wait = end - self.now
+            self.timeouts.append(timeout)
+            self.idle += (self.slots - len(self.running)) * (wait if timeout is None else min(wait, timeout))
+            if timeout is not None and timeout < wait:
+                self.now += timeout
+                return
+            self.now = end
+            self.running.remove((end, request, evaluator))
+            if self.is_lacking(request, self.now - self.seconds_of_failure):
+                yield Failure(request, "machine", "as told")
+            else:
+                yield replace(evaluator.evaluate(request, Path()), seconds=self.seconds[request.candidate])
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        self.running = [work for work in self.running if work[1] not in requests]
+
+    def close(self) -> None:
+        self.running.clear()
+
+
+@pytest.mark.parametrize("params", [{"type": "ttts", "confidence": 0.9999}, {"type": "thompson", "confidence": 0.9999}])
+def test_candidates_of_unequal_lengths_keep_all_workers_busy(run: Run, params: dict) -> None:
+    """Only while the last starting evaluations, or the last of all, are waited for may a worker have nothing to do:
+    nothing is proposed."""
+    run.params = {**params, "max_evaluations": 200}
+    executor = Simulated({"a": 1.0, "b": 10.0, "c": 3.0})
+    run.go_with(executor)
+    assert len(run.history.evaluations) >= 20
+    assert executor.idle <= (executor.slots - 1) * 10.0
+    assert executor.idle < 0.1 * executor.slots * executor.now
+
+
+@pytest.mark.parametrize("name", ["ttts", "thompson", "non_adaptive_fb", "sequential_halving"])
+def test_a_worker_waits_only_where_the_strategy_had_nothing_for_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What the strategy is asked for is the number of free workers, before every wait; what it gives is begun."""
+    budget = name in ("non_adaptive_fb", "sequential_halving")
+    run.params = {"type": name, **({"budget": 30} if budget else {"confidence": 0.99, "max_evaluations": 40})}
+    executor = Simulated({"a": 1.0, "b": 10.0, "c": 3.0})
+    strategy = Strategy.by_name(name)
+    original, free = strategy.propose, []
+
+    def propose(self: Strategy, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        names = original(self, history, slots, rng)
+        assert slots == executor.slots - len(executor.running) == executor.slots - len(history.pending)
+        free.append(slots - len(names))
+        return names
+
+    monkeypatch.setattr(strategy, "propose", propose)
+    run.go_with(executor)
+    assert len(free) == len(executor.timeouts)
+    assert free.count(0) > len(free) / 2
+
+
+class Hours:
+    """A clock that shows the simulated time of an executor, counted from where the machine's clock stood."""
+
+    def __init__(self, executor: Simulated, begin: float) -> None:
+        self.executor, self.begin = executor, begin
+
+    def monotonic(self) -> float:
+        return self.begin + self.executor.now
+
+    def sleep(self, seconds: float) -> None:
+        assert not self.executor.running and seconds > 0
+        self.executor.now += seconds
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Simulated]:
+    """Makes an executor whose time is that of the selection too."""
+
+    def make(*args: Any, **kwargs: Any) -> Simulated:
+        executor = Simulated(*args, **kwargs)
+        for module in ("retries", "loop"):
+            monkeypatch.setattr(f"fiesta_allennlp.selection.{module}.time", Hours(executor, 0.0))
+        return executor
+
+    return make
+
+
+EQUALLY = {"type": "non_adaptive_fb", "budget": 30}
+
+
+def test_the_others_are_trained_while_one_waits_to_be_tried_again(
+    run: Run, other: Run, simulated: Callable[..., Simulated]
+) -> None:
+    run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
+    hour = {"a": 3600.0, "b": 3600.0, "c": 3600.0}
+    executor = simulated(hour, slots=2, is_lacking=lambda request, now: request.name == "a-0" and now < 2000.0)
+    decision = run.go_with(executor)
+    tries = [begun for begun, request in executor.begun if request.name == "a-0"]
+    assert tries[0] == 0.0 and tries[-1] >= 2000.0
+    assert decision.stopped_by == "budget"
+    assert executor.idle < PAUSES[0]
+    other.go()
+    assert run.scores() == other.scores()
+
+
+def test_the_pauses_grow_until_the_selection_ends(run: Run, simulated: Callable[..., Simulated]) -> None:
+    run.pauses = PAUSES
+    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: now >= 9.0)
+    with pytest.raises(FiestaError, match="the machine lacks something"):
+        run.go_with(executor)
+    first = executor.begun[1][1]
+    assert [begun for begun, request in executor.begun if request == first] == [9.0, 20.0, 81.0, 382.0, 2183.0]
+    assert len({request for _, request in executor.begun}) == 3
+
+
+def test_where_nothing_ever_finished_the_selection_ends_after_two_pauses(
+    run: Run, simulated: Callable[..., Simulated]
+) -> None:
+    run.pauses = PAUSES
+    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: True)
+    with pytest.raises(FiestaError, match="the machine lacks something"):
+        run.go_with(executor)
+    assert [begun for begun, request in executor.begun if request == executor.begun[0][1]] == [0.0, 11.0, 72.0]
+
+
+@pytest.mark.parametrize("seconds_of_failure", [1.0, 3600.0])
+@pytest.mark.parametrize("slots", [1, 3])
+def test_a_machine_on_which_nothing_works_gets_few_requests(
+    run: Run, simulated: Callable[..., Simulated], slots: int, seconds_of_failure: float
+) -> None:
+    run.pauses = PAUSES
+    seconds = {"a": 9.0, "b": 9.0, "c": 9.0}
+    executor = simulated(seconds, slots=slots, is_lacking=lambda request, now: True)
+    executor.seconds_of_failure = seconds_of_failure
+    with pytest.raises(FiestaError, match="the machine lacks something"):
+        run.go_with(executor)
+    assert slots < len(run.history.pending) <= 2 * slots
+    assert len(run.history.failures) <= 2 * slots * (len(PAUSES) + 2)
+    assert run.history.withdrawn == frozenset()
+
+
+def test_a_selection_does_not_end_for_one_while_another_training_runs(
+    run: Run, other: Run, simulated: Callable[..., Simulated]
+) -> None:
+    """The first training of b takes ten hours; on the other worker nothing works meanwhile."""
+    run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
+    long = {"a": 36000.0, "b": 36000.0, "c": 36000.0}
+    executor = simulated(long, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 30000.0)
+    assert run.go_with(executor).stopped_by == "budget"
+    other.go()
+    assert run.scores() == other.scores()
+
+
+@pytest.mark.parametrize("minutes", [1.0, 60.0])
+def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
+    run: Run, simulated: Callable[..., Simulated], minutes: float
+) -> None:
+    """As with one that is too large for the card: the others are trained all the same."""
+    run.pauses = PAUSES
+    seconds = dict.fromkeys("abc", 60 * minutes)
+    executor = simulated(seconds, slots=2, is_lacking=lambda request, now: request.candidate == "a")
+    decision = run.go_with(executor)
+    assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
+    assert run.history.pending == ()
+    assert [failure.kind for failure in run.history.failures].count("unfit") == 3
+
+
+def test_max_hours_ends_a_pause(run: Run, simulated: Callable[..., Simulated]) -> None:
+    run.max_hours, run.pauses = 0.5, PAUSES
+    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: now >= 9.0)
+    assert run.go_with(executor).stopped_by == "max_hours"
+    assert executor.now == pytest.approx(1800.0)
+
+
+def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    hour = {"a": 3600.0, "b": 3600.0, "c": 3600.0}
+    run.params = other.params = {"type": "non_adaptive_fb", "budget": 30}
+    run.max_hours, begin, done = 2.5, 500.0, []
+    for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):
+        executor = Simulated(hour, slots=2)
+        monkeypatch.setattr("fiesta_allennlp.selection.loop.time", Hours(executor, begin))
+        run.max_hours, begin = hours, -700.0 - begin  # the machine's clock is another one in each session
+        decision = run.go_with(executor, resume=resume)
+        done.append((decision.stopped_by, len(run.history.evaluations), len(run.history.pending), executor.now / 3600))
+    # What ran when the time was over is begun anew: half an hour of two workers is lost, then a tenth.
+    assert done[0] == ("max_hours", 4, 2, 2.5)
+    assert done[1] == ("max_hours", 4, 2, 0.0)
+    assert done[2] == ("max_hours", 8, 2, pytest.approx(2.1))
+    assert done[3][:3] == ("budget", 30, 0)
+    other.go()
+    assert run.scores() == other.scores()
+
+
+def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = Simulated({"a": 610.0, "b": 610.0, "c": 610.0}, slots=1)
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.time", Hours(executor, 0.0))
+
+    def killed(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
+        if executor.now >= 610:
+            raise SystemError("stands for a kill")
+        yield from Simulated.completed(executor, *args, **kwargs)
+
+    monkeypatch.setattr(executor, "completed", killed)
+    with pytest.raises(SystemError):
+        run.go_with(executor)
+    store = RunStore(run.directory, create=False)
+    assert store.get_meta("working_seconds") == 600.0
+    store.close()

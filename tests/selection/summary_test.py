@@ -1,0 +1,179 @@
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.records import CredibleMargin, Decision, Evaluation, Failure, History
+from fiesta_allennlp.reports.words import in_words, savings_in_words
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection.summary import duration_text, probability_text, summarise, write_csv, write_json
+
+SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
+
+
+@pytest.fixture
+def history() -> History:
+    return History(
+        candidates=("a", "b", "c"),
+        evaluations=tuple(
+            Evaluation(make_request(0, name, k, shared_splits=True), score, "f1", seconds=2.0)
+            for name, scores in SCORES.items()
+            for k, score in enumerate(scores)
+        ),
+        failures=(Failure(make_request(0, "c", 0, shared_splits=True), "timeout", "out of time"),),
+        withdrawn=frozenset({"c"}),
+    )
+
+
+def summary(history: History, **decision: Any) -> Dict[str, Any]:
+    return summarise(history, Decision(**{"best": "a", **decision}), {"metric": "f1"})
+
+
+def test_numbers_of_every_candidate(history: History) -> None:
+    probabilities = {"a": 0.9, "b": 0.1}
+    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by="confidence")
+    assert (made["best"], made["confidence"], made["num_evaluations"], made["num_failures"]) == ("a", 0.9, 4, 1)
+    a, b, c = made["candidates"]
+    assert a["mean"] == pytest.approx(0.6)
+    assert a["sd"] == pytest.approx(np.std(SCORES["a"], ddof=1))
+    assert a["seconds"] == 6.0
+    assert (b["num_evaluations"], b["mean"], b["sd"]) == (1, 0.4, None)
+    assert (c["num_evaluations"], c["mean"], c["withdrawn"], c["prob_best"]) == (0, None, True, None)
+    assert (a["mean_seconds"], b["mean_seconds"], c["mean_seconds"]) == (2.0, 2.0, None)
+    assert c["failure_reasons"] == ["c-0 timeout: out of time"]
+
+
+@pytest.mark.parametrize(
+    ("stopped_by", "best", "words"),
+    [
+        (
+            "confidence",
+            "a",
+            "a is the best with probability 0.900, by f1, after 4 evaluations of 3 candidates and 1 failure.",
+        ),
+        (
+            "max_evaluations",
+            "a",
+            "Undecided after 4 evaluations of 3 candidates and 1 failure, the most that was allowed. "
+            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+        ),
+        (
+            "interrupted",
+            "a",
+            "Interrupted after 4 evaluations of 3 candidates and 1 failure; nothing that finished is lost. "
+            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+        ),
+        (
+            "max_hours",
+            "a",
+            "Undecided after 4 evaluations of 3 candidates and 1 failure, in the time that was allowed. "
+            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+        ),
+        (
+            "failures",
+            "a",
+            "No comparison: after 4 evaluations of 3 candidates and 1 failure only a is left, because the "
+            "others failed too often. See their reasons.",
+        ),
+    ],
+)
+def test_the_decision_in_words(history: History, stopped_by: str, best: Optional[str], words: str) -> None:
+    probabilities = {"a": 0.9, "b": 0.1}
+    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by=stopped_by, best=best)
+    assert in_words(made) == words
+
+
+def test_the_margin_that_would_decide_is_told(history: History) -> None:
+    probabilities = {"a": 0.9, "b": 0.1}
+    found = CredibleMargin(0.0049, "b")
+    made = summary(history, prob_best=probabilities, credible_margin=found, stopped_by="max_evaluations")
+    assert made["credible_margin"] == {"margin": 0.0049, "best": "b"}
+    assert in_words(made).endswith(" With a margin of 0.0049 it would be decided, for b.")
+
+
+def test_a_winner_with_a_lower_mean_is_explained() -> None:
+    """Worked by hand: a leads by .02 on the two splits that both have seen, and has a third, hard one to itself."""
+    scores = {"a": (0.52, 0.62, 0.30), "b": (0.50, 0.60), "c": (0.1,)}
+    evaluations = tuple(
+        Evaluation(make_request(0, name, k, shared_splits=True), score, "f1")
+        for name, values in scores.items()
+        for k, score in enumerate(values)
+    )
+    made = summary(History(tuple(scores), evaluations), stopped_by="confidence")
+    assert made["ahead_on_shared_splits"] == {"of": "b", "num_splits": 2, "difference": pytest.approx(0.02)}
+    assert in_words(made).endswith(
+        " b has a higher mean, but not over the same splits: on the 2 that both have seen, a is ahead by 0.02."
+    )
+    for best in ("b", "c", None):
+        assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
+
+
+def test_the_time_saved_against_equal_allocation(history: History) -> None:
+    """Worked by hand: a leads with 3 evaluations of 2 s, b has 1 of 10 s. Equal: 3 x (2 + 10) = 36 s; spent: 16 s."""
+    (b,) = (e for e in history.evaluations if e.request.candidate == "b")
+    others = tuple(e for e in history.evaluations if e is not b)
+    made = summary(replace(history, evaluations=(*others, replace(b, seconds=10.0))))
+    assert (made["seconds"], made["seconds_of_equal_allocation"]) == (16.0, 36.0)
+    assert savings_in_words(made) == (
+        "Training took 16.0 s, all workers together. Training every candidate as often as a would have taken 36.0 s, "
+        "so 56% was saved."
+    )
+
+
+@pytest.mark.parametrize("best", [None, "c", "b"])
+def test_nothing_is_said_of_savings_where_there_are_none(history: History, best: Optional[str]) -> None:
+    made = summary(history, best=best)
+    assert made["seconds_of_equal_allocation"] == {None: None, "c": None, "b": 4.0}[best]
+    assert savings_in_words(made) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(5.04, "5.0 s"), (59.4, "59.4 s"), (61, "1 min 1 s"), (3600, "1 h 0 min"), (90061, "25 h 1 min")],
+)
+def test_durations_in_words(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
+
+
+def test_words_without_probabilities_and_with_a_margin(history: History) -> None:
+    assert in_words(summary(history, stopped_by="budget")).startswith("a is the best, by f1, after 4 evaluations")
+    made = summary(history, stopped_by="confidence", margin=0.01, prob_within_margin={"a": 0.97}, prob_best={"a": 0.6})
+    words = "a is within 0.01 of the best with probability 0.970 (the very best with 0.600), by f1"
+    assert in_words(made).startswith(words)
+    assert made["candidates"][0]["prob_within_margin"] == 0.97
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0.5, "0.500"), (0.99999, "> 0.999"), (1.0, "1.000"), (1e-9, "< 0.001"), (0.0, "0.000")],
+)
+def test_a_probability_is_never_rounded_to_certainty(value: Optional[float], text: str) -> None:
+    assert probability_text(value) == text
+
+
+def test_csv_has_the_columns_and_every_metric(tmp_path: Path) -> None:
+    seeds = {"split_seed": 1, "random_seed": 2, "numpy_seed": 3, "pytorch_seed": 4}
+    rows = [
+        {"candidate": "a", "replicate": 0, "status": "finished", "score": 0.1 + 0.2, "metrics": '{"x": 1}', **seeds},
+        {"candidate": "b", "replicate": 0, "status": "failed", "error": 'said "no", twice', **seeds},
+    ]
+    write_csv(rows, tmp_path / "e.csv")
+    with (tmp_path / "e.csv").open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert float(read[0]["score"]) == 0.1 + 0.2
+    assert (read[0]["metric:x"], read[1]["metric:x"], read[1]["score"]) == ("1", "", "")
+    assert read[1]["error"] == 'said "no", twice'
+    assert list(read[0])[:4] == ["candidate", "replicate", "status", "score"]
+
+
+def test_json_is_written_whole_and_without_nan(tmp_path: Path, history: History) -> None:
+    made = summary(history)
+    write_json(made, tmp_path / "s.json")
+    assert json.loads((tmp_path / "s.json").read_text()) == made
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json({"x": float("nan")}, tmp_path / "s.json")
+    assert json.loads((tmp_path / "s.json").read_text()) == made

@@ -1,0 +1,78 @@
+from pathlib import Path
+from typing import List
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance, Token, Vocabulary
+from allennlp.data.data_loaders.data_collator import DataCollator, allennlp_collate
+from allennlp.data.fields import ArrayField, LabelField, MetadataField, TextField
+from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
+
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.trainings.config import load_config
+from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
+
+FIXTURE = Path(__file__).parent.parent / "fixtures" / "tdsa" / "restaurants.xml"
+
+
+@pytest.fixture
+def instances() -> List[Instance]:
+    reader = DatasetReader.from_params(Params({"type": "semeval_tdsa"}))
+    instances = list(reader.read(str(FIXTURE)))
+    vocab = Vocabulary.from_instances(instances)
+    for instance in instances:
+        instance.index_fields(vocab)
+    return instances
+
+
+def collator() -> DataCollator:
+    return DataCollator.from_params(Params({"type": "token_ids"}))
+
+
+@pytest.mark.parametrize("size", [1, 3, None])
+def test_batches_are_those_of_the_default_collator_without_metadata(instances: List[Instance], size: int) -> None:
+    batch, expected = collator()(instances[:size]), allennlp_collate(instances[:size])
+    assert set(batch) == set(expected) - {"metadata"} == {"left", "target", "right", "text", "label"}
+    for name in ("left", "target", "right", "text"):
+        assert torch.equal(batch[name]["tokens"]["tokens"], expected[name]["tokens"]["tokens"])
+    assert torch.equal(batch["label"], expected["label"])
+    assert batch["label"].dtype == expected["label"].dtype
+
+
+def test_an_empty_text_is_all_padding(instances: List[Instance]) -> None:
+    lefts = [i["left"].sequence_length() for i in instances]
+    assert 0 in lefts, "the fixture has a target at the start of its sentence"
+    row = collator()(instances)["left"]["tokens"]["tokens"][lefts.index(0)]
+    assert not row.any()
+
+
+def indexed(**fields: object) -> List[Instance]:
+    instance = Instance(fields)
+    instance.index_fields(Vocabulary.from_instances([instance]))
+    return [instance]
+
+
+def test_fields_it_does_not_know_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'numbers' is a TensorField"):
+        collator()(indexed(numbers=ArrayField(torch.zeros(2).numpy())))
+    text = TextField([Token("food")], {"characters": TokenCharactersIndexer(min_padding_length=1)})
+    with pytest.raises(ConfigurationError, match="the indexer 'characters' of 'text' gives"):
+        collator()(indexed(text=text, label=LabelField("x"), metadata=MetadataField({})))
+    text = TextField([Token("food")], {"words": SingleIdTokenIndexer()})
+    assert list(collator()(indexed(text=text))["text"]) == ["words"]
+
+
+def test_a_training_gets_the_same_score(tmp_path: Path) -> None:
+    path = Path("training_configs/sample/tdlstm.jsonnet")
+    configs = {
+        name: load_config(path, f'{{"data_loader.collate_fn": "{kind}", "trainer.num_epochs": 2}}')
+        for name, kind in (("slow", "allennlp"), ("fast", "token_ids"))
+    }
+    request = make_request(1, "slow", 0, shared_splits=True)
+    scores = [
+        AllenNLPTraining({"slow": config}, "loss", "sentence_id").evaluate(request, tmp_path / name).score
+        for name, config in configs.items()
+    ]
+    assert scores[0] == scores[1]

@@ -1,0 +1,159 @@
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+import pytest
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.trainings.config_checks import check_config
+from tests.conftest import classifier_config
+
+
+def test_a_part_within_the_files_of_another_is_refused(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "train_data_path": f"{reviews}/t*.jsonl"}
+    with pytest.raises(ConfigError, match=r"'train_data_path' and 'test_data_path' are the same data, \S+/test.jsonl"):
+        check_config(config, metric="accuracy")
+    config["train_data_path"] = f"{reviews}/tr*.jsonl"
+    check_config(config, metric="accuracy")
+
+
+def test_one_path_twice_is_refused_whatever_it_is(reviews: Path) -> None:
+    url = "https://example.org/test.jsonl"
+    config = {**classifier_config(reviews), "validation_data_path": url, "test_data_path": url}
+    with pytest.raises(ConfigError, match=f"'validation_data_path' and 'test_data_path' are the same data, {url}"):
+        check_config(config, metric="accuracy")
+
+
+def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    paths = {"train": config.pop("train_data_path"), "test": config.pop("test_data_path")}
+    del config["validation_data_path"]
+    config["dataset_reader"] = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths}
+    check_config(config, metric="accuracy")
+    paths["validation"] = paths["test"]
+    with pytest.raises(ConfigError, match=r"'dataset_reader.paths.validation' and 'dataset_reader.paths.test' are"):
+        check_config(config, metric="accuracy")
+
+
+def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
+    """A config whose reader is a resplit reader already, as an evaluation's config has it."""
+    config = classifier_config(reviews)
+    paths = {part: config[f"{part}_data_path"] for part in ("train", "validation", "test")}
+    reader = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths, "split_seed": 3, **keys}
+    return {**config, "dataset_reader": reader, **{f"{part}_data_path": part for part in paths}}
+
+
+def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
+    config = with_resplit(reviews, group_by="author")
+    check_config({**config, "validation_dataset_reader": config["dataset_reader"]}, metric="accuracy")
+    check_config(config, metric="accuracy", group_by="author")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"max_instances": 5},
+            r"'dataset_reader.max_instances' would have no effect.*Move it into 'dataset_reader.reader'",
+        ),
+        ({"groupby": "author"}, r"'dataset_reader.groupby' would have no effect: .*group_by"),
+        ({"reader": None}, r"'dataset_reader.reader' must be the reader of the data files but is null"),
+        ({"reader": {"type": "resplit"}}, r"'dataset_reader.reader' must be the reader of the data files"),
+        ({"paths": ["train.jsonl"]}, r"'dataset_reader.paths' must be an object with files by part but is \["),
+        ({"paths": {"test": "x"}}, r"the key 'dataset_reader.paths.train' is missing"),
+        ({"group_by": "none"}, r"'dataset_reader.group_by' must be a metadata key but is \"none\"..*--group-by none"),
+        ({"group_by": ["a"]}, r"'dataset_reader.group_by' must be a metadata key but is \["),
+    ],
+)
+def test_what_a_resplit_reader_says_in_vain_is_refused(reviews: Path, keys: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_config(with_resplit(reviews, **keys), metric="accuracy")
+
+
+@pytest.mark.parametrize(
+    ("group_by", "second", "message"),
+    [
+        ("author", {}, r"'dataset_reader.group_by' is 'topic' but --group-by is 'author'.*or leave one of them out"),
+        ("none", {}, r"but --group-by is 'none'"),
+        (
+            None,
+            {"group_by": "author"},
+            r"'dataset_reader.group_by' is 'topic' but validation_dataset_reader.group_by is",
+        ),
+        (None, {"paths": {"train": "a", "test": "b"}}, r"'validation_dataset_reader.paths' is .* but the parts of the"),
+        ("topic", {"max_instances": 3}, r"'validation_dataset_reader.max_instances' would have no effect"),
+    ],
+)
+def test_readers_and_option_must_agree(
+    reviews: Path, group_by: Optional[str], second: Dict[str, Any], message: str
+) -> None:
+    config = with_resplit(reviews, group_by="topic")
+    config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
+    with pytest.raises(ConfigError, match=message):
+        check_config(config, metric="accuracy", group_by=group_by)
+
+
+def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
+    config = {**with_resplit(reviews), "test_data_path": "validation"}
+    with pytest.raises(
+        ConfigError, match="'test_data_path' is \"validation\" beside a resplit reader.*Write 'test', or"
+    ):
+        check_config(config, metric="accuracy")
+
+
+def test_a_validation_reader_that_is_no_object_is_refused(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "validation_dataset_reader": "text_classification_json"}
+    with pytest.raises(ConfigError, match="'validation_dataset_reader' must be an object"):
+        check_config(config, metric="accuracy")
+
+
+BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
+WHOLE = {"batch_size": 4, "drop_last": False, "batches_per_epoch": None}
+
+
+@pytest.mark.parametrize(
+    ("loaders", "message"),
+    [
+        ({"data_loader": {"batch_size": 4, "batches_per_epoch": 2}}, r"'data_loader.batches_per_epoch' is 2, and"),
+        (
+            {"data_loader": {"batch_size": 4, "drop_last": True}},
+            r"'data_loader.drop_last' is true, .*Give a 'validation_d",
+        ),
+        ({"data_loader": BUCKETS}, r"'data_loader.batch_sampler.drop_last' is true.*Give a 'validation_data_loader'"),
+        (
+            {"data_loader": WHOLE, "validation_data_loader": BUCKETS},
+            r"'validation_data_loader.batch_sampler.drop_last' is true, .*of a fraction of the test part. Remove it.",
+        ),
+        ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, None),
+        ({"data_loader": WHOLE, "validation_data_loader": None}, None),
+    ],
+)
+def test_the_whole_test_part_must_be_scored(reviews: Path, loaders: Dict[str, Any], message: Optional[str]) -> None:
+    config = {**classifier_config(reviews), **loaders}
+    if message is None:
+        check_config(config, metric="accuracy")
+        return
+    with pytest.raises(ConfigError, match=message):
+        check_config(config, metric="accuracy")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "refused"),
+    [
+        ("-perplexity", True),
+        (["+accuracy", "-perplexity"], True),
+        ("+perplexity", False),
+        ("-loss", False),
+        (None, False),
+    ],
+)
+def test_a_metric_of_which_less_is_better_is_refused(reviews: Path, wanted: Any, refused: bool) -> None:
+    config = classifier_config(reviews)
+    config["trainer"]["validation_metric"] = wanted
+    check_config(config, metric="accuracy")
+    if not refused:
+        check_config(config, metric="perplexity")
+        return
+    with pytest.raises(
+        ConfigError, match=r"'trainer.validation_metric' is .*-perplexity.*but --metric perplexity would"
+    ):
+        check_config(config, metric="perplexity")

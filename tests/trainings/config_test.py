@@ -1,0 +1,156 @@
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import Request
+from fiesta_allennlp.trainings.config import (
+    evaluation_config,
+    first_difference,
+    load_config,
+    moved,
+    official_paths,
+    vector_references,
+    with_absolute_paths,
+)
+from tests.conftest import classifier_config
+
+REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
+
+
+def with_vectors(config: Dict[str, Any], file: str) -> Dict[str, Any]:
+    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = file
+    return config
+
+
+def test_an_evaluation_config_is_complete(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    made = evaluation_config(config, REQUEST, group_by="sentence_id")
+    assert made["dataset_reader"] == {
+        "type": "resplit",
+        "reader": config["dataset_reader"],
+        "paths": {part: str(reviews / f"{part}.jsonl") for part in ("train", "validation", "test")},
+        "split_seed": 11,
+        "group_by": "sentence_id",
+    }
+    assert [made[f"{part}_data_path"] for part in ("train", "validation", "test")] == ["train", "validation", "test"]
+    assert (made["random_seed"], made["numpy_seed"], made["pytorch_seed"]) == (12, 13, 14)
+    assert made["evaluate_on_test"] is True
+    assert made["model"] == config["model"]
+
+
+def test_no_epoch_is_saved_unless_the_config_says_so(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    assert evaluation_config(config, REQUEST)["trainer"]["checkpointer"] == {"save_completed_epochs": False}
+    config["trainer"]["checkpointer"] = {"keep_most_recent_by_count": 1}
+    assert evaluation_config(config, REQUEST)["trainer"]["checkpointer"] == {"keep_most_recent_by_count": 1}
+    config["trainer"] = {"type": "my_trainer"}
+    assert evaluation_config(config, REQUEST)["trainer"] == {"type": "my_trainer"}
+
+
+def test_the_candidate_itself_is_not_changed(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    before = json.dumps(config)
+    evaluation_config(config, REQUEST)
+    assert json.dumps(config) == before
+
+
+def test_a_validation_reader_is_wrapped_too(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "validation_dataset_reader": {"type": "text_classification_json"}}
+    made = evaluation_config(config, REQUEST)
+    assert made["validation_dataset_reader"]["reader"] == {"type": "text_classification_json"}
+    assert made["validation_dataset_reader"]["split_seed"] == 11
+
+
+def test_wrapping_twice_is_wrapping_once(reviews: Path) -> None:
+    made = evaluation_config(classifier_config(reviews), REQUEST)
+    assert evaluation_config(made, REQUEST) == made
+
+
+def test_vectors_are_replaced_wherever_they_are_named(reviews: Path) -> None:
+    config = with_vectors(classifier_config(reviews), "glove.txt")
+    config["vocabulary"] = {"pretrained_files": {"tokens": "glove.txt"}}
+    made = evaluation_config(config, REQUEST, vectors={"glove.txt": "few.txt"})
+    assert "glove.txt" not in json.dumps(made)
+    assert made["vocabulary"]["pretrained_files"] == {"tokens": "few.txt"}
+
+
+@pytest.mark.parametrize(
+    "vocabulary", [{"type": "from_files", "directory": "v"}, {"min_pretrained_embeddings": {"tokens": 10}}]
+)
+def test_vectors_stay_where_the_vocabulary_has_words_from_elsewhere(reviews: Path, vocabulary: Dict[str, Any]) -> None:
+    config = with_vectors({**classifier_config(reviews), "vocabulary": vocabulary}, "glove.txt")
+    assert vector_references(config) == []
+
+
+def test_the_device_is_dropped_where_workers_have_their_own(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    assert "cuda_device" not in evaluation_config(config, REQUEST, free_device=True)["trainer"]
+    assert evaluation_config(config, REQUEST)["trainer"]["cuda_device"] == -1
+
+
+def test_existing_files_become_absolute_and_other_paths_stay(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(reviews)
+    config = {**classifier_config(reviews), "train_data_path": "train.jsonl", "test_data_path": "s3://bucket/x"}
+    paths = official_paths(config)
+    assert paths["train"] == str(reviews / "train.jsonl")
+    assert paths["test"] == "s3://bucket/x"
+
+
+def test_overrides_are_laid_over(write_config: Any) -> None:
+    assert load_config(write_config("a"), '{"trainer.num_epochs": 7}')["trainer"]["num_epochs"] == 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train_data_path": None}, "a.jsonnet: the key 'train_data_path' is missing"),
+        ({"validation_data_path": None, "test_data_path": None}, "neither 'validation_data_path' nor 'test_data_path'"),
+        ({"distributed": {"cuda_devices": [0, 1]}}, "'distributed' is not supported"),
+    ],
+)
+def test_what_a_selection_needs_is_asked_for(write_config: Any, changes: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config(write_config("a", changes))
+
+
+def test_a_missing_file_and_a_syntax_error_name_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="none.jsonnet: there is no such config file"):
+        load_config(tmp_path / "none.jsonnet")
+    (tmp_path / "bad.jsonnet").write_text("{ model: ")
+    with pytest.raises(ConfigError, match="bad.jsonnet: cannot be read as Jsonnet.*1:10"):
+        load_config(tmp_path / "bad.jsonnet")
+    (tmp_path / "short.jsonnet").write_text("{ dataset_reader: {} }")
+    with pytest.raises(ConfigError, match="short.jsonnet: the key 'model' is missing"):
+        load_config(tmp_path / "short.jsonnet")
+
+
+def test_the_first_difference_has_its_path_and_both_values() -> None:
+    old = {"model": {"layers": [{"size": 1}, {"size": 2}]}, "trainer": {}}
+    assert first_difference(old, json.loads(json.dumps(old))) is None
+    new = {"model": {"layers": [{"size": 1}, {"size": 3}]}, "trainer": {}}
+    assert first_difference(old, new) == "'model.layers.1.size' was 2 and is now 3"
+    assert first_difference(old, {**old, "extra": 1}) == "'extra' is new"
+    assert first_difference(old, {"model": old["model"]}) == "'trainer' is gone"
+
+
+@pytest.mark.parametrize("resplit", [False, True])
+def test_absolute_paths_give_the_same_evaluation_from_any_directory(
+    reviews: Path, monkeypatch: pytest.MonkeyPatch, resplit: bool
+) -> None:
+    config = classifier_config(Path("."))
+    if resplit:
+        paths = {part: config.pop(f"{part}_data_path") for part in ("train", "validation", "test")}
+        config["dataset_reader"] = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths}
+    monkeypatch.chdir(reviews)
+    wanted, absolute = evaluation_config(config, REQUEST), with_absolute_paths(config)
+    monkeypatch.chdir("/")
+    assert evaluation_config(absolute, REQUEST) == wanted
+    assert wanted["dataset_reader"]["paths"]["train"] == str(reviews / "train.jsonl")
+
+
+def test_only_whole_texts_are_moved() -> None:
+    config = {"a": "/x/data", "b": [{"c": "/x/data"}, "/x/data.txt", 3, None], "/x/data": "d"}
+    assert moved(config, {"/x/data": "/y"}) == {"a": "/y", "b": [{"c": "/y"}, "/x/data.txt", 3, None], "/x/data": "d"}

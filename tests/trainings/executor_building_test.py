@@ -1,0 +1,49 @@
+from typing import Any, Dict
+from unittest.mock import Mock
+
+import pytest
+import torch
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.trainings.executor_building import check_gpus
+
+
+@pytest.mark.parametrize("device", [None, -1, "cpu", 0, 1, "cuda:0"])
+@pytest.mark.parametrize("hides_gpus", [False, True])
+def test_a_gpu_that_is_asked_for_must_be_seen(device: object, hides_gpus: bool) -> None:
+    configs = {"one": {"trainer": {}}, "two": {"trainer": {"cuda_device": device}}}
+    executor = Mock(hides_gpus=hides_gpus)
+    if not hides_gpus or device in (None, -1, "cpu"):
+        check_gpus(configs, executor)
+        return
+    with pytest.raises(ConfigError, match=r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"):
+        check_gpus(configs, executor)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "works"),
+    [
+        ({}, True),
+        ({"cuda_device": None}, True),
+        ({"cuda_device": -1}, True),
+        ({"cuda_device": 1}, True),
+        ({"cuda_device": 2}, False),
+        ({"cuda_device": [0, 1]}, False),
+        ({"cuda_device": [-1]}, False),
+        ({"cuda_device": "cuda:0"}, False),
+        ({"type": "of_mine", "cuda_device": "cuda:0"}, True),
+        ({"type": "of_mine", "cuda_device": 2}, False),
+    ],
+)
+def test_a_device_that_a_config_names_must_be_there(
+    monkeypatch: pytest.MonkeyPatch, trainer: Dict[str, Any], works: bool
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    configs = {"one": {"trainer": {}}, "two": {"trainer": trainer}}
+    check_gpus(configs, Mock(hides_gpus=False, gives_devices=True))
+    here = Mock(hides_gpus=False, gives_devices=False)
+    if works:
+        check_gpus(configs, here)
+        return
+    with pytest.raises(ConfigError, match=r"candidate 'two': 'trainer.cuda_device' is .*this machine has 2, numbered"):
+        check_gpus(configs, here)

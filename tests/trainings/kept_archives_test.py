@@ -1,0 +1,48 @@
+from pathlib import Path
+from typing import List, Set, Tuple
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.records import Evaluation, Failure, History
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.trainings.kept_archives import BestArchives
+
+
+def finished(directory: RunDirectory, *scores: Tuple[str, float]) -> List[Evaluation]:
+    """Evaluations in this order, each with its archive."""
+    done: List[Evaluation] = []
+    for name, score in scores:
+        replicate = sum(evaluation.request.candidate == name for evaluation in done)
+        done.append(Evaluation(make_request(1, name, replicate, shared_splits=True), score, "f1"))
+        archive = directory.archive(done[-1].request.name)
+        archive.parent.mkdir(parents=True)
+        archive.write_bytes(b"a model")
+    return done
+
+
+def there(root: Path) -> Set[str]:
+    return {path.parent.name for path in root.rglob("model.tar.gz")}
+
+
+def test_the_best_of_each_candidate_stays_while_it_runs_and_the_winners_at_the_end(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    first, *others = finished(directory, ("a", 0.5), ("b", 0.9), ("a", 0.7), ("a", 0.6), ("a", 0.7))
+    archives = BestArchives(directory, History(("a", "b"), (first,)))
+    seen = []
+    for evaluation in others:
+        archives.on_outcome(evaluation)
+        seen.append(there(tmp_path))
+    assert seen[1:] == [{"a-1", "b-0", "a-2", "a-3"}, {"a-1", "b-0", "a-3"}, {"a-1", "b-0"}]
+    archives.on_outcome(Failure(others[0].request, "error", "no", 1.0))
+    assert there(tmp_path) == {"a-1", "b-0"}
+    archives.keep_only("a")
+    assert there(tmp_path) == {"a-1"}
+
+
+def test_an_earlier_session_and_lost_archives_are_no_trouble(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    done = finished(directory, ("a", 0.9), ("a", 0.7), ("a", 0.8))
+    directory.archive("a-0").unlink()
+    archives = BestArchives(directory, History(("a",), tuple(done)))
+    assert there(tmp_path) == {"a-2"}
+    archives.keep_only(None)
+    assert there(tmp_path) == set()

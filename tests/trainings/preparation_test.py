@@ -1,0 +1,175 @@
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import Request
+from fiesta_allennlp.trainings.config import evaluation_config
+from fiesta_allennlp.trainings.pool import data_fingerprint, read_pool
+from fiesta_allennlp.trainings.preparation import check_metric, check_same_pool, prepare_candidate
+from tests.conftest import classifier_config
+
+
+def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(reviews: Path, tmp_path: Path) -> None:
+    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    assert preparation.metrics == {"accuracy"}
+    assert preparation.pool.official == {"train": 40, "validation": 12, "test": 20}
+    assert preparation.pool.targets == preparation.pool.official
+    assert preparation.pool.num_groups == preparation.pool.size == 72
+    num_words = len(preparation.pool.words - {"good", "bad", "@@PADDING@@", "@@UNKNOWN@@"})
+    # An embedding of every word, padding and the unknown word in 4 dimensions; a layer from 4 to 2 labels.
+    assert preparation.num_parameters == (num_words + 2) * 4 + 4 * 2 + 2
+
+
+def test_an_unknown_metric_is_refused_with_those_that_are_reported(reviews: Path, tmp_path: Path) -> None:
+    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    with pytest.raises(ConfigError, match="'a'.*'macro_f1'.*accuracy. Choose.*--metric"):
+        check_metric("a", preparation, "macro_f1")
+    with pytest.raises(ConfigError, match="'loss'"):
+        check_metric("a", preparation, "loss")
+    check_metric("a", preparation, "accuracy")
+
+
+def test_vectors_are_filtered_to_the_pool(reviews: Path, tmp_path: Path) -> None:
+    (reviews / "v.txt").write_text("food 1 2 3 4\nmillions 1 2 3 4\n")
+    config = classifier_config(reviews)
+    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "v.txt")
+    preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    ((original, filtered),) = preparation.vectors
+    assert original == str(reviews / "v.txt")
+    assert Path(filtered).read_text() == "food 1 2 3 4\n"
+
+
+def test_rows_of_the_unknown_and_the_padding_word_are_kept(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "vocabulary": {"oov_token": "unk"}}
+    assert {"unk", "@@PADDING@@", "food"} <= read_pool(config, None).words
+    assert "@@UNKNOWN@@" in read_pool(classifier_config(reviews), None).words
+
+
+def test_the_order_of_the_instances_is_part_of_the_pool(reviews: Path) -> None:
+    lines = (reviews / "train.jsonl").read_text().splitlines(keepends=True)
+    fingerprints = set()
+    for good_first in (True, False):
+        ordered = sorted(lines, key=lambda line: ('"good"' in line) != good_first)
+        (reviews / "train.jsonl").write_text("".join(ordered))
+        fingerprints.add(read_pool(classifier_config(reviews), None).fingerprint)
+    assert len(fingerprints) == 2
+
+
+def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
+    config = classifier_config(reviews, no_such_option=1)
+    with pytest.raises(TypeError, match="no_such_option"):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    config = {**classifier_config(reviews), "no_such_section": 1}
+    with pytest.raises(ConfigurationError, match="no_such_section"):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
+@pytest.mark.parametrize(
+    ("trainer", "message"),
+    [
+        ({"patiense": 3}, "'trainer.patiense' is not a key of the trainer. Did you mean 'patience'"),
+        ({"validation_metric": "+acc"}, r"'trainer.validation_metric' is '\+acc' .*It reports: accuracy, loss"),
+        ({"validation_metric": ["+accuracy", "-los"]}, "'trainer.validation_metric' is '-los'"),
+    ],
+)
+def test_trainer_keys_and_metrics_that_do_not_exist_are_found_before_training(
+    reviews: Path, tmp_path: Path, trainer: Dict[str, Any], message: str
+) -> None:
+    config = classifier_config(reviews)
+    config["trainer"].update(trainer)
+    with pytest.raises(ConfigError, match=message):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
+def test_readers_of_another_kind_have_the_same_pool_where_they_make_the_same_instances(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    other = classifier_config(reviews)
+    other["dataset_reader"]["tokenizer"] = {"type": "character"}
+    first, second = read_pool(config, None), read_pool(other, None)
+    assert first.fingerprint == second.fingerprint
+    assert first.words != second.words
+
+
+def test_another_pool_is_refused_by_name(reviews: Path, tmp_path: Path) -> None:
+    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    with (reviews / "train.jsonl").open("a") as out:
+        out.write('{"text": "one more", "label": "good"}\n')
+    other = dataclasses.replace(preparation, pool=read_pool(classifier_config(reviews), None))
+    check_same_pool({"a": preparation, "b": preparation})
+    with pytest.raises(ConfigError, match="'a' and 'c' do not have the same pool.*40.*41"):
+        check_same_pool({"a": preparation, "b": preparation, "c": other})
+
+
+def test_a_change_inside_the_data_is_another_pool(reviews: Path) -> None:
+    before = read_pool(classifier_config(reviews), None)
+    text = (reviews / "test.jsonl").read_text()
+    (reviews / "test.jsonl").write_text(text.replace("food", "fare", 1))
+    assert read_pool(classifier_config(reviews), None).data != before.data
+
+
+@pytest.mark.parametrize("path", ["{}", "{}/*.jsonl"])
+def test_a_change_inside_a_shard_is_another_pool(reviews: Path, path: str) -> None:
+    shards = reviews / "shards"
+    shards.mkdir()
+    (reviews / "train.jsonl").rename(shards / "0.jsonl")
+    config = {**classifier_config(reviews), "train_data_path": path.format(shards)}
+    before = data_fingerprint(config)
+    (reviews / "copy").mkdir()
+    (reviews / "copy" / "0.jsonl").write_bytes((shards / "0.jsonl").read_bytes())
+    assert data_fingerprint({**config, "train_data_path": path.format(reviews / "copy")}) == before
+    (shards / "0.jsonl").write_text((shards / "0.jsonl").read_text().replace("food", "fare", 1))
+    assert data_fingerprint(config) != before
+
+
+def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "validation_data_path": "https://example.org/x"}
+    wanted = hashlib.sha256(b"test" + (reviews / "test.jsonl").read_bytes())
+    wanted.update(b"train" + (reviews / "train.jsonl").read_bytes() + b"validation'https://example.org/x'")
+    assert data_fingerprint(config) == wanted.hexdigest()
+
+
+def test_a_validation_reader_that_reads_other_instances_is_refused(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    config["validation_dataset_reader"] = {**config["dataset_reader"], "max_instances": 5}
+    with pytest.raises(ConfigError, match="'validation_dataset_reader' reads 15 instances.*reads 72"):
+        read_pool(config, None)
+
+
+def write_pairs(path: Path, num_sentences: int) -> str:
+    """Sentences of which every two have one text. Returns the path."""
+    text, aspect = "<text>soup {pair}</text>", '<aspectTerm term="soup" polarity="{polarity}" from="0" to="4"/>'
+    sentence = f'<sentence id="{{id}}">{text}<aspectTerms>{aspect}</aspectTerms></sentence>'
+    made = (
+        sentence.format(id=i, pair=f"{path.stem}{i // 2}", polarity=("positive", "negative")[i % 2])
+        for i in range(num_sentences)
+    )
+    path.write_text(f"<sentences>{''.join(made)}</sentences>")
+    return str(path)
+
+
+def test_the_config_of_an_evaluation_is_a_candidate_with_the_same_groups(tmp_path: Path) -> None:
+    paths = {part: write_pairs(tmp_path / f"{part}.xml", size) for part, size in (("train", 24), ("test", 8))}
+    config = {
+        "dataset_reader": {"type": "semeval_tdsa"},
+        **{f"{part}_data_path": path for part, path in paths.items()},
+        "model": {},
+        "trainer": {},
+    }
+    first = read_pool(config, "text")
+    assert (first.group_by, first.num_groups) == ("text", 16)
+    made = evaluation_config(config, Request("a", 0, 1, 2, 3, 4), group_by=first.group_by)
+    again = read_pool(made, None)
+    assert again == first
+    assert evaluation_config(made, Request("a", 0, 1, 2, 3, 4), group_by=again.group_by) == made
+
+
+def test_candidates_with_other_groups_are_told_the_option(reviews: Path, tmp_path: Path) -> None:
+    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
+    other = dataclasses.replace(preparation, pool=dataclasses.replace(preparation.pool, group_by="author"))
+    with pytest.raises(ConfigError, match=r"'a' and 'b' .* keep whole None and author. Say it for all .* --group-by\."):
+        check_same_pool({"a": preparation, "b": other})

@@ -1,0 +1,201 @@
+import json
+import tempfile
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as limits
+from hypothesis import strategies as some
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.selection.settings import settings_from_file
+from fiesta_allennlp.trainings.settings import Settings, changed_settings, merge, named_candidates
+
+
+def test_later_layers_win_and_the_rest_are_defaults() -> None:
+    settings = merge({"workers": 2, "metric": "f1"}, {"workers": 3})
+    assert (settings.workers, settings.metric, settings.splits) == (3, "f1", "shared")
+
+
+def test_a_budget_takes_the_place_of_a_confidence_and_the_other_way_round() -> None:
+    confident = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"}
+    assert merge(confident, {"budget": 20}) == Settings(budget=20, metric="f1")
+    assert merge({"budget": 20, "strategy": "non_adaptive_fb"}, {"confidence": 0.8}) == Settings(confidence=0.8)
+    again = merge(confident, {"confidence": 0.99})
+    assert (again.confidence, again.strategy, again.margin) == (0.99, "bts", 0.1)
+
+
+def test_settings_survive_json() -> None:
+    settings = merge({"candidates": ["a", "b"], "strategy": {"type": "bts"}, "entropy": 2**100})
+    assert merge(json.loads(json.dumps(settings.as_json()))) == settings
+
+
+def test_a_file_may_use_dashes(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonnet").write_text("{ 'max-evaluations': 10 + 2, metric: 'f1', candidates: ['a', 'b'] }")
+    settings = merge(settings_from_file(tmp_path / "s.jsonnet", Settings))
+    assert (settings.max_evaluations, settings.candidates) == (12, ("a", "b"))
+
+
+def test_a_misspelt_setting_is_an_error_with_the_near_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'workrs' is not a setting. Did you mean 'workers'"):
+        merge({"workrs": 1})
+
+
+def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="none.jsonnet: there is no such file"):
+        settings_from_file(tmp_path / "none.jsonnet", Settings)
+    (tmp_path / "bad.jsonnet").write_text("{")
+    with pytest.raises(ConfigError, match="bad.jsonnet: cannot be read"):
+        settings_from_file(tmp_path / "bad.jsonnet", Settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"splits": "paired"}, "--splits must be one of shared, independent but got 'paired'"),
+        ({"keep": "some"}, "--keep must be one of none, best, all but got 'some'"),
+        ({"max_hours": 0}, "--max-hours must be above 0 but got 0"),
+        ({"ship_data": 1}, "--ship-data must be true or false but got 1"),
+        ({"workers": True}, "--workers must be a whole number or auto but got true"),
+        ({"max_failures": 0}, "--max-failures must be at least 1 but got 0"),
+        ({"entropy": -1}, "--entropy must not be negative but got -1"),
+        ({"workers": "2"}, '--workers must be a whole number or auto but got "2"'),
+        ({"confidence": "0.9"}, '--confidence must be a number but got "0.9"'),
+        ({"include_package": "mine"}, '--include-package must be a list but got "mine"'),
+        ({"budget": True}, "--budget must be a whole number but got true"),
+    ],
+)
+def test_values_out_of_range_are_errors(given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        merge(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"type": "ttts", "belief": {"type": "split_paired"}}),
+        ({"confidence": 0.9}, {"type": "ttts", "confidence": 0.9, "belief": {"type": "split_paired"}}),
+        ({"budget": 20}, {"type": "sequential_halving", "budget": 20, "belief": {"type": "split_paired"}}),
+        (
+            {"strategy": '{"type": "ttts", "beta": 0.3}', "belief": "logit_student_t", "margin": 0.0},
+            {"type": "ttts", "beta": 0.3, "margin": 0.0, "belief": {"type": "logit_student_t"}},
+        ),
+    ],
+)
+def test_options_become_the_strategys_config(given: Dict[str, Any], expected: Dict[str, Any]) -> None:
+    assert merge(given).strategy_params() == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"strategy": '{"type": "ttts", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
+        ({"strategy": "{beta: 1}"}, "is not valid JSON"),
+        ({"strategy": '{"beta": 1}'}, "expected a name or a JSON object with a 'type'"),
+        ({"belief": 3}, "--belief: expected a name"),
+    ],
+)
+def test_contradictions_and_broken_json_are_errors(given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        merge(given).strategy_params()
+
+
+def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
+    flags = {"executor": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
+    expected = {"type": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
+    assert merge(flags).executor_params() == expected
+    json_text = '{"type": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25}'
+    assert merge({"executor": json_text, "ship_data": True}).executor_params() == expected
+    devices = {"type": "processes", "cuda_devices": ["0", "1"]}
+    assert merge({"cuda_devices": "0, 1"}).executor_params() == devices
+    assert merge({"executor": {"type": "processes", "cuda_devices": [0, 1]}}).executor_params() == devices
+    with pytest.raises(ConfigError, match="--ray-address auto contradicts 'ray_address': local in --executor"):
+        merge({"executor": json_text, "ray_address": "auto"}).executor_params()
+
+
+def test_another_executor_takes_the_options_of_the_one_below_away() -> None:
+    on_ray = merge({"executor": "ray", "ray_address": "local", "workers": 4}).as_json()
+    assert merge(on_ray, {"executor": "processes"}) == Settings(executor="processes", workers=4)
+    assert merge(on_ray, {"executor": "ray", "workers": "auto"}).ray_address == "local"
+    assert merge({"ray_address": "local"}, {"executor": "ray"}).ray_address == "local"
+
+
+def test_candidates_are_named_by_their_files_or_by_hand() -> None:
+    named = named_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
+    assert {name: str(path) for name, path in named.items()} == {"a": "x/a.jsonnet", "other": "y/a.jsonnet"}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ((), "at least 2 candidates but got 0: none"),
+        (("a.jsonnet",), "at least 2 candidates but got 1: a"),
+        (("x/a.jsonnet", "y/a.jsonnet"), "two candidates are named 'a': x/a.jsonnet and y/a.jsonnet.*NAME=y/a.jsonnet"),
+        (("a/b=x.jsonnet", "c.jsonnet"), "a name must not be empty nor contain"),
+        (("=x.jsonnet", "c.jsonnet"), "a name must not be empty"),
+    ],
+)
+def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        named_candidates(candidates)
+
+
+def test_a_settings_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonnet").write_text("{ serialization_dir: 'run' }")
+    with pytest.raises(ConfigError, match="--config .*s.jsonnet: 'serialization_dir' is not a setting"):
+        settings_from_file(tmp_path / "s.jsonnet", Settings)
+    (tmp_path / "s.jsonnet").write_text("{ cuda_devices: [0, 1] }")
+    assert settings_from_file(tmp_path / "s.jsonnet", Settings) == {"cuda_devices": "0,1"}
+
+
+ANYTHING = some.recursive(
+    some.one_of(some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=8)),
+    lambda inner: some.one_of(
+        some.lists(inner, max_size=3), some.dictionaries(some.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@limits(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    some.dictionaries(
+        some.sampled_from([*(f.name for f in fields(Settings)), "max-evaluations", "nonsense"]), ANYTHING, max_size=5
+    )
+)
+def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: Dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "s.jsonnet"
+        path.write_text(json.dumps(values, allow_nan=False, default=str) if _is_json(values) else "{ a: ")
+        with suppress(ConfigError):  # any other error would be a traceback
+            merge(settings_from_file(path, Settings)).strategy_params()
+
+
+def _is_json(values: Any) -> bool:
+    try:
+        json.dumps(values, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
+def test_what_decides_the_scores_must_not_change() -> None:
+    old = Settings(metric="f1", workers=1).as_json()
+    assert changed_settings(old, Settings(metric="f1", workers=8, confidence=0.99)) == []
+    assert changed_settings(old, Settings(metric="accuracy", splits="independent")) == [
+        '--metric was "f1" and is now "accuracy"',
+        '--splits was "shared" and is now "independent"',
+    ]
+
+
+def test_the_stopping_rule_goes_to_the_strategy() -> None:
+    assert "stop" not in Settings().strategy_params()
+    assert Settings(stop="glr").strategy_params()["stop"] == {"type": "glr"}
+    assert Settings(stop='{"type": "glr"}').strategy_params()["stop"] == {"type": "glr"}
+    assert Settings(strategy={"type": "ttts", "stop": "glr"}, stop="glr").strategy_params()["stop"] == {"type": "glr"}
+    with pytest.raises(ConfigError, match="--stop .* contradicts 'stop'"):
+        Settings(strategy={"type": "ttts", "stop": "bayesian"}, stop="glr").strategy_params()
+    assert merge({"stop": "glr"}, {"budget": 30}).stop is None

@@ -1,0 +1,111 @@
+import gzip
+import tempfile
+from pathlib import Path
+from typing import Union
+
+import numpy as np
+import pytest
+import torch
+from allennlp.data import Vocabulary
+from allennlp.modules.token_embedders import Embedding
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.trainings.vectors import filtered_vectors, width_of
+
+ROWS = "the 0.1 0.2\nfood 0.3 0.4\nbroken 1 2 3\nservice 0.5 0.6\nfood 0.7 0.8\n"
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    path = tmp_path / "glove.2d.txt.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as out:
+        out.write(ROWS)
+    return path
+
+
+def test_rows_of_the_words_are_kept_as_they_are_and_in_order(vectors: Path, tmp_path: Path) -> None:
+    made = filtered_vectors(str(vectors), {"food", "broken", "unheard"}, tmp_path / "run")
+    assert made.read_text() == "food 0.3 0.4\nbroken 1 2 3\nfood 0.7 0.8\n"
+
+
+def test_a_header_line_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("2 2\nthe 0.1 0.2\nfood 0.3 0.4\n")
+    assert filtered_vectors(str(tmp_path / "v.txt"), {"food", "2"}, tmp_path / "run").read_text() == "food 0.3 0.4\n"
+
+
+def test_a_model_gets_the_same_matrix(vectors: Path, tmp_path: Path) -> None:
+    """Also for the words without a vector, whose random rows depend on the mean and sd of the rows that are found."""
+    vocab = Vocabulary(tokens_to_add={"tokens": ["food", "unheard", "service", "also unheard"]})
+    made = filtered_vectors(str(vectors), {"food", "unheard", "service", "the", "also unheard"}, tmp_path / "run")
+    matrices = []
+    for file in (vectors, made):
+        torch.manual_seed(5)
+        matrices.append(Embedding(embedding_dim=2, pretrained_file=str(file), vocab=vocab).weight.detach().numpy())
+    assert np.array_equal(matrices[0], matrices[1])
+    assert matrices[0][vocab.get_token_index("food")] == pytest.approx([0.7, 0.8])
+
+
+def test_the_original_is_read_once(vectors: Path, tmp_path: Path) -> None:
+    first = filtered_vectors(str(vectors), {"food"}, tmp_path / "run")
+    first.write_text("marked")
+    assert filtered_vectors(str(vectors), {"food"}, tmp_path / "run").read_text() == "marked"
+
+
+def test_other_words_or_another_file_make_another_file(vectors: Path, tmp_path: Path) -> None:
+    first = filtered_vectors(str(vectors), {"food"}, tmp_path / "run")
+    assert filtered_vectors(str(vectors), {"food", "the"}, tmp_path / "run") != first
+    with gzip.open(vectors, "wt") as out:
+        out.write(ROWS * 2)
+    assert filtered_vectors(str(vectors), {"food"}, tmp_path / "run") != first
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("", "is empty"), ("Food 1 2\n", "none of its 1 rows is for a word of the data")],
+)
+def test_useless_files_are_errors_that_name_the_file(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "v.txt").write_text(content)
+    with pytest.raises(DataError, match=f"v.txt: .*{message}"):
+        filtered_vectors(str(tmp_path / "v.txt"), {"food"}, tmp_path / "run")
+    assert not list((tmp_path / "run").glob("*.txt"))
+
+
+def test_a_missing_and_a_truncated_file_are_errors_that_name_the_file(vectors: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none.txt: cannot be read"):
+        filtered_vectors(str(tmp_path / "none.txt"), {"food"}, tmp_path / "run")
+    vectors.write_bytes(vectors.read_bytes()[:-12])
+    with pytest.raises(DataError, match=r"glove.2d.txt.gz: cannot be read"):
+        filtered_vectors(str(vectors), {"food"}, tmp_path / "run")
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=some.one_of(some.binary(max_size=60), some.text(alphabet="the food 0.1\n\t-ex", max_size=60)))
+def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "v.txt"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        try:
+            made = filtered_vectors(str(path), {"the", "food", "f"}, Path(scratch) / "run")
+        except DataError as error:
+            message = str(error)
+        else:
+            assert width_of(made) >= 0
+            return
+        assert str(path) in message
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("food 0.3", r"the row of 'food' has 1 numbers but the others have 2"),
+        ("food 0.3 x", r"in the row of 'food', could not convert string to float: 'x'"),
+        ("food ", r"the row of 'food' has 0 numbers"),
+    ],
+)
+def test_a_row_that_is_not_whole_is_an_error(tmp_path: Path, row: str, message: str) -> None:
+    (tmp_path / "v.txt").write_text(f"the 0.1 0.2\n{row}\nservice 0.5 0.6\n")
+    with pytest.raises(DataError, match=f"v.txt: {message}.*Mend or delete it"):
+        filtered_vectors(str(tmp_path / "v.txt"), {"the", "food", "service"}, tmp_path / "run")
+    assert not list((tmp_path / "run").glob("*.txt"))
