@@ -17,10 +17,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
 import numpy as np
+from fiesta_allennlp.documents.preparing import Prepared, prepare
 from rich.console import Console
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.documents.preparing import Prepared, prepare
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.probability.power import FixedSize, fixed_size
 from fiesta_allennlp.records import Evaluation, History
