@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Optional, Tuple
 
-from fiesta_allennlp.selection.options import LIST, NUMBER, TEXT, WHOLE, option
+from fiesta_allennlp.selection.options import option
 from fiesta_allennlp.selection.settings import CHOOSING, SelectionSettings, fill, registered
 
 DOCUMENTS = "which documents, and how to score"
@@ -40,32 +40,19 @@ class DocumentSettings(SelectionSettings):
         metavar="NAME|JSON",
     )
     budget: Optional[int] = option(
-        None,
-        "make so many evaluations in all and name the best, in place of --confidence",
-        kinds=WHOLE,
-        group=CHOOSING,
+        None, "make so many evaluations in all and name the best, in place of --confidence", group=CHOOSING
     )
-    margin: Optional[float] = option(
-        None, "be content with a system this near to the best (default 0)", kinds=NUMBER, group=CHOOSING
-    )
+    margin: Optional[float] = option(None, "be content with a system this near to the best (default 0)", group=CHOOSING)
     max_evaluations: Optional[int] = option(
-        None,
-        "give up undecided after so many in all (default: when the documents run out)",
-        kinds=WHOLE,
-        group=CHOOSING,
+        None, "give up undecided after so many in all (default: when the documents run out)", group=CHOOSING
     )
     systems: Tuple[str, ...] = option(
         (),
         "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, NAME=system.jsonnet",
-        kinds=LIST,
         metavar="SYSTEM",
     )
     documents: str = option(
-        "",
-        "JSONL: a document with its gold annotation in each line",
-        kinds=TEXT,
-        group=DOCUMENTS,
-        metavar="FILE.jsonl",
+        "", "JSONL: a document with its gold annotation in each line", group=DOCUMENTS, metavar="FILE.jsonl"
     )
     task: str = option(
         "classification",
@@ -78,18 +65,16 @@ class DocumentSettings(SelectionSettings):
     positive_label: Optional[str] = option(
         None,
         "the label whose F-measure counts; without it, macro-F over all",
-        kinds=TEXT,
         group=DOCUMENTS,
         metavar="L",
         is_fixed=True,
     )
     metric: Optional[str] = option(
-        None, "accuracy, in place of the F-measure; for classification", kinds=TEXT, group=DOCUMENTS, is_fixed=True
+        None, "accuracy, in place of the F-measure; for classification", group=DOCUMENTS, is_fixed=True
     )
     fields: str = option(
         "",
         "what the file calls id, items, label, tags, spans, such as id=key,label=sentiment",
-        kinds=TEXT,
         group=DOCUMENTS,
         is_fixed=True,
     )
@@ -102,32 +87,29 @@ class DocumentSettings(SelectionSettings):
         choices=ORDERS,
         is_fixed=True,
     )
-    batch_size: int = option(
-        1, "documents of one evaluation (default 1)", kinds=WHOLE, group=DOCUMENTS, least=1, is_fixed=True
-    )
+    batch_size: int = option(1, "documents of one evaluation (default 1)", group=DOCUMENTS, least=1, is_fixed=True)
     answers: Optional[str] = option(
         None,
         "where answers are kept, for later selections too (default: answers.sqlite in the directory)",
-        kinds=TEXT,
         group=WORKING,
         metavar="FILE",
     )
-    workers: int = option(1, "queries at once (default 1)", kinds=WHOLE, group=WORKING, least=1)
-    time_limit: float = option(
-        60.0, "seconds that an answer may take (default 60)", kinds=NUMBER, group=WORKING, above=0
-    )
+    workers: int = option(1, "queries at once (default 1)", group=WORKING, least=1)
+    time_limit: float = option(60.0, "seconds that an answer may take (default 60)", group=WORKING, above=0)
     max_failures: int = option(
-        3, "withdraw a system after so many failed evaluations (default 3)", kinds=WHOLE, group=WORKING, least=1
+        3, "withdraw a system after so many failed evaluations (default 3)", group=WORKING, least=1
     )
     entropy: Optional[int] = option(
         None,
         "the root of all chance, to repeat a selection; by default fresh and recorded",
-        kinds=WHOLE,
         group=WORKING,
         least=0,
         is_fixed=True,
     )
-    include_package: Tuple[str, ...] = option((), "additional packages to include", kinds=LIST)
+    include_package: Tuple[str, ...] = option(
+        (),
+        "additional packages to include",
+    )
 
     def believing(self, metric: str) -> "DocumentSettings":
         """These settings with a belief about this metric.

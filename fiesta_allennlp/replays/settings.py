@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import ClassVar, Optional, Tuple
 
-from fiesta_allennlp.selection.options import LIST, SWITCH, WHOLE, option
+from fiesta_allennlp.selection.options import option
 from fiesta_allennlp.selection.settings import CHOOSING, ChoiceSettings, splits_option
 
 SCORES = "which scores"
@@ -31,38 +31,24 @@ class ReplaySettings(ChoiceSettings):
         metavar="SCORES.json|SCORES.csv|PRESET",
     )
     candidates: Tuple[str, ...] = option(
-        (),
-        "take only these, by name and separated by commas",
-        kinds=LIST,
-        group=SCORES,
-        metavar="A,B,...",
-        parse=_separated,
+        (), "take only these, by name and separated by commas", group=SCORES, metavar="A,B,...", parse=_separated
     )
     evaluations_per_split: Optional[int] = option(
         None,
         "JSON: so many consecutive scores of every candidate share a split (default 1)",
-        kinds=WHOLE,
         group=SCORES,
         metavar="N",
         least=1,
     )
     splits: str = splits_option(SCORES)
-    with_replacement: bool = option(
-        False, "let a score of the table be drawn again", kinds=SWITCH, group=SCORES, can_be_undone=False
-    )
-    repetitions: int = option(500, "how many selections (default 500)", kinds=WHOLE, group=WORKING, least=1)
+    with_replacement: bool = option(False, "let a score of the table be drawn again", group=SCORES, can_be_undone=False)
+    repetitions: int = option(500, "how many selections (default 500)", group=WORKING, least=1)
     batch_size: int = option(
-        1, "evaluations at once, the next when all have finished (default 1)", kinds=WHOLE, group=WORKING, least=1
+        1, "evaluations at once, the next when all have finished (default 1)", group=WORKING, least=1
     )
-    processes: Optional[int] = option(
-        None, "how many at once (default: one for each core)", kinds=WHOLE, group=WORKING, least=1
-    )
+    processes: Optional[int] = option(None, "how many at once (default: one for each core)", group=WORKING, least=1)
     entropy: Optional[int] = option(
-        None,
-        "the root of all chance, to repeat a replay; by default fresh and recorded",
-        kinds=WHOLE,
-        group=WORKING,
-        least=0,
+        None, "the root of all chance, to repeat a replay; by default fresh and recorded", group=WORKING, least=0
     )
 
     @property

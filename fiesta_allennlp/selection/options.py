@@ -2,21 +2,29 @@
 
 @dataclass(frozen=True)
 class MySettings:
-    workers: int = option(1, "how many at once (default 1)", kinds=WHOLE, group="how to work", least=1)
+    workers: int = option(1, "how many at once (default 1)", group="how to work", least=1)
 """
 
 import argparse
 import json
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Tuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
-
-WHOLE: Tuple[type, ...] = (int,)
-NUMBER: Tuple[type, ...] = (int, float)
-TEXT: Tuple[type, ...] = (str,)
-LIST: Tuple[type, ...] = (tuple,)
-SWITCH: Tuple[type, ...] = (bool,)
 
 KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list", bool: "true or false"}
 
@@ -28,19 +36,17 @@ class Option:
     # Parameters
 
     help : what `--help` says of it.
-    kinds : what its value may be; empty for anything. None is always allowed.
     group : the heading that it stands under; empty for what is not typed as an option.
     metavar, short : how its value is called, and its one-letter flag.
     choices : the values allowed; empty for all.
     least, above : the least number allowed, and the one that it must be above.
-    parse : from what is typed to the value, where `kinds` do not say it.
+    parse : from what is typed to the value, where the field's type does not say it.
     can_be_undone : whether a switch has a `--no-` form.
     is_fixed : it decides which scores are made, so a selection that is resumed keeps it.
     is_of_executor : it is an option of one executor or the other, and a key of `--executor` as JSON.
     """
 
     help: str
-    kinds: Tuple[type, ...] = ()
     group: str = ""
     metavar: Optional[str] = None
     short: str = ""
@@ -64,6 +70,19 @@ def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
     return ((f.name, f.metadata["option"]) for f in fields(settings))
 
 
+def kinds_of(settings: Any) -> Dict[str, Optional[type]]:
+    """What the value of each setting must be, by its annotation, for example `Optional[int]`; None for anything."""
+    hints = get_type_hints(settings if isinstance(settings, type) else type(settings))
+    return {name: _kind(hints[name]) for name, _ in options_of(settings)}
+
+
+def _kind(annotation: Any) -> Optional[type]:
+    if get_origin(annotation) is Union:
+        annotation = next(choice for choice in get_args(annotation) if choice is not type(None))
+    kind = get_origin(annotation) or annotation
+    return kind if kind in KIND_WORDS else None
+
+
 def flag(name: str) -> str:
     """A setting's name as it is typed."""
     return "--" + name.replace("_", "-")
@@ -73,23 +92,27 @@ def flag(name: str) -> str:
 
 
 def check_options(settings: Any) -> None:
-    """Refuse a value that its option does not allow: of another kind, no choice, or out of range.
+    """Refuse a value that its option does not allow: of another kind, no choice, or out of range. None is of any kind.
 
     # Raises
 
     `ConfigError` : with the option, the rule and the value.
     """
-    for check in (_check_kind, _check_choice, _check_range):
+    kinds = kinds_of(settings)
+    for name, declared in options_of(settings):
+        if not declared.choices:
+            _check_kind(flag(name), getattr(settings, name), kinds[name])
+    for check in (_check_choice, _check_range):
         for name, declared in options_of(settings):
             check(flag(name), getattr(settings, name), declared)
 
 
-def _check_kind(name: str, value: Any, declared: Option) -> None:
-    kinds = declared.kinds
-    if value is None or not kinds:
+def _check_kind(name: str, value: Any, kind: Optional[type]) -> None:
+    if value is None or kind is None:
         return
-    if not isinstance(value, kinds) or isinstance(value, bool) is not (bool in kinds):
-        raise ConfigError(f"{name} must be {KIND_WORDS[kinds[-1]]} but got {json.dumps(value)}.")
+    allowed = (int, float) if kind is float else kind
+    if not isinstance(value, allowed) or isinstance(value, bool) is not (kind is bool):
+        raise ConfigError(f"{name} must be {KIND_WORDS[kind]} but got {json.dumps(value)}.")
 
 
 def _check_choice(name: str, value: Any, declared: Option) -> None:
@@ -129,20 +152,20 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     None has a default here, so that only what was typed is given. Returns argparse's groups by heading.
     """
     groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
+    kinds = kinds_of(settings)
     for name, declared in options_of(settings):
         if declared.group:
             flags = filter(None, (declared.short, flag(name)))
             groups[declared.group].add_argument(
-                *flags, default=argparse.SUPPRESS, help=declared.help, **_how_to_parse(declared)
+                *flags, default=argparse.SUPPRESS, help=declared.help, **_how_to_parse(declared, kinds[name])
             )
     return groups
 
 
-def _how_to_parse(declared: Option) -> Dict[str, Any]:
-    if declared.kinds == SWITCH:
+def _how_to_parse(declared: Option, kind: Optional[type]) -> Dict[str, Any]:
+    if kind is bool:
         return {"action": argparse.BooleanOptionalAction if declared.can_be_undone else "store_true"}
-    numbers: Mapping[Any, Callable[[str], Any]] = {WHOLE: int, NUMBER: float}
-    how = {"type": declared.parse or numbers.get(declared.kinds), "metavar": declared.metavar}
+    how = {"type": declared.parse or (kind if kind in (int, float) else None), "metavar": declared.metavar}
     return {key: value for key, value in how.items() if value is not None}
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet
-from fiesta_allennlp.selection.options import NUMBER, WHOLE, check_names, check_options, flag, option, options_of
+from fiesta_allennlp.selection.options import check_names, check_options, flag, option, options_of
 
 SPLITS = ("shared", "independent")
 
@@ -41,22 +41,19 @@ class ChoiceSettings:
         metavar="NAME|JSON",
     )
     confidence: Optional[float] = option(
-        None, "stop when the best is known with this probability (default 0.95)", kinds=NUMBER, group=CHOOSING
+        None, "stop when the best is known with this probability (default 0.95)", group=CHOOSING
     )
     stop: Any = option(
         None, "bayesian (default), or glr, which is strict; or a JSON object", group=CHOOSING, metavar="NAME|JSON"
     )
     budget: Optional[int] = option(
-        None, "train so many times in all and name the best, in place of --confidence", kinds=WHOLE, group=CHOOSING
+        None, "train so many times in all and name the best, in place of --confidence", group=CHOOSING
     )
     margin: Optional[float] = option(
-        None,
-        "be content with a candidate whose mean is within this of the best (default 0)",
-        kinds=NUMBER,
-        group=CHOOSING,
+        None, "be content with a candidate whose mean is within this of the best (default 0)", group=CHOOSING
     )
     max_evaluations: Optional[int] = option(
-        None, "give up undecided after so many in all (default 50 per candidate)", kinds=WHOLE, group=CHOOSING
+        None, "give up undecided after so many in all (default 50 per candidate)", group=CHOOSING
     )
 
     def __post_init__(self) -> None:

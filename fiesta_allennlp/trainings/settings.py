@@ -13,7 +13,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, plainly
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.selection.options import LIST, NUMBER, SWITCH, TEXT, WHOLE, flag, option, options_of
+from fiesta_allennlp.selection.options import flag, option, options_of
 from fiesta_allennlp.selection.settings import CHOOSING, SelectionSettings, fill, overlay, registered, splits_option
 
 SCORING = "what to train and score"
@@ -50,22 +50,16 @@ class Settings(SelectionSettings):
         (),
         "two or more configs for `allennlp train`; the file's name without its ending names the candidate, or write "
         "NAME=PATH",
-        kinds=LIST,
         metavar="CANDIDATE.jsonnet",
     )
     metric: str = option(
-        "macro_f1",
-        "the test metric to compare, as the model names it (default macro_f1)",
-        kinds=TEXT,
-        group=SCORING,
-        is_fixed=True,
+        "macro_f1", "the test metric to compare, as the model names it (default macro_f1)", group=SCORING, is_fixed=True
     )
     splits: str = splits_option(SCORING)
     group_by: Optional[str] = option(
         None,
         "metadata key whose equal values stay on one side of a split; `none` for none; by default what the reader "
         "says, such as sentence_id",
-        kinds=TEXT,
         group=SCORING,
         is_fixed=True,
     )
@@ -82,57 +76,36 @@ class Settings(SelectionSettings):
         group=WORKING,
         metavar="NAME|JSON",
     )
-    threads_per_worker: int = option(1, "torch threads of each training (default 1)", kinds=WHOLE, group=WORKING)
+    threads_per_worker: int = option(1, "torch threads of each training (default 1)", group=WORKING)
     cuda_devices: Optional[str] = option(
-        None,
-        "devices to hand out to the workers, such as 0,1",
-        kinds=TEXT,
-        group=WORKING,
-        is_of_executor=True,
+        None, "devices to hand out to the workers, such as 0,1", group=WORKING, is_of_executor=True
     )
     ray_address: Optional[str] = option(
         None,
         "auto (default) for the cluster of this machine, local to start one on this machine alone, or HOST:PORT",
-        kinds=TEXT,
         group=RAY,
         is_of_executor=True,
     )
     cpus_per_evaluation: Optional[float] = option(
-        None,
-        "CPUs to set aside for each (default as --threads-per-worker)",
-        kinds=NUMBER,
-        group=RAY,
-        is_of_executor=True,
+        None, "CPUs to set aside for each (default as --threads-per-worker)", group=RAY, is_of_executor=True
     )
     gpus_per_evaluation: Optional[float] = option(
-        None,
-        "GPUs likewise (default 0); 0.25 puts four on one card",
-        kinds=NUMBER,
-        group=RAY,
-        is_of_executor=True,
+        None, "GPUs likewise (default 0); 0.25 puts four on one card", group=RAY, is_of_executor=True
     )
     memory_per_evaluation: Optional[float] = option(
-        None, "GiB of memory likewise (default none)", kinds=NUMBER, group=RAY, is_of_executor=True
+        None, "GiB of memory likewise (default none)", group=RAY, is_of_executor=True
     )
     ship_data: Optional[bool] = option(
-        None,
-        "send the data files along, for machines that lack them",
-        kinds=SWITCH,
-        group=RAY,
-        is_of_executor=True,
+        None, "send the data files along, for machines that lack them", group=RAY, is_of_executor=True
     )
     time_limit: Optional[float] = option(
-        None, "seconds after which a training is killed and counts as failed", kinds=NUMBER, group=WORKING
+        None, "seconds after which a training is killed and counts as failed", group=WORKING
     )
     max_hours: Optional[float] = option(
-        None,
-        "stop undecided after so many hours in all, earlier sessions included",
-        kinds=NUMBER,
-        group=WORKING,
-        above=0,
+        None, "stop undecided after so many hours in all, earlier sessions included", group=WORKING, above=0
     )
     max_failures: int = option(
-        3, "withdraw a candidate after so many failed trainings (default 3)", kinds=WHOLE, group=WORKING, least=1
+        3, "withdraw a candidate after so many failed trainings (default 3)", group=WORKING, least=1
     )
     keep: str = option(
         "none",
@@ -142,20 +115,22 @@ class Settings(SelectionSettings):
         choices=("none", "best", "all"),
     )
     tensorboard: bool = option(
-        False, "write how it goes for TensorBoard, into the directory's `tensorboard`", kinds=SWITCH, group=WORKING
+        False, "write how it goes for TensorBoard, into the directory's `tensorboard`", group=WORKING
     )
     overrides: str = option(
-        "", "a JSON(net) structure laid over every config", kinds=TEXT, group=SCORING, short="-o", is_fixed=True
+        "", "a JSON(net) structure laid over every config", group=SCORING, short="-o", is_fixed=True
     )
     entropy: Optional[int] = option(
         None,
         "the root of all seeds, to repeat a selection; by default fresh and recorded",
-        kinds=WHOLE,
         group=SCORING,
         least=0,
         is_fixed=True,
     )
-    include_package: Tuple[str, ...] = option((), "additional packages to include", kinds=LIST)
+    include_package: Tuple[str, ...] = option(
+        (),
+        "additional packages to include",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
