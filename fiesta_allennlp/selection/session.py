@@ -3,10 +3,8 @@
 What the kinds of selections do not have in common is a `Kind`.
 """
 
-import logging
-import shutil
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import (
@@ -15,7 +13,6 @@ from typing import (
     ContextManager,
     Dict,
     Generic,
-    Iterator,
     Mapping,
     Optional,
     Sequence,
@@ -35,8 +32,9 @@ from fiesta_allennlp.selection.environment import changed_code, with_this
 from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import SelectionSettings, overlay
-from fiesta_allennlp.selection.store import Meta, RunStore, lock
+from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import write_csv, write_json
+from fiesta_allennlp.selection.workspace import clear, has_begun, logging_to, opened, writing_results
 from fiesta_allennlp.strategies.base import Strategy
 
 COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents"}
@@ -253,94 +251,3 @@ def _note_changed_code(settings: SelectionSettings, meta: Meta, console: Console
             highlight=False,
             soft_wrap=True,
         )
-
-
-# The directory.
-
-
-def has_begun(directory: RunDirectory) -> bool:
-    """Whether a selection that passed its checks, or something that is not whole, stands in the directory.
-
-    # Raises
-
-    `StoreError` : where a selection is running there.
-    """
-    if not directory.store.exists():
-        return False
-    lock(directory).release()
-    try:
-        store = RunStore(directory, create=False)
-    except StoreError:
-        return True
-    try:
-        return store.meta().begun
-    finally:
-        store.close()
-
-
-def clear(directory: RunDirectory, *, keep_prepared: bool) -> None:
-    """Make room for a new selection. Deletes what a selection made and nothing else; with `keep_prepared` not what the
-    checks of the new one have just made."""
-    if not directory.store.exists():
-        return
-    held = lock(directory)
-    try:
-        for path in directory.contents():
-            if not (keep_prepared and path in directory.prepared):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-    finally:
-        held.release()
-
-
-@contextmanager
-def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
-    """The store of the directory, closed at the end; one whose selection did not begin is deleted again."""
-    store = RunStore(directory, create=create)
-    try:
-        yield store
-    finally:
-        keep = store.meta().begun
-        store.close()
-        if not keep:
-            directory.store.unlink()
-
-
-class _Log(logging.FileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Do nothing: a log that cannot be written, as on a full disk, is no reason to write on the terminal."""
-
-
-@contextmanager
-def logging_to(path: Path) -> Iterator[None]:
-    """Send what this package logs to a file, and not to the terminal, where the progress is."""
-    package = logging.getLogger("fiesta_allennlp")
-    handler = _Log(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    level, propagate = package.level, package.propagate
-    package.setLevel(logging.INFO)
-    package.propagate = False
-    package.addHandler(handler)
-    try:
-        yield
-    finally:
-        package.removeHandler(handler)
-        package.setLevel(level)
-        package.propagate = propagate
-        handler.close()
-
-
-@contextmanager
-def writing_results(directory: RunDirectory) -> Iterator[None]:
-    """Say of an error in writing that the results are safe.
-
-    # Raises
-
-    `StoreError` : in place of an `OSError`.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: make "
-            "room, then write them with --recover."
-        ) from error
