@@ -9,7 +9,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.base import Strategy, all_finished, believed, in_turn
+from fiesta_allennlp.strategies.base import Strategy, all_finished, believed, check_candidates, in_turn
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class FixedBudget(Strategy):
     budget : finished and pending evaluations of all candidates together never exceed this. Failures do not count.
     """
 
+    unit: str
+    """What the least budget has of each candidate, for the message that refuses a smaller one."""
+
     def __init__(self, *, belief: Belief, budget: int) -> None:
         self.belief = belief
         self.budget = budget
@@ -45,6 +48,15 @@ class FixedBudget(Strategy):
     def planned(self, history: History) -> int:
         """What the budget leaves for those that were not removed: what their plan is made of."""
         return self.budget - history.spent_on_removed
+
+    def check(self, candidates: List[str]) -> None:
+        check_candidates(candidates)
+        number, least = len(candidates), self.least(len(candidates))
+        if self.budget < least:
+            raise ConfigError(
+                f"budget must be at least {least} ({number} candidates x {least // number} {self.unit}) but got "
+                f"{self.budget}."
+            )
 
     def check_room(self, history: History) -> None:
         least = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
