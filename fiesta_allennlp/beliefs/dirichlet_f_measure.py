@@ -19,7 +19,10 @@ CACHED = 1024
 
 
 class FMeasurePosterior(Posterior):
-    """Independent F-measures, or accuracies, each known by weighted draws, in the order of `History.active`."""
+    """Independent F-measures, or accuracies, in the order of `History.active`.
+
+    Each is known by weighted draws, from which `fiesta_allennlp.probability.weighted_draws` computes P(best).
+    """
 
     def __init__(self, each: Sequence[Marginal]) -> None:
         self.marginals = tuple(each)
@@ -27,7 +30,6 @@ class FMeasurePosterior(Posterior):
         self.scale = np.array([one.scale for one in each])
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the measures. Shape: `(size, num_candidates)`."""
         return weighted_draws.sample(self.marginals, size, rng)
 
     def interval(self, level: float) -> np.ndarray:
@@ -41,10 +43,6 @@ class FMeasurePosterior(Posterior):
         return np.array([[one.quantile(tail) for tail in tails] for one in self.marginals])
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        """P(measure_i >= max_j measure_j - margin) by `fiesta_allennlp.probability.weighted_draws`.
-
-        Shape: `(num_candidates,)`.
-        """
         return weighted_draws.prob_best(self.marginals, margin)
 
 

@@ -17,7 +17,8 @@ class StudentTPosterior(Posterior):
     """Independent mean scores, mu_i = location_i + scale_i t(df_i).
 
     `location`, `scale` and `df` have the shape `(num_candidates,)`, in the order of `History.active`. A scale of 0
-    means that the mean score is taken as known. Mean logit scores have no margin.
+    means that the mean score is taken as known. P(best) is computed by `fiesta_allennlp.probability.prob_best`. Mean
+    logit scores have no margin: any but 0 is a `ConfigError`.
     """
 
     location: np.ndarray
@@ -26,18 +27,9 @@ class StudentTPosterior(Posterior):
     has_margin: bool = True
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the mean scores. Shape: `(size, num_candidates)`."""
         return self.location + self.scale * rng.standard_t(self.df, size=(size, len(self.df)))
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        """P(mu_i >= max_j mu_j - margin) by the quadrature of `fiesta_allennlp.probability.prob_best`.
-
-        Shape: `(num_candidates,)`.
-
-        # Raises
-
-        `ConfigError` : where `margin` is out of its range, or not 0 though there is none.
-        """
         if margin != 0 and not self.has_margin:
             raise ConfigError(f"margin must be 0 with logit scores, which have another unit, but got {margin}.")
         return prob_best(self.location, scale=self.scale, df=self.df, margin=margin)

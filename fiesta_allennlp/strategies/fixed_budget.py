@@ -59,20 +59,16 @@ class FixedBudget(Strategy):
             )
 
     def check_room(self, history: History) -> None:
-        least = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
-        while self._with(least)._lacking(history) > least - history.total_started:
-            least += 1
-        if least > self.budget:
+        enough = copy(self)
+        enough.budget = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
+        while enough._lacking(history) > enough.budget - history.total_started:
+            enough.budget += 1
+        if enough.budget > self.budget:
             raise ConfigError(
-                f"budget must be at least {least}, so that the candidates that take part now are evaluated as often as "
-                f"the plan wants ({history.total_started} evaluations so far), but is {self.budget}. Give a larger "
-                "--budget."
+                f"budget must be at least {enough.budget}, so that the candidates that take part now are evaluated as "
+                f"often as the plan wants ({history.total_started} evaluations so far), but is {self.budget}. Give a "
+                "larger --budget."
             )
-
-    def _with(self, budget: int) -> "FixedBudget":
-        other = copy(self)
-        other.budget = budget
-        return other
 
     def _lacking(self, history: History) -> int:
         """How many evaluations are to be started before the open stage is complete."""
