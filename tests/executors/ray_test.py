@@ -216,7 +216,7 @@ def test_a_node_that_came_later_without_a_data_file_ends_the_selection_and_blame
     make: Callable[..., RayExecutor], mine: str
 ) -> None:
     executor = make()
-    executor._checked.add(mine)
+    executor._cluster._checked.add(mine)
     executor.submit(Reading((mine,), ()), request(0))
     with pytest.raises(DataError, match=f"does not have {mine}"):
         next(executor.completed())
