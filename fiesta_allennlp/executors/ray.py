@@ -1,23 +1,16 @@
 import logging
 import os
 import shutil
-from collections import Counter, deque
-from dataclasses import replace
+from collections import Counter
 from pathlib import Path
-from typing import Any, Deque, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.errors import FiestaError, describe
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.processes import check_numbers, keep_log
-from fiesta_allennlp.executors.ray_cluster import (
-    GIB,
-    check_nodes,
-    checked_resources,
-    connect,
-    import_ray,
-    raise_if_ours,
-)
+from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
+from fiesta_allennlp.executors.ray_cluster import RayCluster, raise_if_ours
+from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
 from fiesta_allennlp.isolation.ray_server import ServerLost
 from fiesta_allennlp.isolation.worker import NO_ROOM
@@ -30,7 +23,7 @@ MAX_LOSSES = 10
 
 
 @Executor.register("ray")
-class RayExecutor(Executor):
+class RayExecutor(QueueingExecutor):
     """Runs every evaluation as a Ray task, on whatever node of a cluster has room for it.
 
     On the node it runs as with `ProcessExecutor`, in a fresh process that ends with Ray's worker, in a directory of
@@ -41,8 +34,6 @@ class RayExecutor(Executor):
     its node, or with Ray's worker, is started again, elsewhere where need be, and that is no failure: it says nothing
     of the candidate, which must not be withdrawn because machines went away. A training whose own process dies is a
     failure as everywhere, and so is one that Ray ends for lack of memory.
-
-    Every option is an argument, hence so many.
 
     # Parameters
 
@@ -56,8 +47,8 @@ class RayExecutor(Executor):
     ray_address : `auto` for the cluster that this machine belongs to, `local` for one that is started on this machine
         and ends with the selection, or HOST:PORT of a cluster's head.
     cpus_per_evaluation : CPUs that Ray sets aside for each evaluation; None for as many as threads.
-    gpus_per_evaluation : likewise GPUs, which the evaluation then sees; 0.25 puts four on one card. 0 hides all.
-    memory_per_evaluation : likewise memory, in GiB; None for no such limit on how many share a node.
+    gpus_per_evaluation : GPUs for each evaluation, which sees no others; 0.25 puts four on one card. 0 hides all.
+    memory_per_evaluation : memory for each evaluation in GiB; None for no such limit on how many share a node.
     ship_data : send the data files along, for nodes that do not have them.
 
     # Raises
@@ -82,105 +73,85 @@ class RayExecutor(Executor):
         memory_per_evaluation: Optional[float] = None,
         ship_data: bool = False,
     ) -> None:
-        check_numbers(workers, num_threads, time_limit)
+        super().__init__(directory, workers=workers, time_limit=time_limit, num_threads=num_threads, packages=packages)
         cpus = float(num_threads if cpus_per_evaluation is None else cpus_per_evaluation)
-        self._resources = checked_resources(cpus, gpus_per_evaluation, memory_per_evaluation)
+        self._cluster = RayCluster(ray_address, cpus=cpus, gpus=gpus_per_evaluation, memory=memory_per_evaluation)
+        self._resources, self._ray = self._cluster.resources, self._cluster.ray
         self.hides_gpus = not self._resources["GPU"]
-        self._directory = directory
-        self._time_limit, self._num_threads, self._packages = time_limit, num_threads, packages
         self._ship_data = ship_data
         self._sent: Dict[str, Any] = {}
-        self._checked: Set[str] = set()
-        self._queue: Deque[Tuple[Evaluator, Request]] = deque()
-        self._running: Dict[Any, Tuple[Evaluator, Request]] = {}
         self._num_losses: Counter[Request] = Counter()
         self._workers = workers
-        self._ray = import_ray()
-        self._connected_here = not self._ray.is_initialized()
-        if self._connected_here:
-            connect(self._ray, ray_address)
         try:
             self._task = self._make_task()
-            self._check_room()
+            self._cluster.check_room()
             self._count_slots()
         except BaseException:
             self.close()
             raise
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        new = [path for path in self._needed(evaluator, request) if path not in self._checked]
-        if new:
-            check_nodes(self._ray, [node["NodeID"] for node in self._nodes() if self._fits(node)], new)
-            self._checked.update(new)
-        self._queue.append((evaluator, request))
-        self._start_queued()
-
-    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-        while self._running:
-            done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
-            if not done:
-                return
-            evaluator, request = self._running.pop(done[0])
-            outcome = self._outcome(done[0], request)
-            self._count_slots()
-            if outcome is None:
-                logger.warning("%s was lost with its node or Ray's worker: it is started again", request.name)
-                self._queue.appendleft((evaluator, request))
-            self._start_queued()
-            if outcome is not None:
-                yield outcome
-
-    def abandon(self, requests: Sequence[Request]) -> None:
-        unwanted = set(requests)
-        self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
-        self._cancel([task for task, (_, request) in self._running.items() if request in unwanted])
-        self._start_queued()
+        self._cluster.check_files(self._needed(evaluator, request))
+        super().submit(evaluator, request)
 
     def describe(self) -> str:
-        return f"up to {self.slots} at once on a Ray cluster of {len(self._nodes())} node(s), each with {self._wants()}"
+        num_nodes = len(self._cluster.nodes())
+        return f"up to {self.slots} at once on a Ray cluster of {num_nodes} node(s), each with {self._cluster.wants()}"
 
     def close(self) -> None:
         self._queue.clear()
-        self._cancel(list(self._running))
-        if self._connected_here and self._ray.is_initialized():
-            self._ray.shutdown()
-
-    def _cancel(self, tasks: Sequence[Any]) -> None:
-        """End these tasks and wait for none of them. The training's process ends with Ray's worker."""
-        for task in tasks:
-            del self._running[task]
-            if self._ray.is_initialized():
-                self._ray.cancel(task, force=True)
+        running, self._running = self._running, {}
+        self._stop(running)
+        self._cluster.close()
 
     def _make_task(self) -> Any:
         """Left to itself, Ray would end its worker after every task with a GPU, and start another one for the next."""
-        memory = {"memory": self._resources["memory"]} if self._resources["memory"] else {}
         return self._ray.remote(
             num_cpus=self._resources["CPU"],
             num_gpus=self._resources["GPU"],
             max_retries=0,
             max_calls=0,
+            memory=self._resources["memory"] or None,
             scheduling_strategy="SPREAD",
-            **memory,
         )(evaluate_on_node)
 
-    def _start_queued(self) -> None:
-        while self._queue and len(self._running) < self.slots:
-            evaluator, request = self._queue.popleft()
-            shutil.rmtree(self._directory.evaluation(request.name), ignore_errors=True)
-            work = self._work(evaluator, request)
-            task = self._task.options(name=request.name).remote(self._ray.cloudpickle.dumps(evaluator), request, work)
-            self._running[task] = evaluator, request
+    def _start(self, evaluator: Evaluator, request: Request) -> None:
+        work = self._work(evaluator, request)
+        task = self._task.options(name=request.name).remote(self._ray.cloudpickle.dumps(evaluator), request, work)
+        self._running[task] = Running(evaluator, Begun.now(request))
 
-    def _needed(self, evaluator: Evaluator, request: Request) -> List[str]:
+    def _wait(self, timeout: Optional[float]) -> Any:
+        done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
+        return done[0] if done else None
+
+    def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
+        request = running.begun.request
+        outcome = self._received(done, request)
+        self._count_slots()
+        if outcome is None:
+            logger.warning("%s was lost with its node or Ray's worker: it is started again", request.name)
+        return outcome
+
+    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
+        """End these tasks and wait for none of them. The training's process ends with Ray's worker."""
+        for task in unwanted:
+            if self._ray.is_initialized():
+                self._ray.cancel(task, force=True)
+
+    def _count_slots(self) -> None:
+        """With `auto` never 0: where all nodes are gone, one evaluation waits for a new one."""
+        self.slots = self._workers if isinstance(self._workers, int) else max(1, self._cluster.room())
+
+    def _ships(self, path: str) -> bool:
+        return self._ship_data and os.path.isfile(path)
+
+    def _needed(self, evaluator: Evaluator, request: Request) -> Tuple[str, ...]:
         """The data files that a node must have: those that are here and are not sent."""
-        here = [path for path in evaluator.files(request) if os.path.exists(path)]
-        return [path for path in here if not (self._ship_data and os.path.isfile(path))]
+        return tuple(path for path in evaluator.files(request) if os.path.exists(path) and not self._ships(path))
 
     def _work(self, evaluator: Evaluator, request: Request) -> NodeWork:
         """What is to come along: always what no other machine can have, and with `ship_data` the data files too."""
-        data = [path for path in evaluator.files(request) if self._ship_data and os.path.isfile(path)]
-        sent = [*data, *evaluator.made_files(request)]
+        sent = [*filter(self._ships, evaluator.files(request)), *evaluator.made_files(request)]
         for path in sent:
             if path not in self._sent:
                 self._sent[path] = self._ray.put(Path(path).read_bytes())
@@ -190,11 +161,11 @@ class RayExecutor(Executor):
             num_gpus=self._resources["GPU"],
             time_limit=self._time_limit,
             packages=self._packages,
-            needed=tuple(self._needed(evaluator, request)),
+            needed=self._needed(evaluator, request),
             sent={path: self._sent[path] for path in sent},
         )
 
-    def _outcome(self, task: Any, request: Request) -> Optional[Outcome]:
+    def _received(self, task: Any, request: Request) -> Optional[Outcome]:
         """What a finished task came to; None where it was lost: with its node, with the node that held its result, with
         Ray's worker, or with the node's server of processes. That is given up after `MAX_LOSSES` times.
 
@@ -224,9 +195,7 @@ class RayExecutor(Executor):
             return Failure(request, "machine", describe(error))
         except OSError as error:
             return Failure(request, _kind(error), describe(error))
-        if isinstance(returned.outcome, Failure):
-            return replace(returned.outcome, log_path=keep_log(self._directory, request))
-        return returned.outcome
+        return self._with_log(returned.outcome)
 
     def _lost(self, request: Request, error: BaseException) -> Optional[Failure]:
         self._num_losses[request] += 1
@@ -245,39 +214,6 @@ class RayExecutor(Executor):
             (part / name).write_bytes(content)
         shutil.rmtree(target, ignore_errors=True)
         os.replace(part, target)
-
-    # How much room there is.
-
-    def _nodes(self) -> List[Mapping[str, Any]]:
-        """The nodes that are alive, as Ray describes them."""
-        return [node for node in self._ray.nodes() if node["Alive"]]
-
-    def _wanted(self) -> List[Tuple[str, float]]:
-        return [(name, amount) for name, amount in self._resources.items() if amount]
-
-    def _room(self) -> int:
-        """How many evaluations the whole cluster has room for while nothing else runs on it."""
-        return sum(self._fits(node) for node in self._nodes())
-
-    def _fits(self, node: Mapping[str, Any]) -> int:
-        """How many evaluations one node has room for."""
-        return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in self._wanted())
-
-    def _count_slots(self) -> None:
-        """With `auto` never 0: where all nodes are gone, one evaluation waits for a new one."""
-        self.slots = self._workers if isinstance(self._workers, int) else max(1, self._room())
-
-    def _check_room(self) -> None:
-        if not self._room():
-            raise ConfigError(
-                f"no node of the Ray cluster has room for one evaluation, which takes {self._wants()}. Start such a "
-                "node first, or ask for less with --cpus-per-evaluation, --gpus-per-evaluation or "
-                "--memory-per-evaluation."
-            )
-
-    def _wants(self) -> str:
-        wanted = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
-        return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
 
 
 def _kind(error: BaseException) -> str:

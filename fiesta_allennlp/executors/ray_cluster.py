@@ -1,5 +1,4 @@
-"""How the executor comes to Ray: importing it, connecting, what an evaluation may ask for, and whether the nodes have
-the data files."""
+"""A Ray cluster: the connection to it, what room its nodes have for evaluations, and whether they have the data."""
 
 import logging
 import os
@@ -8,12 +7,98 @@ import signal
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.isolation.ray_node import check_files
 
 GIB = 2**30
+
+
+class RayCluster:
+    """A cluster as this machine sees it, and what each evaluation takes of it.
+
+    # Parameters
+
+    address : as for `RayExecutor`. Where this process is connected to a cluster already, that one is used.
+    cpus, gpus, memory : what each evaluation takes; memory in GiB, None for no limit.
+
+    # Raises
+
+    `ConfigError` : where a number is out of range, Ray is not installed, or there is no cluster.
+    """
+
+    def __init__(self, address: str, *, cpus: float, gpus: float, memory: Optional[float]) -> None:
+        self.resources = checked_resources(cpus, gpus, memory)
+        self.ray = import_ray()
+        self._connected_here = not self.ray.is_initialized()
+        self._checked: Set[str] = set()
+        if self._connected_here:
+            connect(self.ray, address)
+
+    def nodes(self) -> List[Mapping[str, Any]]:
+        """The nodes that are alive, as Ray describes them."""
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+    def room(self) -> int:
+        """How many evaluations the whole cluster has room for while nothing else runs on it."""
+        return sum(self._fits(node) for node in self.nodes())
+
+    def _fits(self, node: Mapping[str, Any]) -> int:
+        """How many evaluations one node has room for."""
+        wanted = {name: amount for name, amount in self.resources.items() if amount}
+        return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items())
+
+    def check_room(self) -> None:
+        """Refuse a cluster without room for a single evaluation.
+
+        # Raises
+
+        `ConfigError` : with what an evaluation takes.
+        """
+        if not self.room():
+            raise ConfigError(
+                f"no node of the Ray cluster has room for one evaluation, which takes {self.wants()}. Start such a "
+                "node first, or ask for less with --cpus-per-evaluation, --gpus-per-evaluation or "
+                "--memory-per-evaluation."
+            )
+
+    def wants(self) -> str:
+        """What an evaluation takes, in words."""
+        wanted = {**self.resources, "GiB of memory": self.resources["memory"] / GIB, "memory": 0.0}
+        return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
+
+    def check_files(self, paths: Sequence[str]) -> None:
+        """Ask all nodes with room for an evaluation for these files, at once, and for each file only the first time.
+
+        A node that gives no answer, as one that has just gone, is passed over: every training looks again.
+
+        # Raises
+
+        `DataError` : with the first node that lacks a file.
+        """
+        new = [path for path in paths if path not in self._checked]
+        if not new:
+            return
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        ask = self.ray.remote(num_cpus=0, max_retries=0)(check_files)
+        places = [
+            NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in self.nodes() if self._fits(node)
+        ]
+        for answer in [ask.options(scheduling_strategy=place).remote(new) for place in places]:
+            try:
+                self.ray.get(answer)
+            except self.ray.exceptions.RayTaskError as error:
+                raise_if_ours(error)
+            except self.ray.exceptions.RayError:
+                continue
+        self._checked.update(new)
+
+    def close(self) -> None:
+        """Disconnect, where this object connected."""
+        if self._connected_here and self.ray.is_initialized():
+            self.ray.shutdown()
 
 
 def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
@@ -82,28 +167,6 @@ def _own_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def check_nodes(ray: Any, nodes: Iterable[str], paths: Sequence[str]) -> None:
-    """Ask these nodes, given by their ids, for these files, all at once.
-
-    A node that gives no answer, as one that has just gone, is passed over: every training looks again.
-
-    # Raises
-
-    `DataError` : with the first node that lacks a file.
-    """
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    ask = ray.remote(num_cpus=0, max_retries=0)(check_files)
-    places = [NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
-    for answer in [ask.options(scheduling_strategy=place).remote(list(paths)) for place in places]:
-        try:
-            ray.get(answer)
-        except ray.exceptions.RayTaskError as error:
-            raise_if_ours(error)
-        except ray.exceptions.RayError:
-            continue
 
 
 def raise_if_ours(error: Any) -> None:

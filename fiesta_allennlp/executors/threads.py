@@ -1,25 +1,15 @@
 import queue
 import threading
 import time
-from dataclasses import dataclass
 from typing import Callable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.isolation.fork_server import Begun
-from fiesta_allennlp.records import Failure, Outcome, Request
-
-SECONDS_TO_STOP = 10.0
+from fiesta_allennlp.isolation.fork_server import SECONDS_TO_STOP, Begun
+from fiesta_allennlp.records import Outcome, Request
 
 Task = Tuple[Evaluator, Request]
-
-
-@dataclass(frozen=True)
-class _Raised:
-    """What ends the selection: nothing can be written down any more."""
-
-    error: StoreError
 
 
 class ThreadExecutor(Executor):
@@ -49,7 +39,7 @@ class ThreadExecutor(Executor):
         self._directory = directory
         self._on_stop = on_stop
         self._tasks: "queue.SimpleQueue[Optional[Task]]" = queue.SimpleQueue()
-        self._outcomes: "queue.SimpleQueue[Union[Outcome, _Raised]]" = queue.SimpleQueue()
+        self._outcomes: "queue.SimpleQueue[Union[Outcome, StoreError]]" = queue.SimpleQueue()
         self._wanted: Set[Request] = set()
         self._threads: List[threading.Thread] = []
         self._closed = False
@@ -68,8 +58,8 @@ class ThreadExecutor(Executor):
                 outcome = self._outcomes.get(timeout=timeout)
             except queue.Empty:
                 return
-            if isinstance(outcome, _Raised):
-                raise outcome.error
+            if isinstance(outcome, StoreError):
+                raise outcome
             if outcome.request in self._wanted:
                 self._wanted.discard(outcome.request)
                 yield outcome
@@ -99,17 +89,11 @@ class ThreadExecutor(Executor):
             if request in self._wanted:
                 self._outcomes.put(self._outcome(evaluator, request))
 
-    def _outcome(self, evaluator: Evaluator, request: Request) -> Union[Outcome, _Raised]:
+    def _outcome(self, evaluator: Evaluator, request: Request) -> Union[Outcome, StoreError]:
         begun = Begun.now(request)
         try:
             return evaluator.evaluate(request, self._directory.evaluation(request.name))
         except StoreError as error:
-            return _Raised(error)
+            return error  # nothing can be written down any more, which ends the selection
         except Exception as error:
-            return Failure(
-                request=request,
-                kind="timeout" if isinstance(error, TimeoutError) else "error",
-                error=describe(error),
-                seconds=time.monotonic() - begun.start,
-                started_at=begun.started_at,
-            )
+            return begun.failed("timeout" if isinstance(error, TimeoutError) else "error", describe(error))

@@ -1,4 +1,7 @@
-"""Fresh processes from a server that has AllenNLP loaded. Imports neither AllenNLP nor torch itself: see `on_node`."""
+"""Fresh processes from a server that has AllenNLP loaded.
+
+Imports neither AllenNLP nor torch itself, because every Ray worker imports it: `ray_node` says what that saves.
+"""
 
 import multiprocessing
 import os
@@ -60,29 +63,23 @@ class Begun:
     def now(cls, request: Request) -> "Begun":
         return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic())
 
+    def failed(self, kind: str, error: str) -> Failure:
+        """The failure that the evaluation ends with at this moment."""
+        return Failure(self.request, kind, error, seconds=time.monotonic() - self.start, started_at=self.started_at)
+
 
 def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Outcome:
     """What came of a process that ran `run_evaluation` and is done, however it ended."""
     raised = future.exception()
-    outcome = None if raised is not None else future.result()
-    if outcome is not None and not isinstance(outcome, Failure):
-        return outcome
-    if outcome is not None:
-        kind, error = outcome.kind, outcome.error
-    elif isinstance(raised, TimeoutError):
-        kind, error = "timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds"
-    elif isinstance(raised, ProcessExpired):
+    if raised is None:
+        outcome = future.result()
+        return begun.failed(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
+    if isinstance(raised, TimeoutError):
+        return begun.failed("timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds")
+    if isinstance(raised, ProcessExpired):
         _kill_group_of(raised.pid)
-        kind, error = "killed", f"the process died: {_exit_reason(raised.exitcode)}"
-    else:
-        kind, error = "error", describe(raised)
-    return Failure(
-        request=begun.request,
-        kind=kind,
-        error=error,
-        seconds=time.monotonic() - begun.start,
-        started_at=begun.started_at,
-    )
+        return begun.failed("killed", f"the process died: {_exit_reason(raised.exitcode)}")
+    return begun.failed("error", describe(raised))
 
 
 def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> None:

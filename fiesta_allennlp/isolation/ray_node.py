@@ -1,11 +1,10 @@
 """What a Ray task does on its node: one evaluation in a fresh process, and its files as a value.
 
 Ray keeps a worker for every evaluation that runs at once on a node. So this module imports neither AllenNLP nor torch,
-which take half a GB: only the server that the fresh processes are forked from does, one for all; see `node_server`.
+which take half a GB: only the server that the fresh processes are forked from does, one for all; see `ray_server`.
 """
 
 import os
-import pickle
 import shutil
 import socket
 import tempfile
@@ -20,6 +19,7 @@ from filelock import FileLock, Timeout
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.isolation.ray_server import Work, ask
+from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 
@@ -68,22 +68,14 @@ def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Retu
         run = RunDirectory(scratch)
         places = _unpack(work.sent, scratch / "sent")
         device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if work.num_gpus else ""
-        settings = {"num_threads": work.num_threads, "packages": work.packages, "device": device}
-        arguments = (
-            evaluator,
-            places,
-            request,
-            run.evaluation(request.name),
-            run.evaluation_log(request.name),
-            settings,
-        )
-        asked = Work(request, evaluate_pickled, arguments, work.time_limit)
-        outcome = ask(asked, root, _server_key(work), num_threads=work.num_threads)
-        if isinstance(outcome, Failure) and outcome.kind == "disk":
-            outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()} below {scratch.parent}")
-        if isinstance(outcome, Failure) and outcome.kind == "data":
-            outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}")
-        return Returned(outcome, _contents(run.evaluation(request.name)))
+        settings = WorkerSettings(num_threads=work.num_threads, packages=work.packages, device=device)
+        directory, log = run.evaluation(request.name), run.evaluation_log(request.name)
+        asked = Work(evaluator, places, request, directory, log, settings, work.time_limit)
+        outcome = ask(asked, root, _server_key(work))
+        if isinstance(outcome, Failure) and outcome.kind in ("disk", "data"):
+            place = f" below {scratch.parent}" if outcome.kind == "disk" else ""
+            outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{place}")
+        return Returned(outcome, _contents(directory))
 
 
 def check_files(paths: Sequence[str]) -> None:
@@ -105,7 +97,7 @@ def check_files(paths: Sequence[str]) -> None:
 def scratch_directory(root: Path) -> Iterator[Path]:
     """A directory in `root` that is deleted at the end or, where that is a kill, by the next one that is made there.
 
-    One that is in use has a lock beside it, which ends with the process that holds it, however that ends.
+    One that is in use has a lock file next to it, which ends with the process that holds it, however that ends.
 
     # Raises
 
@@ -129,16 +121,6 @@ def scratch_directory(root: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
         Path(in_use.lock_file).unlink(missing_ok=True)
         in_use.release()
-
-
-def evaluate_pickled(
-    evaluator: bytes, places: Mapping[str, str], request: Request, directory: Path, log: Path, settings: Dict[str, Any]
-) -> Outcome:
-    """What the fresh process does."""
-    from fiesta_allennlp.isolation.worker import WorkerSettings, run_evaluation
-
-    reading = pickle.loads(evaluator).reading(places)
-    return run_evaluation(reading.evaluate, request, directory, log, WorkerSettings(**settings))
 
 
 def _unpack(sent: Mapping[str, Any], directory: Path) -> Dict[str, str]:

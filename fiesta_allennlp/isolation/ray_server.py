@@ -1,26 +1,27 @@
 """One process on each node of a cluster, from which all trainings of a selection there are forked.
 
 Ray keeps a worker for every evaluation that runs at once. With a fork server for each of them, each would load AllenNLP
-anew, half a GB of it. So the first worker that needs it starts this server, and all workers of the node send it their
-evaluations over a socket. A training ends when the worker that asked for it hangs up, however that ends. All of them
-end with the server, and the server ends when nobody has asked for `SECONDS_IDLE`.
+again, half a GB of it. So the first worker that needs it starts this server, and all workers of the node send it their
+evaluations over a socket, which lies in a directory of this user's alone. A training ends when the worker that asked
+for it hangs up, however that ends. All of them end with the server, and the server ends when nobody has asked for
+`SECONDS_IDLE`.
 
-Imports neither AllenNLP nor torch: see `on_node`.
+Imports neither AllenNLP nor torch, because every Ray worker imports it.
 """
 
 import hashlib
 import os
 import pickle
-import socket
 import subprocess
 import sys
 import threading
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-from socketserver import StreamRequestHandler, ThreadingUnixStreamServer
-from typing import Any, Callable, Optional, Tuple
+from queue import Empty, SimpleQueue
+from typing import Any, List, Mapping, Optional
 
 from filelock import FileLock
 
@@ -32,9 +33,12 @@ from fiesta_allennlp.isolation.fork_server import (
     start_fork_server,
     stop_all,
 )
+from fiesta_allennlp.isolation.worker import WorkerSettings, run_evaluation
 from fiesta_allennlp.records import Outcome, Request
 
 SECONDS_IDLE = 20.0
+MOST_WAITING = 128
+"""How many clients may wait to be let in: more than a node has workers."""
 
 
 class ServerLost(Exception):
@@ -43,104 +47,107 @@ class ServerLost(Exception):
 
 @dataclass(frozen=True)
 class Work:
-    """One evaluation: `call(*arguments)` in a fresh process gives its outcome."""
+    """One evaluation for a fresh process. The evaluator is pickled: only that process need import what it needs.
 
+    `places` are where this machine has the files that the evaluator names.
+    """
+
+    evaluator: bytes
+    places: Mapping[str, str]
     request: Request
-    call: Callable[..., Outcome]
-    arguments: Tuple[Any, ...]
+    directory: Path
+    log: Path
+    settings: WorkerSettings
     time_limit: Optional[float]
 
 
-def ask(work: Work, root: Path, key: str, *, num_threads: int) -> Outcome:
+def evaluate_here(work: Work) -> Outcome:
+    """Make the evaluation in this process, which is a fresh one."""
+    reading = pickle.loads(work.evaluator).reading(work.places)
+    return run_evaluation(reading.evaluate, work.request, work.directory, work.log, work.settings)
+
+
+def ask(work: Work, root: Path, key: str) -> Outcome:
     """Have the server of this key do the work, and wait for it.
 
     # Parameters
 
     root : a directory of this user's alone, for the socket.
     key : the same for all that are to share a server.
-    num_threads : torch threads of each of the server's processes.
 
     # Raises
 
     `ServerLost` : where the server ended before the work did.
     """
-    with _connected(root / hashlib.sha256(key.encode()).hexdigest()[:16], num_threads) as connection:
+    with connected(root / hashlib.sha256(key.encode()).hexdigest()[:16], work.settings.num_threads) as server:
         try:
-            with connection.makefile("wb") as out:
-                pickle.dump(work, out)
-            with connection.makefile("rb") as answers:
-                return pickle.load(answers)
+            server.send(work)
+            return server.recv()
         except (EOFError, OSError) as error:
             raise ServerLost(f"the server of fresh processes ended under {work.request.name}") from error
 
 
-def _connected(address: Path, num_threads: int) -> socket.socket:
+def connected(address: Path, num_threads: int) -> Connection:
     """A connection to the server at this address, which is started where there is none."""
-    connection = socket.socket(socket.AF_UNIX)
     with FileLock(f"{address}.lock"):
         try:
-            connection.connect(str(address))
+            return Client(str(address))
         except (FileNotFoundError, ConnectionRefusedError):
             address.unlink(missing_ok=True)
-            code = f"from fiesta_allennlp.isolation.ray_server import serve; serve({str(address)!r}, {num_threads})"
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            nothing = subprocess.DEVNULL
-            subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdin=nothing, stdout=nothing)
-            connection.connect(str(address))
-    return connection
-
-
-class _Server(ThreadingUnixStreamServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(self, address: str, seconds_idle: float) -> None:
-        super().__init__(address, _Handler)
-        self.timeout = seconds_idle
-        self.num_clients = 0
-        self.counting = threading.Lock()
-        self.is_idle = False
-
-    def handle_timeout(self) -> None:
-        self.is_idle = self.num_clients == 0
-
-
-class _Handler(StreamRequestHandler):
-    server: _Server
-
-    def handle(self) -> None:
-        with self.server.counting:
-            self.server.num_clients += 1
-        try:
-            self._work(pickle.load(self.rfile))
-        finally:
-            with self.server.counting:
-                self.server.num_clients -= 1
-
-    def _work(self, work: Work) -> None:
-        name = f"{WORKER_NAME} {uuid.uuid4().hex}"
-        begun = Begun.now(work.request)
-        context = start_fork_server(int(os.environ["OMP_NUM_THREADS"]))
-        future = in_process(work.call, context, name=name, timeout=work.time_limit)(*work.arguments)
-
-        def answer(done: Any) -> None:
-            with suppress(OSError):
-                self.wfile.write(pickle.dumps(outcome_of(done, begun, time_limit=work.time_limit)))
-                self.wfile.flush()
-
-        future.add_done_callback(answer)
-        with suppress(OSError):
-            self.rfile.read(1)  # the client hangs up when it has its answer, and when it dies
-        stop_all([future], names=[name])
+        code = f"from fiesta_allennlp.isolation.ray_server import serve; serve({str(address)!r}, {num_threads})"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        nothing = subprocess.DEVNULL
+        subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdin=nothing, stdout=nothing)
+        return Client(str(address))
 
 
 def serve(address: str, num_threads: int, seconds_idle: float = SECONDS_IDLE) -> None:
     """Listen, go into the background, and serve until nobody asks."""
-    server = _Server(address, seconds_idle)
+    listener = Listener(address, backlog=MOST_WAITING)
     if os.fork():
         os._exit(0)
     os.setsid()
-    start_fork_server(num_threads)
-    while not server.is_idle:
-        server.handle_request()
+    context = start_fork_server(num_threads)
+    let_in: "SimpleQueue[Connection]" = SimpleQueue()
+    threading.Thread(target=_let_in, args=(listener, let_in), daemon=True).start()
+    serving: List[threading.Thread] = []
+    client: Optional[Connection]
+    while True:
+        try:
+            client = let_in.get(timeout=seconds_idle)
+        except Empty:
+            client = None
+        serving = [thread for thread in serving if thread.is_alive()]
+        if client is not None:
+            serving.append(threading.Thread(target=_serve_client, args=(client, context), daemon=True))
+            serving[-1].start()
+        elif not serving:
+            break
     Path(address).unlink(missing_ok=True)
+
+
+def _let_in(listener: Listener, let_in: "SimpleQueue[Connection]") -> None:
+    while True:
+        with suppress(OSError):
+            let_in.put(listener.accept())
+
+
+def _serve_client(client: Connection, context: Any) -> None:
+    with client:
+        try:
+            work: Work = client.recv()
+        except (EOFError, OSError):
+            return
+        name = f"{WORKER_NAME} {uuid.uuid4().hex}"
+        begun = Begun.now(work.request)
+        future = in_process(evaluate_here, context, name=name, timeout=work.time_limit)(work)
+
+        def stop_at_hang_up() -> None:
+            client.poll(None)  # the client hangs up when it has its answer, and when it dies
+            stop_all([future], names=[name])
+
+        watch = threading.Thread(target=stop_at_hang_up, daemon=True)
+        watch.start()
+        with suppress(OSError):
+            client.send(outcome_of(future, begun, time_limit=work.time_limit))
+        watch.join()

@@ -1,8 +1,6 @@
 """What the tests of the commands share: two candidates, and selections of them in one directory."""
 
 import argparse
-import signal
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, List, Sequence, Tuple
@@ -10,29 +8,9 @@ from typing import Any, Callable, List, Sequence, Tuple
 import pytest
 
 from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_args
-from tests.conftest import REPOSITORY
 
 BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
 """Learns nothing, so its accuracy is about a half."""
-
-
-def started(command: Sequence[Any], **kwargs: Any) -> "subprocess.Popen[str]":
-    """As from a terminal: what runs in a shell's background or under nohup ignores signals, and tests may run there.
-    A command that was interrupted in this process left them ignored too."""
-
-    def heed_signals() -> None:
-        for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(ending, signal.SIG_DFL)
-
-    return subprocess.Popen(
-        [str(part) for part in command],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        preexec_fn=heed_signals,
-        **kwargs,
-    )
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -10,7 +8,7 @@ import pytest
 from fiesta_allennlp.commands.fiesta_replay import add_arguments, replay_from_args
 from fiesta_allennlp.replays.replay import Repetition, Replayer
 from tests.commands.conftest import Call
-from tests.conftest import REPOSITORY
+from tests.warm import Command
 
 QUICK = ["--processes", "1", "--repetitions", "4", "--entropy", "5"]
 
@@ -140,11 +138,7 @@ def test_an_interrupt_before_anything_has_finished(
 
 def test_both_ways_to_call_it(table: Path) -> None:
     for command in (["-m", "fiesta_allennlp", "replay"], ["-m", "allennlp", "fiesta-replay"]):
-        done = subprocess.run(
-            [sys.executable, *command, str(table), *QUICK, "--budget", "6"],
-            cwd=REPOSITORY,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "Correct: 100.0%" in done.stdout
+        replay = Command([*command, table, *QUICK, "--budget", "6"])
+        output, _ = replay.communicate()
+        assert replay.returncode == 0, output
+        assert "Correct: 100.0%" in output

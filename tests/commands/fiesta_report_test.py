@@ -1,7 +1,5 @@
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -11,6 +9,7 @@ from fiesta_allennlp.commands.fiesta_report import add_arguments, report_from_ar
 from tests.commands.conftest import Call
 from tests.conftest import REPOSITORY
 from tests.selections import write_selection
+from tests.warm import Command
 
 SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.6, 0.65, 0.7]}
 
@@ -96,7 +95,7 @@ def test_debug_shows_the_traceback(call: Any, tmp_path: Path) -> None:
 
 def test_both_ways_to_start_it(run: Path) -> None:
     for program in (["allennlp", "fiesta-report"], ["fiesta_allennlp", "report"]):
-        command = [sys.executable, "-m", *program, str(run), "--compare", "able", "baker", "--output", str(run / "out")]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
-        assert done.returncode == 0, done.stderr
-        assert "able is better than baker with probability" in done.stdout
+        command = Command(["-m", *program, run, "--compare", "able", "baker", "--output", run / "out"])
+        output, _ = command.communicate()
+        assert command.returncode == 0, output
+        assert "able is better than baker with probability" in output

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import signal
-import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +22,7 @@ from fiesta_allennlp.selection.store import RunStore, reading
 from tests.commands.conftest import BLIND, Selections
 from tests.commands.fiesta_select_test import num_finished, scores_of, start
 from tests.conftest import still_runs, until
+from tests.warm import Command
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def test_a_second_selection_is_kept_out_of_a_directory_in_use(
     selections.resume("--budget", 2)
 
 
-def children_of(process: subprocess.Popen) -> List[psutil.Process]:
+def children_of(process: Command) -> List[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
 

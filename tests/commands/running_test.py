@@ -1,11 +1,9 @@
 """What signals do to a command wherever they meet it."""
 
 import signal
-import subprocess
-import sys
 import time
 
-from tests.commands.conftest import started
+from tests.warm import Command
 
 IN_A_DESTRUCTOR = """
 import time
@@ -25,11 +23,11 @@ run_and_exit(work, debug=False, interrupted=lambda: "ended in order")
 """
 
 
-def destroying() -> "subprocess.Popen[str]":
+def destroying() -> Command:
     """A command that is in a destructor."""
-    process = started([sys.executable, "-c", IN_A_DESTRUCTOR])
+    process = Command(["-c", IN_A_DESTRUCTOR])
     # The libraries' warnings may come before it: AllenNLP's own warn of Python 3.10.
-    assert process.stdout is not None and "destroying\n" in process.stdout
+    assert "destroying\n" in process.stdout
     return process
 
 

@@ -1,6 +1,4 @@
 import sqlite3
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +8,7 @@ import pytest
 
 from fiesta_allennlp.documents.answers import Answer, AnswerStore, read_charges
 from fiesta_allennlp.errors import StoreError
-from tests.conftest import REPOSITORY
+from tests.warm import Command
 
 ANSWER = Answer({"label": "x"}, 1.5, "2020-01-01T00:00:00.000+00:00")
 QUESTION = {"text": "a", "number": 1}
@@ -87,13 +85,13 @@ def test_many_threads_write(store: Any) -> None:
 
 
 ANOTHER_PROCESS = """
-import sys
+import sys, time
 from pathlib import Path
 from fiesta_allennlp.documents.answers import AnswerStore
 answers = AnswerStore(Path(sys.argv[1]), run="other")
 with answers.taking(sys.argv[2], {"text": "a", "number": 1}, given_up=lambda: False):
     print("taken", flush=True)
-    sys.stdin.readline()
+    time.sleep(600)
 """
 
 
@@ -102,14 +100,14 @@ def test_a_question_is_taken_by_one_process_at_a_time_until_that_ends_in_whateve
 ) -> None:
     answers = store()
     system = answers.add_system({"url": "a"})
-    command = [sys.executable, "-c", ANOTHER_PROCESS, str(tmp_path / "answers.sqlite"), system]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None and other.stdout.readline() == "taken\n"
-        with answers.taking(system, QUESTION, given_up=lambda: True) as taken:
-            assert not taken
-        with answers.taking(system, {"text": "b"}, given_up=lambda: True) as taken:
-            assert taken
-        other.kill()
+    other = Command(["-c", ANOTHER_PROCESS, tmp_path / "answers.sqlite", system])
+    assert other.stdout.readline() == "taken\n"
+    with answers.taking(system, QUESTION, given_up=lambda: True) as taken:
+        assert not taken
+    with answers.taking(system, {"text": "b"}, given_up=lambda: True) as taken:
+        assert taken
+    other.kill()
+    other.wait()
     with answers.taking(system, QUESTION, given_up=lambda: False) as taken:
         assert taken
 

@@ -23,7 +23,8 @@ from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
-from tests.conftest import REPOSITORY, until
+from tests.conftest import until
+from tests.warm import Command
 
 
 @dataclass(frozen=True)
@@ -214,8 +215,7 @@ if __name__ == "__main__":
 """
     script = directory.root.parent / "parent.py"
     script.write_text(code)
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    parent = subprocess.Popen([sys.executable, str(script)], cwd=REPOSITORY, env=environment)
+    parent = Command([script])
     pid = directory.evaluation("a-0") / "pid"
     until(lambda: pid.exists() and pid.read_text() != "")
     parent.kill()

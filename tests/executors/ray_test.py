@@ -7,7 +7,6 @@ import os
 import resource
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -30,6 +29,7 @@ from fiesta_allennlp.trainings.select import plan, select
 from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY, until
 from tests.executors.processes_test import Behaviour, is_running, request
+from tests.warm import Command
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
 pytestmark = pytest.mark.xdist_group("ray")
@@ -216,7 +216,7 @@ def test_a_node_that_came_later_without_a_data_file_ends_the_selection_and_blame
     make: Callable[..., RayExecutor], mine: str
 ) -> None:
     executor = make()
-    executor._checked.add(mine)
+    executor._cluster._checked.add(mine)
     executor.submit(Reading((mine,), ()), request(0))
     with pytest.raises(DataError, match=f"does not have {mine}"):
         next(executor.completed())
@@ -380,16 +380,15 @@ def num_finished(directory: Path) -> int:
 
 
 def test_a_selection_survives_its_driver_and_a_node(
-    cluster: Any, second_node: Any, candidates: List[str], tmp_path: Path
+    cluster: Any, second_node: Any, candidates: List[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The driver is killed, then the selection is recovered and a node is killed: the scores are those of an
     uninterrupted selection on this machine, and nothing has failed."""
     quiet, run = Console(quiet=True), tmp_path / "run"
     flags = [word for name, value in OPTIONS.items() for word in (f"--{name}", str(value))]
     ray_flags = ["--executor", "ray", "--ray-address", cluster.address, "--workers", "auto", "--ship-data"]
-    command = [sys.executable, "-m", "allennlp", "fiesta-select", *candidates, "-s", str(run), *flags, *ray_flags]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    driver = subprocess.Popen(command, cwd=REPOSITORY, env=environment)
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    driver = Command(["-m", "allennlp", "fiesta-select", *candidates, "-s", run, *flags, *ray_flags])
     until(lambda: num_finished(run) >= 2 or driver.poll() is not None, seconds=120)
     driver.send_signal(signal.SIGKILL)
     assert driver.wait() == -signal.SIGKILL

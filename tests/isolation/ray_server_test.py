@@ -12,8 +12,8 @@ from typing import Iterator, List
 import psutil
 import pytest
 
-from fiesta_allennlp.isolation.ray_node import evaluate_pickled
-from fiesta_allennlp.isolation.ray_server import ServerLost, Work, _connected, ask
+from fiesta_allennlp.isolation.ray_server import ServerLost, Work, ask, connected
+from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure
 from tests.conftest import REPOSITORY, still_runs, until
 from tests.executors.processes_test import Behaviour, is_running, request
@@ -41,9 +41,15 @@ def _command(process: psutil.Process) -> List[str]:
 
 def work(root: Path, what: str, replicate: int, time_limit: "float | None" = None) -> Work:
     directory = root / str(replicate)
-    settings = {"num_threads": 1, "packages": (), "device": ""}
-    arguments = (pickle.dumps(Behaviour(what)), {}, request(replicate), directory, directory / "log", settings)
-    return Work(request(replicate), evaluate_pickled, arguments, time_limit)
+    return Work(
+        evaluator=pickle.dumps(Behaviour(what)),
+        places={},
+        request=request(replicate),
+        directory=directory,
+        log=directory / "log",
+        settings=WorkerSettings(device=""),
+        time_limit=time_limit,
+    )
 
 
 def pid_of(root: Path, replicate: int) -> int:
@@ -56,9 +62,7 @@ def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
     """In one test, because a server takes seconds to start."""
     outcomes: List[object] = []
     asked = [
-        threading.Thread(
-            target=lambda number=number: outcomes.append(ask(work(root, "score", number), root, "a", num_threads=1))
-        )
+        threading.Thread(target=lambda number=number: outcomes.append(ask(work(root, "score", number), root, "a")))
         for number in range(3)
     ]
     for thread in asked:
@@ -68,15 +72,15 @@ def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
     assert sorted(outcome.score for outcome in outcomes if isinstance(outcome, Evaluation)) == [0, 1, 2]
     (server,) = servers(root)
 
-    died = ask(work(root, "die", 3), root, "a", num_threads=1)
+    died = ask(work(root, "die", 3), root, "a")
     assert isinstance(died, Failure) and (died.kind, "killed by signal 9" in died.error) == ("killed", True)
-    late = ask(work(root, "hang with child", 4, time_limit=5), root, "a", num_threads=1)
+    late = ask(work(root, "hang with child", 4, time_limit=5), root, "a")
     assert isinstance(late, Failure) and late.kind == "timeout"
     until(lambda: not is_running(pid_of(root, 4)) and not is_running(int((root / "4" / "child").read_text())))
 
     (address,) = [path for path in root.glob("*") if path.is_socket()]
-    connection = _connected(address, 1)  # a client that hangs up
-    connection.sendall(pickle.dumps(work(root, "hang", 5)))
+    connection = connected(address, 1)  # a client that hangs up
+    connection.send(work(root, "hang", 5))
     training = pid_of(root, 5)
     connection.close()
     until(lambda: not is_running(training))
@@ -87,7 +91,7 @@ def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
 
     threading.Thread(target=kill).start()
     with pytest.raises(ServerLost, match="ended under a-6"):
-        ask(work(root, "hang", 6), root, "a", num_threads=1)
+        ask(work(root, "hang", 6), root, "a")
     until(lambda: not is_running(pid_of(root, 6)))
 
 
@@ -96,5 +100,5 @@ def test_a_server_ends_when_nobody_asks(root: Path) -> None:
     code = f"from fiesta_allennlp.isolation.ray_server import serve; serve({str(address)!r}, 1, seconds_idle=3)"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True)
     assert address.is_socket()
-    _connected(address, 1).close()
+    connected(address, 1).close()
     until(lambda: not address.exists() and not servers(root))

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -15,10 +14,10 @@ from typing import Any, Dict, List, Set, Tuple
 
 import pytest
 
-from tests.commands.conftest import started
 from tests.commands.documents.conftest import LEARNED, QUICK, summary_of
 from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents, write_program
+from tests.warm import Command
 
 
 def entry_of(run: Path, name: str) -> Dict[str, Any]:
@@ -330,10 +329,9 @@ def test_resuming_adds_evaluations_and_systems(tmp_path: Path, documents: Path, 
     assert max(asked(tmp_path, "a").values()) == 1
 
 
-def start(arguments: List[Any]) -> "subprocess.Popen[str]":
+def start(arguments: List[Any]) -> Command:
     """The command in a process of its own."""
-    command = [sys.executable, "-m", "fiesta_allennlp", "documents", *arguments]
-    return started(command, start_new_session=True)
+    return Command(["-m", "fiesta_allennlp", "documents", *arguments], own_session=True)
 
 
 def num_answers(run: Path) -> int:

@@ -1,0 +1,123 @@
+"""What executors that start evaluations in fresh processes share, here or on a cluster."""
+
+import logging
+import shutil
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.isolation.fork_server import Begun
+from fiesta_allennlp.records import Failure, Outcome, Request
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Running:
+    """An evaluation under way, and the CUDA device that it was given, if any."""
+
+    evaluator: Evaluator
+    begun: Begun
+    device: Optional[str] = None
+
+
+class QueueingExecutor(Executor, ABC):
+    """Starts evaluations in the order in which they were submitted, `slots` at once; the others wait in a queue.
+
+    The parameters are those that its subclasses share.
+
+    # Raises
+
+    `ConfigError` : where a number is below its least value.
+    """
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        *,
+        workers: Union[int, str],
+        time_limit: Optional[float],
+        num_threads: int,
+        packages: Tuple[str, ...],
+    ) -> None:
+        for name, value in (("workers", workers), ("threads-per-worker", num_threads), ("time-limit", time_limit)):
+            if isinstance(value, (int, float)) and not value > 0:
+                raise ConfigError(f"--{name} must be above 0 but got {value}.")
+        self._directory = directory
+        self._time_limit, self._num_threads, self._packages = time_limit, num_threads, packages
+        self._queue: Deque[Tuple[Evaluator, Request]] = deque()
+        self._running: Dict[Any, Running] = {}
+
+    @abstractmethod
+    def _start(self, evaluator: Evaluator, request: Request) -> None:
+        """Start an evaluation and add it to `_running`, by what it can be waited for with."""
+
+    @abstractmethod
+    def _wait(self, timeout: Optional[float]) -> Optional[Any]:
+        """One of `_running` that is done; None where that takes longer than `timeout` seconds."""
+
+    @abstractmethod
+    def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
+        """What came of an evaluation; None to start it again."""
+
+    @abstractmethod
+    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
+        """End evaluations that are not among `_running` any more."""
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        self._queue.append((evaluator, request))
+        self._start_queued()
+
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        while self._running:
+            done = self._wait(timeout)
+            if done is None:
+                return
+            running = self._running.pop(done)
+            outcome = self._outcome(done, running)
+            if outcome is None:
+                self._queue.appendleft((running.evaluator, running.begun.request))
+            self._start_queued()
+            if outcome is not None:
+                yield outcome
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        unwanted = set(requests)
+        self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
+        stopped = {key: running for key, running in self._running.items() if running.begun.request in unwanted}
+        for key in stopped:
+            del self._running[key]
+        self._stop(stopped)
+        self._start_queued()
+
+    def _start_queued(self) -> None:
+        while self._queue and len(self._running) < self.slots:
+            evaluator, request = self._queue.popleft()
+            shutil.rmtree(self._directory.evaluation(request.name), ignore_errors=True)
+            self._start(evaluator, request)
+
+    def _with_log(self, outcome: Outcome) -> Outcome:
+        """A failure with its log, which is copied to where the next attempt does not overwrite it, if it can be.
+
+        What is large in its directory is deleted.
+        """
+        if not isinstance(outcome, Failure):
+            return outcome
+        name = outcome.request.name
+        evaluation = self._directory.evaluation(name)
+        try:
+            for path in [*evaluation.glob("*.th"), *evaluation.glob("*.tar.gz")]:
+                path.unlink()
+            logs = (self._directory.failure_log(name, attempt) for attempt in count(1))
+            kept = next(log for log in logs if not log.exists())
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self._directory.evaluation_log(name), kept)
+        except OSError as error:
+            logger.warning("the log of %s could not be kept: %s", name, error)
+            return outcome
+        return replace(outcome, log_path=str(kept.relative_to(self._directory.root)))

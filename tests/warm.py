@@ -1,0 +1,174 @@
+"""Starts commands as `python -m` and `python -c` do, but from a process that has AllenNLP loaded, which takes seconds.
+
+Each command is a process of its own, which ends as any Python program does. This file is both sides: the tests import
+it, and run it as the process that commands are forked from.
+"""
+
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from functools import cache
+from multiprocessing import util
+from pathlib import Path
+from typing import Any, List, Optional, Sequence, Tuple
+
+REPOSITORY = Path(__file__).parent.parent
+MOST_BYTES = 2**18
+"""Of what a command is told: its arguments and its environment."""
+MOST_FILES = os.sysconf("SC_OPEN_MAX")
+_SERVERS: "List[subprocess.Popen[bytes]]" = []
+
+
+class Command:
+    """A command that was started, with what the tests need of `subprocess.Popen`; its errors are in `stdout` too."""
+
+    def __init__(self, arguments: Sequence[Any], *, own_session: bool = False) -> None:
+        ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        out, written = os.pipe()
+        told = {"arguments": list(map(str, arguments)), "environment": dict(os.environ), "own_session": own_session}
+        socket.send_fds(_server(), [json.dumps(told).encode()], [theirs.fileno(), written])
+        theirs.close()
+        os.close(written)
+        self.stdout = os.fdopen(out)
+        self.returncode: Optional[int] = None
+        self._status = ours
+        self.pid = int(ours.recv(20))
+
+    def poll(self) -> Optional[int]:
+        if self.returncode is None and select.select([self._status], [], [], 0)[0]:
+            self.returncode = int(self._status.recv(20))
+        return self.returncode
+
+    def wait(self, timeout: float = 120) -> int:
+        if self.returncode is None and not select.select([self._status], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("the command", timeout)
+        status = self.poll()
+        assert status is not None
+        return status
+
+    def communicate(self, timeout: float = 120) -> Tuple[str, None]:
+        """What it writes from now on; as `subprocess.Popen.communicate` does, with None for its errors."""
+        end, written = time.monotonic() + timeout, b""
+        while select.select([self.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
+            read = os.read(self.stdout.fileno(), MOST_BYTES)
+            if not read:
+                self.wait(max(0.0, end - time.monotonic()))
+                return written.decode(), None
+            written += read
+        raise subprocess.TimeoutExpired("the command", timeout, written)
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):  # it may have ended in this moment
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+@cache
+def _server() -> socket.socket:
+    """What commands are asked of, one for all tests of this process. It ends when this process does."""
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    command = [sys.executable, "-m", "tests.warm", str(theirs.fileno())]
+    _SERVERS.append(subprocess.Popen(command, cwd=REPOSITORY, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL))
+    theirs.close()
+    return ours
+
+
+def serve(server: socket.socket) -> List[str]:
+    """Fork for every command that is asked for. Returns the command's arguments in the process that is to be it."""
+    import allennlp.commands  # noqa: F401
+
+    import fiesta_allennlp.plugin  # noqa: F401
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for the commands
+    while True:
+        message, files, *_ = socket.recv_fds(server, MOST_BYTES, 2)
+        if not message:
+            os._exit(0)
+        if not os.fork():
+            server.close()
+            told = json.loads(message)
+            _fork_and_wait(*files)
+            os.environ.clear()
+            os.environ.update(told["environment"])
+            if told["own_session"]:
+                os.setsid()
+            return told["arguments"]
+        for file in files:
+            os.close(file)
+
+
+def _fork_and_wait(status: int, out: int) -> None:
+    """Returns in the new process alone, and tells of its end.
+
+    The new process heeds signals as one from a terminal does; those that run in a shell's background ignore some, and
+    tests may run there.
+    """
+    for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(ending, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = os.fork()
+    if not command:
+        os.close(status)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.close(out)
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.close(out)
+    os.write(status, str(command).encode())
+    _, ended = os.waitpid(command, 0)
+    os.write(status, str(os.waitstatus_to_exitcode(ended)).encode())
+    os._exit(0)
+
+
+def _fork_fork_servers() -> None:
+    """Have `multiprocessing` fork its fork server from the command, so that this too has AllenNLP loaded.
+
+    Else it is what it would be: a child of the command that has none of its files.
+    """
+    start = util.spawnv_passfds
+
+    def forked(path: Any, arguments: Sequence[Any], files: Sequence[int]) -> int:
+        if "multiprocessing.forkserver" not in arguments[-1]:
+            return start(path, arguments, files)
+        server = os.fork()
+        if server:
+            return server
+        try:
+            kept = sorted({0, 1, 2, *files})
+            for last, following in zip(kept, [*kept[1:], MOST_FILES], strict=True):
+                os.closerange(last + 1, following)
+            exec(arguments[-1], {})
+        finally:
+            os._exit(0)
+
+    util.spawnv_passfds = forked  # type: ignore[attr-defined]
+
+
+def main() -> None:
+    """As Python does: a module after `-m`, code after `-c`, or else a file, and then its arguments."""
+    kind, *arguments = serve(socket.socket(fileno=int(sys.argv[1])))
+    _fork_fork_servers()
+    if kind == "-c":
+        sys.argv = ["-c", *arguments[1:]]
+        exec(compile(arguments[0], "<string>", "exec"), {"__name__": "__main__"})
+    elif kind == "-m":
+        sys.argv = arguments
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [kind, *arguments]
+        runpy.run_path(kind, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
