@@ -3,8 +3,7 @@ from predictions that were made once, beside the fixed sizes of a power analysis
 
     python scripts/benchmark_documents.py DIRECTORY --repetitions 200
 
-DIRECTORY is what `restaurant_systems` wrote: `documents.jsonl` and a file of predictions for each system. Prints a
-table.
+DIRECTORY holds `documents.jsonl` and a file of predictions of each system, `NAME.jsonl`. Prints a table.
 """
 
 import argparse

@@ -39,7 +39,6 @@ INLINE_OPTION = re.compile(r"`(--[a-z][\w-]*)[^`]*`")
 FOREIGN = (
     "--alike",
     "--executor-options",
-    "--no-deps",
     "--include-package",
     "--head",
     "--num-cpus",
