@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
-from benchmark_strategies import EVALUATIONS_PER_SPLIT, PAPERS_TTTS, TWELVE, Row, default, fixed_budget, independent
 from rich.console import Console
 from scipy.stats import gaussian_kde
 
@@ -26,6 +25,10 @@ from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import restrict
 from fiesta_allennlp.replays.summary import summarise_replay, wilson_interval
 from fiesta_allennlp.reports.results import SelectionResult
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))
+
+from strategies import EVALUATIONS_PER_SPLIT, PAPERS_TTTS, TWELVE, Row, default, fixed_budget, independent
 
 CONFIDENCES = (0.95, 0.90, 0.80)
 BUDGETS = (48, 96, 144, 192, 240, 288)

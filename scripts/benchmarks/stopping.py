@@ -4,7 +4,7 @@ All candidates are evaluated in turn, so that both rules see the same rounds. `t
 5 scores on each of 100 splits; `tie` is two candidates with equal means and normal scores, of whose variance two thirds
 are between splits. A repetition is undecided after 100 rounds. Prints Markdown.
 
-    python scripts/benchmark_stopping.py --repetitions 500
+    python scripts/benchmarks/stopping.py --repetitions 500
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """How often the default names a wrong winner on families of synthetic problems, as Markdown.
 
-    python scripts/benchmark_calibration.py --only "noise" --repetitions 200
+    python scripts/benchmarks/calibration.py --only "noise" --repetitions 200
 
 The share of wrong winners is to be at most 1 - confidence in each family. Where two candidates are near to each other,
 no Bayesian rule promises that for the single problem; such families are here too, to show what it comes to.

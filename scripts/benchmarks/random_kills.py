@@ -1,6 +1,6 @@
 """Kills a selection at random moments, resumes it until it is done, and counts what was lost.
 
-A part of `benchmark_reliability.py`.
+A part of `reliability.py`.
 """
 
 import itertools
@@ -26,7 +26,7 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 CANDIDATES = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm", "tdrnn", "ian")]
 KILLS_PER_SELECTION = 10
 MOST_BETWEEN = 6

@@ -1,6 +1,6 @@
 """What a report of a large selection costs: makes a store as a selection leaves it, and times the report of it.
 
-    python scripts/benchmark_report.py --candidates 40 --evaluations 2000
+    python scripts/benchmarks/report.py --candidates 40 --evaluations 2000
 
 The time to start an `allennlp` command, some seconds, is not in it.
 """

@@ -1,6 +1,6 @@
 """How many trainings each strategy needs on the FIESTA paper's released scores, beside its figures, as Markdown.
 
-    python scripts/benchmark_strategies.py --only "ttts|default" --repetitions 100
+    python scripts/benchmarks/strategies.py --only "ttts|default" --repetitions 100
 
 `SECTIONS` is all that is measured. A family of synthetic problems is one more section, of rows with a `source` in place
 of the released scores; a comparison with another package is a module of its own that prints its rows with

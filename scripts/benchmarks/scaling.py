@@ -7,8 +7,8 @@ Two measurements, each for processes and for Ray (on a local cluster that is sta
   which tell on a busy machine too;
 - trainings per hour of the sample's candidates with 1 and with 2 workers, warm, and their ratio.
 
-    python scripts/benchmark_scaling.py overhead --evaluations 400
-    python scripts/benchmark_scaling.py throughput --evaluations 40
+    python scripts/benchmarks/scaling.py overhead --evaluations 400
+    python scripts/benchmarks/scaling.py throughput --evaluations 40
 
 The second one needs a machine that is otherwise idle.
 """
@@ -203,7 +203,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    import benchmark_scaling  # under its own name, so that other processes find its evaluator without Ray's pickling
+    import scaling  # under its own name, so that other processes find its evaluator without Ray's pickling
 
     adopt_orphans()
-    benchmark_scaling.main()
+    scaling.main()

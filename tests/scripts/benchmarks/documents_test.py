@@ -25,8 +25,8 @@ def directory(tmp_path: Path) -> Path:
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, *arguments: Any) -> str:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(sys, "argv", ["benchmark_documents.py", *map(str, arguments)])
-    import_module("benchmark_documents").main()
+    monkeypatch.setattr(sys, "argv", ["documents.py", *map(str, arguments)])
+    import_module("documents").main()
     return capsys.readouterr().out
 
 

@@ -1,7 +1,7 @@
 """How many queries it takes to find the best of several trained systems: one document after the other in random orders,
 from predictions that were made once, beside the fixed sizes of a power analysis (Haffari et al., 2017, section 4.1).
 
-    python scripts/benchmark_documents.py DIRECTORY --repetitions 200
+    python scripts/benchmarks/documents.py DIRECTORY --repetitions 200
 
 DIRECTORY holds `documents.jsonl` and a file of predictions of each system, `NAME.jsonl`. Prints a table.
 """

@@ -1,7 +1,7 @@
 """What a selection survives: kills at random moments, and two thousand evaluations in one run.
 
-    python scripts/benchmark_reliability.py kills --number 100
-    python scripts/benchmark_reliability.py soak --evaluations 2000
+    python scripts/benchmarks/reliability.py kills --number 100
+    python scripts/benchmarks/reliability.py soak --evaluations 2000
 
 `kills` runs the real command on the sample task with small real trainings, on this machine and on a Ray cluster of two
 nodes in turn. It kills (SIGKILL) the parent process, a worker or a whole Ray node again and again at random moments,

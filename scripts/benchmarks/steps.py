@@ -1,6 +1,6 @@
 """What one decision costs: a finished evaluation joins the history, belief and strategy name the next one. As Markdown.
 
-python scripts/benchmark_steps.py
+python scripts/benchmarks/steps.py
 """
 
 import argparse

@@ -3,7 +3,7 @@
 Both run in fresh processes from the same preloaded fork server, in turn, one at a time and on one thread. Prints the
 ratio of whole evaluations, the fixed overhead of ours (everything but the epochs) and where the time goes.
 
-    python scripts/benchmark_training.py --data DIRECTORY --vectors vectors.50d.txt.gz
+    python scripts/benchmarks/training.py --data DIRECTORY --vectors vectors.50d.txt.gz
 """
 
 import argparse
