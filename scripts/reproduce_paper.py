@@ -6,7 +6,6 @@ Tables are printed, as Markdown, and kept in `reproduced/tables.md`; figures are
 directory of a selection in place of the table, it draws figure 3 of that selection.
 """
 
-import argparse
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -28,7 +27,8 @@ from fiesta_allennlp.reports.results import SelectionResult
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-from strategies import EVALUATIONS_PER_SPLIT, PAPERS_TTTS, TWELVE, Row, default, fixed_budget, independent
+from common import EVALUATIONS_PER_SPLIT, TWELVE, make_parser, print_table
+from strategies import PAPERS_TTTS, Row, default, fixed_budget, independent
 
 CONFIDENCES = (0.95, 0.90, 0.80)
 BUDGETS = (48, 96, 144, 192, 240, 288)
@@ -181,9 +181,7 @@ class Printer:
             out.write(text + "\n")
 
     def table(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        self.say(f"\n### {title}\n\n| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
-        for row in rows:
-            self.say(f"| {' | '.join(row)} |")
+        print_table(headings, rows, title=title, say=self.say)
 
 
 def reproduce_selection(directory: Path, output: Path, printer: Printer) -> None:
@@ -208,10 +206,9 @@ def reproduce(reproduction: Reproduction, printer: Printer) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, repetitions=500)
     parser.add_argument("source", type=Path, help="the table of scores (.json), or the directory of a selection")
     parser.add_argument("--output", type=Path, required=True, help="directory for the figures and tables")
-    parser.add_argument("--repetitions", type=int, default=500, help="of every replay (default 500)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at once (default: one for each core)")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)

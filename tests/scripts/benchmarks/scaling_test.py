@@ -19,6 +19,6 @@ def test_the_overhead_is_told_by_the_clock_and_by_the_processor(
     monkeypatch.setattr(sys, "argv", ["scaling.py", "overhead", *options])
     script.main()
     row = next(line for line in capsys.readouterr().out.splitlines() if "under 50" in line)
-    name, *numbers, wanted, processor = [cell.strip() for cell in row.strip("│ ").split("│")]
+    name, *numbers, wanted, processor = [cell.strip() for cell in row.strip("| ").split("|")]
     assert (name, wanted) == ("processes", "under 50")
     assert all(float(number) > 0 for number in [*numbers, processor])
