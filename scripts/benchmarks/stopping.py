@@ -39,6 +39,7 @@ def row(problem: str, splits: str, stop: str, args: argparse.Namespace) -> List[
         belief="student_t",
         stop=stop,
         splits=splits,
+        batch_size=len(names),
         confidence=args.confidence,
         max_evaluations=NUM_ROUNDS * len(names),
         evaluations_per_split=None if problem == "tie" else EVALUATIONS_PER_SPLIT,
