@@ -8,21 +8,17 @@ directory of a selection in place of the table, it draws figure 3 of that select
 
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
-from rich.console import Console
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.replays.files import read_json
-from fiesta_allennlp.replays.replay import replay
-from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import restrict
-from fiesta_allennlp.replays.summary import summarise_replay, wilson_interval
+from fiesta_allennlp.replays.summary import wilson_interval
 from fiesta_allennlp.reports.results import SelectionResult
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
@@ -65,18 +61,10 @@ class Reproduction:
     output: Path
     repetitions: int
     processes: int
-    console: Console
 
     def summary(self, row: Row) -> Mapping[str, Any]:
         """Run one replay. Returns the content of its JSON file."""
-        settings: ReplaySettings = replace(
-            row.settings(self.repetitions), scores=str(self.scores), processes=self.processes
-        )
-        with repetition_bar(self.console, self.repetitions) as advance:
-            result = replay(settings, on_repetitions=advance)
-        if result.interrupted:
-            raise KeyboardInterrupt
-        return summarise_replay(result)
+        return row.run(self.repetitions, self.scores, processes=self.processes).summary
 
     def tables(self) -> Iterable[Tuple[str, ...]]:
         """The rows of tables 2 and 3, one text for each of `TABLE_HEADINGS`."""
@@ -218,8 +206,7 @@ def main() -> None:
         if args.source.is_dir():
             reproduce_selection(args.source, args.output, printer)
         else:
-            console = Console(stderr=True)
-            reproduce(Reproduction(args.source, args.output, args.repetitions, args.processes, console), printer)
+            reproduce(Reproduction(args.source, args.output, args.repetitions, args.processes), printer)
     except FiestaError as error:
         sys.exit(f"error: {error}")
     print(f"\nThe tables are in {printer.path}, the figures beside it.")

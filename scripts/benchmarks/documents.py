@@ -22,7 +22,7 @@ import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.documents.preparing import Prepared, prepare
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.probability.power import fixed_size
-from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.records import Evaluation, History, Request
 from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng
 
 STRATEGIES: Dict[str, Any] = {
@@ -50,10 +50,13 @@ class Answered:
     scores: Sequence[float]
     counts: Sequence[Mapping[str, float]]
 
+    def evaluation(self, request: Request, document: int) -> Evaluation:
+        return Evaluation(request, self.scores[document], "", metrics=self.counts[document])
+
 
 @dataclass(frozen=True)
 class Replayed:
-    """What one selection came to; `num_queries` by system, `measures` over the whole file."""
+    """What one selection came to."""
 
     best: Optional[str]
     stopped_by: Optional[str]
@@ -86,10 +89,7 @@ def replay(prepared: Prepared, answered: Mapping[str, Answered], entropy: int) -
         evaluations: List[Evaluation] = []
         for name in choice.strategy.propose(history, 1, rng):
             request = make_request(entropy, name, history.num_started(name), shared_splits=shared)
-            document = int(orders[name][request.replicate])
-            answer = answered[name]
-            metrics = answer.counts[document]
-            evaluations.append(Evaluation(request, answer.scores[document], choice.task.metric, metrics=metrics))
+            evaluations.append(answered[name].evaluation(request, int(orders[name][request.replicate])))
         history = history.after(evaluations)
         decision = choice.strategy.recommend(history)
     return Replayed(decision.best, decision.stopped_by, len(history.evaluations))
@@ -111,14 +111,13 @@ def replay_many(task: Tuple[DocumentSettings, range]) -> List[Replayed]:
 
 def true_measures(prepared: Prepared, answered: Mapping[str, Answered]) -> Dict[str, float]:
     """The metric of every system over the whole file."""
-    names = list(answered)
     evaluations = [
-        Evaluation(make_request(0, name, k, shared_splits=True), score, "", metrics=answered[name].counts[k])
-        for name in names
-        for k, score in enumerate(answered[name].scores)
+        one.evaluation(make_request(0, name, k, shared_splits=True), k)
+        for name, one in answered.items()
+        for k in range(len(one.scores))
     ]
-    history = History(tuple(names), tuple(evaluations))
-    return {name: prepared.choice.strategy.measure(history, name) for name in names}
+    history = History(tuple(answered), tuple(evaluations))
+    return {name: prepared.choice.strategy.measure(history, name) for name in answered}
 
 
 def main() -> None:

@@ -7,14 +7,15 @@ of the released scores.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, TWELVE, make_parser, print_sections, share
 
-from fiesta_allennlp.replays.replay import replay
+from fiesta_allennlp import replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
-from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.reports.results import ReplayResult
 
 ENTROPY = 20190801
 """The same for all rows, so that every strategy meets the same scores."""
@@ -53,15 +54,21 @@ class Row:
     candidates: Tuple[str, ...] = EIGHT
     source: Optional[ScoreSource] = None
 
+    def all_options(self, repetitions: int) -> Dict[str, Any]:
+        """What a replay of this row is told, save the scores."""
+        released = {"candidates": self.candidates, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
+        given = released if self.source is None else {}
+        return {**given, "repetitions": repetitions, "entropy": ENTROPY, **self.options}
+
     def settings(self, repetitions: int) -> ReplaySettings:
-        return ReplaySettings(
-            scores=str(RELEASED) if self.source is None else self.source.name,
-            candidates=self.candidates if self.source is None else (),
-            evaluations_per_split=EVALUATIONS_PER_SPLIT if self.source is None else None,
-            repetitions=repetitions,
-            entropy=ENTROPY,
-            **self.options,
-        )
+        return ReplaySettings(**self.all_options(repetitions))
+
+    def run(self, repetitions: int, scores: Path = RELEASED, **more: Any) -> ReplayResult:
+        """Replay the row, of these scores where it has no source."""
+        result = replay(self.source or scores, **self.all_options(repetitions), **more)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return result
 
     @property
     def label(self) -> str:
@@ -74,9 +81,10 @@ class Row:
 
     def cells(self, repetitions: int) -> Tuple[str, ...]:
         """Run it. One text for each of `HEADINGS`."""
-        settings = self.settings(repetitions)
-        summary = summarise_replay(replay(settings, source=self.source))
+        result = self.run(repetitions)
+        summary = result.summary
         quantiles = summary["evaluations"]["quantiles"]
+        settings = self.settings(repetitions)
         return (
             summary["strategy"]["type"],
             summary["belief"]["type"],
@@ -84,12 +92,12 @@ class Row:
             str(settings.batch_size),
             f"{settings.budget or settings.confidence}",
             self.paper,
-            f"{summary['evaluations']['mean']:.1f}",
+            f"{result.mean_evaluations:.1f}",
             f"{quantiles['5']}-{quantiles['95']}",
             f"{summary['rounds']['mean']:.1f}",
-            share(summary["correct"], summary["correct_interval"]),
-            f"{summary['undecided']:.3f}",
-            f"{summary['seconds']:.0f}",
+            share(result.correct, result.correct_interval),
+            f"{result.undecided:.3f}",
+            f"{result.seconds:.0f}",
         )
 
 
