@@ -36,15 +36,7 @@ COMMENT = re.compile(r"^\s*<!-- (not run|file|before): (.*?) -->\s*$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 OURS = re.compile(r"(?:^|[;&|]\s*|\s)(allennlp fiesta-|python -m fiesta_allennlp )(\w+)")
 INLINE_OPTION = re.compile(r"`(--[a-z][\w-]*)[^`]*`")
-FOREIGN = (
-    "--alike",
-    "--executor-options",
-    "--include-package",
-    "--head",
-    "--num-cpus",
-    "--address",
-    "--logdir",
-)
+FOREIGN = ("--alike", "--include-package", "--num-cpus", "--address")
 """Options of other programs, and of benchmarks, that pages speak of."""
 
 
