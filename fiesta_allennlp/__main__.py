@@ -5,6 +5,13 @@ import sys
 
 EXIT_INTERRUPTED = 130
 
+HELP = {
+    "select": "find the best of several models",
+    "replay": "repeat a selection over released scores",
+    "report": "tell what a selection came to, or how it stands",
+    "documents": "find the best of several trained systems",
+}
+
 
 def main() -> None:
     try:
@@ -15,27 +22,20 @@ def main() -> None:
 
 
 def _parse() -> argparse.Namespace:
+    from importlib import import_module
+
     from allennlp.common.util import import_module_and_submodules
 
     import fiesta_allennlp.plugin  # noqa: F401
-    from fiesta_allennlp.commands import fiesta_documents, fiesta_replay, fiesta_report, fiesta_select
 
     parser = argparse.ArgumentParser(prog="python -m fiesta_allennlp")
     commands = parser.add_subparsers(title="commands", required=True)
-    select = commands.add_parser("select", help="find the best of several models")
-    fiesta_select.add_arguments(select)
-    select.set_defaults(func=fiesta_select.select_from_args, program="python -m fiesta_allennlp select")
-    replay = commands.add_parser("replay", help="repeat a selection over released scores")
-    fiesta_replay.add_arguments(replay)
-    replay.set_defaults(func=fiesta_replay.replay_from_args)
-    report = commands.add_parser("report", help="tell what a selection came to, or how it stands")
-    fiesta_report.add_arguments(report)
-    report.set_defaults(func=fiesta_report.report_from_args)
-    documents = commands.add_parser("documents", help="find the best of several trained systems")
-    fiesta_documents.add_arguments(documents)
-    documents.set_defaults(func=fiesta_documents.documents_from_args, program="python -m fiesta_allennlp documents")
-    for command in (select, replay, report, documents):
+    for name, text in HELP.items():
+        module = import_module(f"fiesta_allennlp.commands.fiesta_{name}")
+        command = commands.add_parser(name, help=text)
+        module.add_arguments(command)
         command.add_argument("--include-package", action="append", default=[], help="additional packages to include")
+        command.set_defaults(func=getattr(module, f"{name}_from_args"), program=f"python -m fiesta_allennlp {name}")
     args = parser.parse_args()
     for package in args.include_package:
         import_module_and_submodules(package)

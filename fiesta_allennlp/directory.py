@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List
+from typing import List, Tuple
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,11 @@ class RunDirectory:
     def system_log(self, name: str) -> Path:
         """What a system wrote on its standard error."""
         return self.root / "systems" / f"{name}.log"
+
+    @property
+    def prepared(self) -> Tuple[Path, ...]:
+        """What the checks before the first evaluation write."""
+        return self.vectors, self.root / "checks", self.root / "systems"
 
     def contents(self) -> List[Path]:
         """Everything that is there and that a selection, or a report on it, made."""

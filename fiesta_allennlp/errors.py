@@ -5,6 +5,7 @@ Each message names the rule, the value and the remedy."""
 import ast
 import difflib
 import re
+from typing import Iterable, List
 
 
 class FiestaError(Exception):
@@ -40,15 +41,20 @@ def describe(error: BaseException) -> str:
     return message if speaks and message else f"{name}: {message}".rstrip(": ")
 
 
+def near(name: str, known: Iterable[str], *, most: int = 1) -> List[str]:
+    """The known names that are nearest to one which is not known, `most` at most."""
+    return difflib.get_close_matches(name, list(known), n=most)
+
+
+def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
+    """A question for the end of a sentence, with the near names; empty where there is none."""
+    found = near(name, known, most=most)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
 UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
-
-
 UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
-
-
 EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
-
-
 MOST_NAMES = 12
 
 
@@ -70,7 +76,6 @@ def plainly(error: BaseException) -> str:
 
 def _unknown_name(value: str, key: str, choices: str) -> str:
     names = ast.literal_eval(choices)
-    near = difflib.get_close_matches(value, names, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    listed = f" There are: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not near else ""
+    hint = did_you_mean(value, names)
+    listed = f" There are: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not hint else ""
     return f"'{key}' is '{value}', which nothing is registered as.{hint}{listed} Your own needs --include-package."

@@ -4,7 +4,6 @@ Nothing here ends the process: what a user can mend is a `FiestaError`.
 """
 
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
@@ -20,7 +19,7 @@ from fiesta_allennlp.replays.replay import replay as run_replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult
-from fiesta_allennlp.selection.settings import check_names
+from fiesta_allennlp.selection.options import check_names
 from fiesta_allennlp.trainings.select import select as run_select
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
@@ -85,7 +84,7 @@ def replay(
     `FiestaError` : where a setting or the scores are wrong, or the scores run out.
     `KeyboardInterrupt` : where it is interrupted before a repetition has finished; after that, the result says so.
     """
-    check_names(settings, [f.name for f in fields(ReplaySettings)])
+    check_names(settings, ReplaySettings)
     source = _source(scores, settings.get("evaluations_per_split"))
     _check_list(settings.get("candidates", ()))
     settings["candidates"] = tuple(settings.get("candidates", ()))

@@ -3,11 +3,22 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
 from fiesta_allennlp.counts import Counts, counts_in
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What takes part in a selection: `source` is what was typed for it, `config` is plain data, and `facts` are what
+    checking it told."""
+
+    name: str
+    source: str
+    config: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -160,8 +171,7 @@ class History:
         """
         new = tuple(evaluations)
         finished = {evaluation.request for evaluation in new}
-        pending = tuple(request for request in self.pending if request not in finished)
-        later = replace(self, evaluations=(*self.evaluations, *new), pending=pending)
+        later = self._with(evaluations=(*self.evaluations, *new), pending=_without(self.pending, finished))
         touched = {request.candidate for request in finished}
         joining = _finished_of(touched, new)
         known = {name: self._finished.get(name, NONE_FINISHED) for name in touched}
@@ -174,6 +184,31 @@ class History:
             later.__dict__["_counts"] = {**self._counts, **counted}
         return later
 
+    def reserving(self, requests: Iterable[Request]) -> "History":
+        """This history with these pending too."""
+        return self._with(pending=(*self.pending, *requests))
+
+    def failing(self, failure: Failure, *, try_again: bool) -> "History":
+        """This history with a failure more. With `try_again`, its request stays pending."""
+        pending = self.pending if try_again else _without(self.pending, {failure.request})
+        return self._with(failures=(*self.failures, failure), pending=pending)
+
+    def releasing(self, requests: Iterable[Request]) -> "History":
+        """This history without these pending ones."""
+        return self._with(pending=_without(self.pending, set(requests)))
+
+    def withdrawing(self, *, max_failures: int) -> "History":
+        """This history with those withdrawn that were removed or have `max_failures` failures that count."""
+        failed = {failure.request.candidate for failure in self.failures}
+        too_often = {name for name in failed if self.num_counted_failures(name) >= max_failures}
+        return self._with(withdrawn=self.removed | too_often)
+
+    def _with(self, **changes: Any) -> "History":
+        """A copy with these changes. What was gathered of the evaluations goes along."""
+        later = replace(self, **changes)
+        later.__dict__.update({name: self.__dict__[name] for name in ("_finished", "_counts") if name in self.__dict__})
+        return later
+
     def first(self, num_evaluations: int) -> "History":
         """The history as it was when `num_evaluations` had finished, without pending ones."""
         return History(
@@ -182,6 +217,10 @@ class History:
             withdrawn=self.withdrawn,
             removed=self.removed,
         )
+
+
+def _without(pending: Tuple[Request, ...], gone: AbstractSet[Request]) -> Tuple[Request, ...]:
+    return tuple(request for request in pending if request not in gone)
 
 
 @dataclass(frozen=True, eq=False)

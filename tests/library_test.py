@@ -182,7 +182,7 @@ def test_a_wrong_replay_is_a_fiesta_error() -> None:
         replay("tie", repetition=3)
     with pytest.raises(DataError, match="scores, candidate 'a', score 2 of 2"):
         replay({"a": [0.1, float("nan")], "b": [0.2, 0.3]})
-    with pytest.raises(ConfigError, match="nor a preset. Did you mean tie"):
+    with pytest.raises(ConfigError, match="nor a preset. Did you mean 'tie'"):
         replay("tiw")
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Evaluation, Failure
+from fiesta_allennlp.records import Candidate, Evaluation, Failure
 from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -67,11 +68,8 @@ def write_selection(
     typed = Settings(candidates=tuple(f"{number}.jsonnet" for number, _ in enumerate(scores)), **given)
     store = RunStore(RunDirectory(root), create=True)
     store.put_candidates(
-        [
-            {"name": name, "source": f"{number}.jsonnet", "config": {}, "facts": facts(fingerprint)}
-            for number, name in enumerate(scores)
-        ],
-        settings=typed.as_json(),
+        [Candidate(name, f"{number}.jsonnet", {}, facts(fingerprint)) for number, name in enumerate(scores)],
+        settings=as_json(typed),
         entropy=str(entropy),
         **(meta or {}),
     )

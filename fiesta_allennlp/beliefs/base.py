@@ -6,6 +6,7 @@ import numpy as np
 from allennlp.common import Registrable
 from scipy.optimize import brentq
 
+from fiesta_allennlp.errors import ScoreError
 from fiesta_allennlp.records import History
 
 SMALLEST_MARGIN = 1e-9
@@ -56,6 +57,21 @@ class Belief(Registrable):
         `ScoreError` : where a score is outside what the belief can model, or a candidate has too few of them.
         """
         raise NotImplementedError
+
+
+def check_evaluations(history: History, candidate: str, least: int) -> None:
+    """Refuse a candidate with fewer finished evaluations.
+
+    # Raises
+
+    `ScoreError` : with both numbers.
+    """
+    number = history.num_finished(candidate)
+    if number < least:
+        raise ScoreError(
+            f"the posterior needs at least {least} evaluations of every candidate but "
+            f'"{candidate}" has {number}: evaluate it more often first.'
+        )
 
 
 def least_margin(posterior: Posterior, confidence: float) -> Optional[float]:

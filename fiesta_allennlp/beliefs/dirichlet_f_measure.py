@@ -4,10 +4,10 @@ from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior, least_to_win
+from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations, least_to_win
 from fiesta_allennlp.counts import COUNT_PREFIX, Counts
 from fiesta_allennlp.errors import ConfigError, ScoreError
-from fiesta_allennlp.probability import weighted_draws as marginals
+from fiesta_allennlp.probability import weighted_draws
 from fiesta_allennlp.probability.f_measure import AVERAGES, BINARY, MeasureModel, Pair
 from fiesta_allennlp.probability.weighted_draws import Marginal, marginal
 from fiesta_allennlp.records import History
@@ -19,7 +19,10 @@ CACHED = 1024
 
 
 class FMeasurePosterior(Posterior):
-    """Independent F-measures, or accuracies, each known by weighted draws, in the order of `History.active`."""
+    """Independent F-measures, or accuracies, in the order of `History.active`.
+
+    Each is known by weighted draws, from which `fiesta_allennlp.probability.weighted_draws` computes P(best).
+    """
 
     def __init__(self, each: Sequence[Marginal]) -> None:
         self.marginals = tuple(each)
@@ -27,8 +30,7 @@ class FMeasurePosterior(Posterior):
         self.scale = np.array([one.scale for one in each])
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the measures. Shape: `(size, num_candidates)`."""
-        return marginals.sample(self.marginals, size, rng)
+        return weighted_draws.sample(self.marginals, size, rng)
 
     def interval(self, level: float) -> np.ndarray:
         """The credible interval of each measure with equal tails. Shape: `(num_candidates, 2)`.
@@ -41,11 +43,7 @@ class FMeasurePosterior(Posterior):
         return np.array([[one.quantile(tail) for tail in tails] for one in self.marginals])
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        """P(measure_i >= max_j measure_j - margin), see `fiesta_allennlp.probability.weighted_draws`.
-
-        Shape: `(num_candidates,)`.
-        """
-        return marginals.prob_best(self.marginals, margin)
+        return weighted_draws.prob_best(self.marginals, margin)
 
 
 @Belief.register("dirichlet_f_measure")
@@ -121,12 +119,8 @@ class DirichletFMeasure(Belief):
         return FMeasurePosterior([_marginal(self._model, one, pairs) for one in counts])
 
     def _counts(self, history: History, candidate: str) -> Counts:
+        check_evaluations(history, candidate, self.min_evaluations)
         counts = history.counts(candidate)
-        if history.num_finished(candidate) < self.min_evaluations:
-            raise ScoreError(
-                f"the posterior needs at least {self.min_evaluations} evaluations of every candidate but "
-                f'"{candidate}" has {history.num_finished(candidate)}: evaluate it more often first.'
-            )
         if counts.num_without:
             raise ScoreError(
                 f"the belief dirichlet_f_measure needs the counts of every evaluation, as metrics {COUNT_PREFIX}tp and "
@@ -178,5 +172,5 @@ def _marginal(model: MeasureModel, counts: Counts, pairs: Tuple[Tuple[str, Pair]
 
 @lru_cache(maxsize=CACHED)
 def _marginal_of_table(model: MeasureModel, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
-    """Likewise, where other histories have equal counts."""
+    """The same posterior, at once where other histories have had equal counts."""
     return marginal(*model.posterior(np.frombuffer(table).reshape(-1, len(pairs)), pairs))

@@ -1,16 +1,15 @@
-from typing import List, Tuple
+from typing import List
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, least_to_win
-from fiesta_allennlp.beliefs.student_t import LogitStudentTPosterior, StudentTPosterior, checked_scores
-from fiesta_allennlp.probability import logit
+from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior
 from fiesta_allennlp.probability.split_effects import Scores, mean_scores
 from fiesta_allennlp.records import History
 
 
 @Belief.register("split_paired")
-class SplitPaired(Belief):
+class SplitPaired(ScoreBelief):
     """Scores on one split rise and fall together: the default, made for shared splits.
 
     A score is the candidate's mean, plus an effect of the split that all candidates share, plus noise that is about
@@ -33,37 +32,25 @@ class SplitPaired(Belief):
         return max(self.min_evaluations, least_to_win(confidence))
 
     def posterior(self, history: History) -> StudentTPosterior:
-        return StudentTPosterior(*self._moments(history))
-
-    def _moments(self, history: History) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Location, scale and degrees of freedom, each of shape `(num_candidates,)`."""
-        names = history.active
-        scores = [self._scores(history, name) for name in names]
+        scores = self.scores(history)
         flat = np.concatenate(scores)
         centre = flat.mean() if np.ptp(flat) > 0 else flat[0]
         unit = np.abs(flat - centre).max()
         if unit == 0:
-            return np.full(len(names), centre), np.zeros(len(names)), np.ones(len(names))
-        table = _table([history.split_seeds(name) for name in names], [(values - centre) / unit for values in scores])
-        means = mean_scores(table)
-        return centre + unit * means.location, unit * means.scale, means.df
-
-    def _scores(self, history: History, candidate: str) -> np.ndarray:
-        """The scores as they are modelled, checked. Shape: `(num_finished,)`."""
-        return checked_scores(history, candidate, self.min_evaluations)
+            known = np.zeros(len(scores))
+            return StudentTPosterior(known + centre, known, known + 1, self.has_margin)
+        split_seeds = [history.split_seeds(name) for name in history.active]
+        means = mean_scores(_table(split_seeds, [(values - centre) / unit for values in scores]))
+        return StudentTPosterior(centre + unit * means.location, unit * means.scale, means.df, self.has_margin)
 
 
 @Belief.register("logit_split_paired")
 class LogitSplitPaired(SplitPaired):
-    """As `split_paired`, on log(score / (1 - score)); see `logit_student_t` for what that means. It has no margin."""
+    """The model of `split_paired`, of log(score / (1 - score)). What that means is told of `logit_student_t`. It has no
+    margin."""
 
     has_margin = False
-
-    def posterior(self, history: History) -> LogitStudentTPosterior:
-        return LogitStudentTPosterior(*self._moments(history))
-
-    def _scores(self, history: History, candidate: str) -> np.ndarray:
-        return logit(super()._scores(history, candidate), candidate=candidate)
+    takes_logits = True
 
 
 def _table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:

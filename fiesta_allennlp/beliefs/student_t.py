@@ -1,8 +1,9 @@
 from dataclasses import dataclass
+from typing import List
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
 from fiesta_allennlp.records import History
@@ -16,43 +17,54 @@ class StudentTPosterior(Posterior):
     """Independent mean scores, mu_i = location_i + scale_i t(df_i).
 
     `location`, `scale` and `df` have the shape `(num_candidates,)`, in the order of `History.active`. A scale of 0
-    means that the mean score is taken as known.
+    means that the mean score is taken as known. P(best) is computed by `fiesta_allennlp.probability.prob_best`. Mean
+    logit scores have no margin: any but 0 is a `ConfigError`.
     """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
+    has_margin: bool = True
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the mean scores. Shape: `(size, num_candidates)`."""
         return self.location + self.scale * rng.standard_t(self.df, size=(size, len(self.df)))
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        """P(mu_i >= max_j mu_j - margin) by quadrature, see `fiesta_allennlp.probability.prob_best`.
-
-        Shape: `(num_candidates,)`.
-        """
+        if margin != 0 and not self.has_margin:
+            raise ConfigError(f"margin must be 0 with logit scores, which have another unit, but got {margin}.")
         return prob_best(self.location, scale=self.scale, df=self.df, margin=margin)
 
 
-@dataclass(frozen=True, eq=False)
-class LogitStudentTPosterior(StudentTPosterior):
-    """As `StudentTPosterior`, of the mean logit scores; these have no margin."""
+class ScoreBelief(Belief):
+    """A model of the scores alone, or of their logits, which have no margin."""
 
-    def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        """P(mu_i is the largest mean logit score). Shape: `(num_candidates,)`.
+    takes_logits: bool = False
+    """Whether log(score / (1 - score)) is modelled."""
+
+    def scores(self, history: History) -> List[np.ndarray]:
+        """The scores of every active candidate as they are modelled. Shapes: `(num_finished,)`.
 
         # Raises
 
-        `ConfigError` : where `margin` is not 0.
+        `ScoreError` : where there are fewer than `min_evaluations`, or one is not finite, too large to be squared, or
+            without a logit that is needed.
         """
-        if margin != 0:
-            raise ConfigError(f"margin must be 0 with logit scores, which have another unit, but got {margin}.")
-        return super().prob_best()
+        return [self._scores(history, name) for name in history.active]
+
+    def _scores(self, history: History, candidate: str) -> np.ndarray:
+        check_evaluations(history, candidate, self.min_evaluations)
+        scores = history.scores(candidate)
+        refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
+        if refused.size:
+            raise ScoreError(
+                f'scores must be numbers of at most {LARGEST_SCORE:g} in size but candidate "{candidate}" has '
+                f"{refused[0]}: mend the metric, or make such a training fail."
+            )
+        return logit(scores, candidate=candidate) if self.takes_logits else scores
 
 
 @Belief.register("student_t")
-class StudentT(Belief):
+class StudentT(ScoreBelief):
     """The scores of each candidate are Gaussian with a mean and a variance of its own (FIESTA, section 4.2).
 
     After n evaluations of a candidate with mean xbar and S = sum_k (x_k - xbar)^2, the posterior of its mean mu is
@@ -73,16 +85,12 @@ class StudentT(Belief):
     min_evaluations = 3
 
     def posterior(self, history: History) -> StudentTPosterior:
-        scores = [self._scores(history, name) for name in history.active]
-        sizes = np.array([len(s) for s in scores], dtype=float)
-        squares = np.array([np.sum((s - _mean(s)) ** 2) for s in scores])
-        location = np.array([_mean(s) for s in scores])
+        scores = self.scores(history)
+        sizes = np.array([len(values) for values in scores], dtype=float)
+        location = np.array([_mean(values) for values in scores])
+        squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
         scale = np.sqrt(squares / (sizes * (sizes - 2)))
-        return StudentTPosterior(location=location, scale=scale, df=sizes - 2)
-
-    def _scores(self, history: History, candidate: str) -> np.ndarray:
-        """The scores as they are modelled, checked. Shape: `(num_finished,)`."""
-        return checked_scores(history, candidate, self.min_evaluations)
+        return StudentTPosterior(location, scale, sizes - 2, self.has_margin)
 
 
 @Belief.register("logit_student_t")
@@ -98,35 +106,7 @@ class LogitStudentT(StudentT):
     """
 
     has_margin = False
-
-    def posterior(self, history: History) -> LogitStudentTPosterior:
-        of_logits = super().posterior(history)
-        return LogitStudentTPosterior(of_logits.location, of_logits.scale, of_logits.df)
-
-    def _scores(self, history: History, candidate: str) -> np.ndarray:
-        return logit(super()._scores(history, candidate), candidate=candidate)
-
-
-def checked_scores(history: History, candidate: str, min_evaluations: int) -> np.ndarray:
-    """The finished scores of a candidate. Shape: `(num_finished,)`.
-
-    # Raises
-
-    `ScoreError` : where there are fewer than `min_evaluations`, or one is not finite or too large to be squared.
-    """
-    scores = history.scores(candidate)
-    if len(scores) < min_evaluations:
-        raise ScoreError(
-            f"the posterior needs at least {min_evaluations} evaluations of every candidate but "
-            f'"{candidate}" has {len(scores)}: evaluate it more often first.'
-        )
-    refused = scores[~(np.abs(scores) <= LARGEST_SCORE)]
-    if refused.size:
-        raise ScoreError(
-            f'scores must be numbers of at most {LARGEST_SCORE:g} in size but candidate "{candidate}" has '
-            f"{refused[0]}: mend the metric, or make such a training fail."
-        )
-    return scores
+    takes_logits = True
 
 
 def _mean(scores: np.ndarray) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
-from fiesta_allennlp.commands.options import add_choosing, add_option, add_splits
+from fiesta_allennlp.commands.options import add_debug, add_given
 from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, run_and_exit
 
 
@@ -30,41 +30,15 @@ class FiestaReplay(Subcommand):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Every option. Those that are settings have no default here, so that only what was typed is given."""
+    from fiesta_allennlp.replays.settings import WORKING, ReplaySettings
+    from fiesta_allennlp.selection.options import add_options
+
     parser.allow_abbrev = False
-    parser.add_argument(
-        "scores",
-        metavar="SCORES.json|SCORES.csv|PRESET",
-        help="{candidate: [scores]} as JSON; CSV with the columns candidate, split, seed, score; or a preset that "
-        "draws normal scores: tdsa-8, tdsa-12, tie, noisy",
-    )
-    _add_scores(parser.add_argument_group("which scores"))
-    add_choosing(parser.add_argument_group("how to choose"))
-    _add_work(parser.add_argument_group("how to work"))
-
-
-def _add_scores(group: Any) -> None:
-    add_option(group, "--candidates", "take only these, by name and separated by commas", metavar="A,B,...")
-    add_option(
-        group,
-        "--evaluations-per-split",
-        "JSON: so many consecutive scores of every candidate share a split (default 1)",
-        type=int,
-        metavar="N",
-    )
-    add_splits(group)
-    add_option(group, "--with-replacement", "let a score of the table be drawn again", action="store_true")
-
-
-def _add_work(group: Any) -> None:
-    add_option(group, "--repetitions", "how many selections (default 500)", type=int)
-    add_option(group, "--batch-size", "evaluations at once, the next when all have finished (default 1)", type=int)
-    add_option(group, "--processes", "how many at once (default: one for each core)", type=int)
-    add_option(
-        group, "--entropy", "the root of all chance, to repeat a replay; by default fresh and recorded", type=int
-    )
-    group.add_argument("--output", type=Path, metavar="FILE.json", help="write the result there")
-    group.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw the trainings needed there")
-    group.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    add_given(parser, ReplaySettings, "scores")
+    work = add_options(parser, ReplaySettings)[WORKING]
+    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result there")
+    work.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw the trainings needed there")
+    add_debug(work)
 
 
 def replay_from_args(args: argparse.Namespace) -> None:
@@ -79,12 +53,14 @@ def replay_from_args(args: argparse.Namespace) -> None:
 def _replay(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.listeners.progress import repetition_bar
     from fiesta_allennlp.replays.replay import replay
+    from fiesta_allennlp.replays.settings import ReplaySettings
     from fiesta_allennlp.replays.summary import summarise_replay
     from fiesta_allennlp.reports.figures.replay import draw_evaluations
     from fiesta_allennlp.reports.replay import replay_in_words, replay_table
+    from fiesta_allennlp.selection.options import typed_options
     from fiesta_allennlp.selection.summary import write_json
 
-    settings = _settings(args)
+    settings = ReplaySettings(**typed_options(args, ReplaySettings))
     _check_files(args)
     with repetition_bar(console, settings.repetitions) as advance:
         result = replay(settings, on_repetitions=advance)
@@ -98,18 +74,6 @@ def _replay(args: argparse.Namespace, console: Console) -> int:
     if args.figure is not None:
         draw_evaluations([repetition.num_evaluations for repetition in result.repetitions], summary, args.figure)
     return EXIT_INTERRUPTED if result.interrupted else 0
-
-
-def _settings(args: argparse.Namespace) -> Any:
-    """The `ReplaySettings` that were typed, the rest being defaults."""
-    from dataclasses import fields
-
-    from fiesta_allennlp.replays.settings import ReplaySettings
-
-    given = {f.name: getattr(args, f.name) for f in fields(ReplaySettings) if hasattr(args, f.name)}
-    if "candidates" in given:
-        given["candidates"] = tuple(name.strip() for name in given["candidates"].split(","))
-    return ReplaySettings(**given)
 
 
 def _check_files(args: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
+from fiesta_allennlp.commands.options import add_debug
 from fiesta_allennlp.commands.running import run_and_exit
 
 
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--belief", metavar="NAME|JSON", help="of a table: what P(best) is computed with (default split_paired)"
     )
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    add_debug(parser)
 
 
 def report_from_args(args: argparse.Namespace) -> None:

@@ -5,22 +5,13 @@ The `fiesta-select` subcommand finds the best of several AllenNLP configs with a
 """
 
 import argparse
-from typing import Any, Union
+from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
-from fiesta_allennlp.commands.options import add_choosing, add_option, add_splits
-from fiesta_allennlp.commands.running import run_and_exit
-from fiesta_allennlp.commands.selecting import (
-    add_directory,
-    directory_of,
-    how_to_go_on,
-    recover_command,
-    say_failures,
-    status_of,
-    typed_settings,
-)
+from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, typed_settings
+from fiesta_allennlp.commands.running import how_to_go_on, recover_command, run_and_exit, say_failures, status_of
 
 
 @Subcommand.register("fiesta-select")
@@ -38,14 +29,11 @@ class FiestaSelect(Subcommand):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Every option. Those that are settings have no default here, so that only what was typed is given."""
+    from fiesta_allennlp.selection.options import add_options
+    from fiesta_allennlp.trainings.settings import Settings
+
     parser.allow_abbrev = False
-    parser.add_argument(
-        "candidates",
-        nargs="*",
-        metavar="CANDIDATE.jsonnet",
-        help="two or more configs for `allennlp train`; the file's name without its ending names the candidate, "
-        "or write NAME=PATH",
-    )
+    add_given(parser, Settings, "candidates", nargs="*")
     add_directory(
         parser,
         force="delete the selection in the directory first",
@@ -56,84 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --recover: withdraw the candidates that are not given any more, and keep their evaluations",
     )
-    add_choosing(parser.add_argument_group("how to choose"))
-    _add_scoring(parser.add_argument_group("what to train and score"))
-    _add_working(parser.add_argument_group("how to work"))
-    _add_cluster(parser.add_argument_group("with --executor ray"))
-
-
-def _add_scoring(work: Any) -> None:
-    add_option(work, "--metric", "the test metric to compare, as the model names it (default macro_f1)")
-    add_splits(work)
-    add_option(
-        work,
-        "--group-by",
-        "metadata key whose equal values stay on one side of a split; `none` for none; by default "
-        "what the reader says, such as sentence_id",
-    )
-    add_option(work, "--overrides", "a JSON(net) structure laid over every config", short="-o")
-    add_option(
-        work, "--entropy", "the root of all seeds, to repeat a selection; by default fresh and recorded", type=int
-    )
-
-
-def _add_working(machine: Any) -> None:
-    add_option(
-        machine,
-        "--workers",
-        "how many trainings at once (default 1), or auto for as many as there is room for",
-        metavar="N|auto",
-        type=_number_or_auto,
-    )
-    add_option(
-        machine,
-        "--executor",
-        "processes (default) on this machine, or ray for a cluster; or a JSON object with a `type`",
-        metavar="NAME|JSON",
-    )
-    add_option(machine, "--threads-per-worker", "torch threads of each training (default 1)", type=int)
-    add_option(machine, "--cuda-devices", "devices to hand out to the workers, such as 0,1")
-    add_option(machine, "--time-limit", "seconds after which a training is killed and counts as failed", type=float)
-    add_option(
-        machine,
-        "--max-hours",
-        "stop undecided after so many hours in all, earlier sessions included",
-        type=float,
-    )
-    add_option(machine, "--max-failures", "withdraw a candidate after so many failed trainings (default 3)", type=int)
-    add_option(
-        machine, "--keep", "trained models to keep: none (default), the best one, or all", metavar="none|best|all"
-    )
-    add_option(
-        machine,
-        "--tensorboard",
-        "write how it goes for TensorBoard, into the directory's `tensorboard`",
-        action=argparse.BooleanOptionalAction,
-    )
-
-
-def _add_cluster(ray: Any) -> None:
-    add_option(
-        ray,
-        "--ray-address",
-        "auto (default) for the cluster of this machine, local to start one on this machine alone, or HOST:PORT",
-    )
-    add_option(ray, "--cpus-per-evaluation", "CPUs to set aside for each (default as --threads-per-worker)", type=float)
-    add_option(ray, "--gpus-per-evaluation", "GPUs likewise (default 0); 0.25 puts four on one card", type=float)
-    add_option(ray, "--memory-per-evaluation", "GiB of memory likewise (default none)", type=float)
-    add_option(
-        ray,
-        "--ship-data",
-        "send the data files along, for machines that lack them",
-        action=argparse.BooleanOptionalAction,
-    )
-
-
-def _number_or_auto(text: str) -> Union[int, str]:
-    try:
-        return "auto" if text == "auto" else int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number or auto but got '{text}'") from None
+    add_options(parser, Settings)
 
 
 def select_from_args(args: argparse.Namespace) -> None:

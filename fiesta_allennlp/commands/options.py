@@ -1,51 +1,49 @@
-"""The options that several commands have in common."""
+"""What several commands are told: the directory of a selection, and settings, typed or in a file."""
 
 import argparse
-from typing import Any
+from pathlib import Path
+from typing import Any, Dict, Type
 
 
-def add_choosing(settings: Any) -> None:
-    """How to choose the next evaluation, and when to stop: the fields of `ChoiceSettings`."""
-    add_option(
-        settings,
-        "--strategy",
-        "ttts (default), bts, thompson, non_adaptive_fc; with --budget sequential_halving "
-        "(default) or non_adaptive_fb; or a JSON object with a `type`",
-        metavar="NAME|JSON",
-    )
-    add_option(
-        settings,
-        "--belief",
-        "split_paired (default) or student_t, either with logit_ before it; or a JSON object",
-        metavar="NAME|JSON",
-    )
-    add_option(settings, "--confidence", "stop when the best is known with this probability (default 0.95)", type=float)
-    add_option(settings, "--stop", "bayesian (default), or glr, which is strict; or a JSON object", metavar="NAME|JSON")
-    add_option(settings, "--budget", "train so many times in all and name the best, in place of --confidence", type=int)
-    add_option(
-        settings,
-        "--margin",
-        "be content with a candidate whose mean is within this of the best (default 0)",
-        type=float,
-    )
-    add_option(
-        settings,
-        "--max-evaluations",
-        "give up undecided after so many in all (default 50 per candidate)",
-        type=int,
-    )
+def add_given(parser: argparse.ArgumentParser, settings: Type[Any], name: str, **kwargs: Any) -> None:
+    """What is given without an option, as the settings explain it."""
+    from fiesta_allennlp.selection.options import options_of
+
+    declared = dict(options_of(settings))[name]
+    parser.add_argument(name, metavar=declared.metavar, help=declared.help, **kwargs)
 
 
-def add_splits(group: Any) -> None:
-    add_option(
-        group,
-        "--splits",
-        "shared (default): replicate k of every candidate has split k; independent: each evaluation has a split of its "
-        "own, as in the paper",
-        metavar="shared|independent",
-    )
+def add_directory(parser: argparse.ArgumentParser, *, force: str, dry_run: str) -> None:
+    """Where the selection is kept, and what is to be done with it. `force` and `dry_run` are these options' help."""
+    parser.add_argument("-s", "--serialization-dir", type=Path, help="directory for the run; needed unless --dry-run")
+    parser.add_argument("-r", "--recover", action="store_true", help="go on with the selection in the directory")
+    parser.add_argument("-f", "--force", action="store_true", help=force)
+    parser.add_argument("--dry-run", action="store_true", help=dry_run)
+    add_debug(parser)
+    parser.add_argument("--config", type=Path, help="a Jsonnet file with any of the options below; flags win over it")
 
 
-def add_option(group: Any, flag: str, text: str, *, short: str = "", **kwargs: Any) -> None:
-    """An option without a default, so that only what was typed is given."""
-    group.add_argument(*filter(None, (short, flag)), default=argparse.SUPPRESS, help=text, **kwargs)
+def add_debug(parser: Any) -> None:
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
+    """The settings of the class `of` that were typed, above those of the `--config` file."""
+    from fiesta_allennlp.selection.options import typed_options
+    from fiesta_allennlp.selection.settings import overlay, settings_from_file
+
+    given = settings_from_file(args.config, of) if args.config is not None else {}
+    return overlay(given, typed_options(args, of), of=of)
+
+
+def directory_of(args: argparse.Namespace) -> Path:
+    """# Raises
+
+    `ConfigError` : where no directory was given.
+    """
+    from fiesta_allennlp.errors import ConfigError
+
+    if args.serialization_dir is None:
+        what = "of the selection to go on with" if args.recover else "in which the selection is to be kept"
+        raise ConfigError(f"-s is missing: give the directory {what}.")
+    return args.serialization_dir

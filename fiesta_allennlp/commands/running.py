@@ -1,15 +1,17 @@
 """How a command runs and ends: its exit statuses, its errors, and what signals do."""
 
 import _thread
+import argparse
 import logging
 import os
+import shlex
 import signal
 import sys
 import threading
 import time
 import traceback
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Iterator, List, Mapping
 
 from rich.console import Console
 
@@ -98,3 +100,38 @@ def _interruptible() -> Iterator[None]:
         sys.unraisablehook = print_unraisable
         for ending, handler in before.items():
             signal.signal(ending, signal.SIG_IGN if came else handler)
+
+
+# What is said at the end of a selection.
+
+
+def say_failures(summary: Mapping[str, Any], console: Console) -> None:
+    """Every failure and every withdrawal of a `selection.json`, each in a line."""
+    for candidate in summary["candidates"]:
+        for reason in candidate["failure_reasons"]:
+            console.print(f"failed: {reason}", markup=False, soft_wrap=True)
+        if candidate["withdrawn"]:
+            reason = f"{candidate['name']}: {candidate['withdrawn_because']}"
+            console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)
+
+
+def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: Console) -> int:
+    """The exit status that belongs to a `selection.json`; of an interrupted one it says how to go on."""
+    if summary["stopped_by"] == "interrupted":
+        console.print(f"Go on with: {recover_command(args)}", markup=False, soft_wrap=True)
+        return EXIT_INTERRUPTED
+    return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
+
+
+def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
+    """What to say of an interruption before the first `step`, or after the last one; `kept` says what is not lost."""
+    from fiesta_allennlp.directory import RunDirectory
+
+    if args.dry_run or args.serialization_dir is None or not RunDirectory(args.serialization_dir).store.exists():
+        return f"Interrupted before the first {step}. Start it again."
+    return f"Interrupted; {kept}. Go on with: {recover_command(args)}"
+
+
+def recover_command(args: argparse.Namespace) -> str:
+    """The command that goes on with the selection."""
+    return f"{args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"

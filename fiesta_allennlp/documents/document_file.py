@@ -1,6 +1,5 @@
 """Documents with their gold annotation, from a JSONL file."""
 
-import difflib
 import hashlib
 import json
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, near
 
 FIELDS = ("id", "items", "label", "tags", "spans")
 """The names that have a meaning. Every other field is passed on to the systems as it is."""
@@ -119,8 +118,7 @@ def field_names(text: Optional[str]) -> Dict[str, str]:
         if not part.strip():
             continue
         if not separator or not field or name not in FIELDS:
-            near = difflib.get_close_matches(name, FIELDS, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near and name not in FIELDS else ""
+            hint = "" if name in FIELDS else did_you_mean(name, FIELDS)
             raise ConfigError(
                 f"--fields: '{part.strip()}' must be NAME=FIELD with a name among {', '.join(FIELDS)}.{hint}"
             )
@@ -163,8 +161,8 @@ def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where
     wanted = " or ".join(f"'{names.get(name, name)}'" for name in task.gold_fields)
     if len(found) != 1:
         lack = "lacks the gold annotation" if not found else "has more than one gold annotation, one of"
-        near = difflib.get_close_matches(task.gold_fields[0], list(fields), n=1)
-        hint = f" Is it '{near[0]}'? Then give --fields {task.gold_fields[0]}={near[0]}." if near and not found else ""
+        alike = [] if found else near(task.gold_fields[0], fields)
+        hint = f" Is it '{alike[0]}'? Then give --fields {task.gold_fields[0]}={alike[0]}." if alike else ""
         raise DataError(f"{where}: {lack} {wanted}; the fields are {', '.join(record) or 'none'}.{hint}")
     ((name, value),) = found.items()
     try:

@@ -1,7 +1,6 @@
 """From what is typed for each system to systems that are checked, and open."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Sequence
 
@@ -12,46 +11,28 @@ from joblib import cpu_count
 from fiesta_allennlp.documents.document_file import DocumentFile
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
-from fiesta_allennlp.files import read_jsonnet, split_name
+from fiesta_allennlp.files import named_places, read_jsonnet
+from fiesta_allennlp.records import Candidate
 
 ARCHIVE_ENDING = ".tar.gz"
 FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"
 
 
-@dataclass(frozen=True)
-class GivenSystem:
-    """What was typed for a system (`source`), and its config, which holds no secret."""
-
-    name: str
-    source: str
-    config: Mapping[str, Any]
-
-
-def given_systems(texts: Sequence[str]) -> Dict[str, GivenSystem]:
+def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     """The systems by name, in the order given.
 
     # Raises
 
     `ConfigError` : where there are fewer than two, two of one name, or one of no known form.
     """
-    systems: Dict[str, GivenSystem] = {}
     for text in texts:
-        system = _given(text)
-        if system.name in systems:
-            raise ConfigError(
-                f"two systems are named '{system.name}': {systems[system.name].source} and {system.source}. Name one "
-                f"of them anew with NAME={system.source}."
-            )
-        systems[system.name] = system
-    if len(systems) < 2:
-        raise ConfigError(
-            f"a selection needs at least 2 systems but got {len(systems)}: {', '.join(systems) or 'none'}. Give each "
-            f"as {FORMS}."
-        )
-    return systems
+        if text.startswith(("http://", "https://")):
+            raise ConfigError(f"system '{text}': give it a name in front: NAME={text}.")
+    named = named_places(texts, what="system", stem=_stem, least=2, remedy=f"Give each as {FORMS}.")
+    return {name: Candidate(name, source, _config(name, source)) for name, source in named.items()}
 
 
-def build_systems(given: Mapping[str, GivenSystem], documents: DocumentFile) -> Dict[str, System]:
+def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Dict[str, System]:
     """The systems, checked for these documents, and not yet open.
 
     # Raises
@@ -79,7 +60,7 @@ def build_systems(given: Mapping[str, GivenSystem], documents: DocumentFile) -> 
 
 def open_systems(
     systems: Mapping[str, System],
-    given: Mapping[str, GivenSystem],
+    given: Mapping[str, Candidate],
     *,
     log: Callable[[str], Path],
     time_limit: float,
@@ -113,13 +94,10 @@ def close_systems(systems: Mapping[str, System]) -> None:
         system.close()
 
 
-def _given(text: str) -> GivenSystem:
-    if text.startswith(("http://", "https://")):
-        raise ConfigError(f"system '{text}': give it a name in front: NAME={text}.")
-    file = Path(text).name
-    stem = file[: -len(ARCHIVE_ENDING)] if file.endswith(ARCHIVE_ENDING) else Path(file).stem
-    name, source = split_name(text, what="system", stem=stem)
-    return GivenSystem(name, source, _config(name, source))
+def _stem(path: str) -> str:
+    """The name of a file without its ending."""
+    file = Path(path).name
+    return file[: -len(ARCHIVE_ENDING)] if file.endswith(ARCHIVE_ENDING) else Path(file).stem
 
 
 def _config(name: str, source: str) -> Dict[str, Any]:

@@ -1,10 +1,13 @@
 """The options of `fiesta-documents` as one record."""
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.selection.settings import ChoiceSettings, check_choices, check_kinds, check_least, fill, registered
+from fiesta_allennlp.selection.options import option
+from fiesta_allennlp.selection.settings import CHOOSING, SelectionSettings, fill, registered
+
+DOCUMENTS = "which documents, and how to score"
+WORKING = "how to work"
 
 TASKS = ("classification", "spans")
 ORDERS = ("shared", "independent")
@@ -15,46 +18,98 @@ AVERAGES = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
 
 NO_LIMIT = 10**9
 
-FIXED_AT_START = ("task", "positive_label", "metric", "fields", "documents_order", "batch_size", "entropy")
-"""What decides which scores are made, beside the documents. A selection that is resumed keeps these."""
+
+def _learned_concentration() -> Any:
+    return {"type": ABOUT_MEASURES, "learn_concentration": True}
 
 
 @dataclass(frozen=True)
-class DocumentSettings(ChoiceSettings):
+class DocumentSettings(SelectionSettings):
     """What `allennlp fiesta-documents` can be told. Names and defaults are those of the command's options.
 
     `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
     """
 
-    belief: Any = field(default_factory=lambda: {"type": ABOUT_MEASURES, "learn_concentration": True})
-    systems: Tuple[str, ...] = ()
-    documents: str = ""
-    task: str = "classification"
-    positive_label: Optional[str] = None
-    metric: Optional[str] = None
-    fields: str = ""
-    documents_order: str = "shared"
-    batch_size: int = 1
-    answers: Optional[str] = None
-    workers: int = 1
-    time_limit: float = 60.0
-    max_failures: int = 3
-    entropy: Optional[int] = None
-    include_package: Tuple[str, ...] = ()
+    GROUPS: ClassVar[Tuple[str, ...]] = (DOCUMENTS, CHOOSING, WORKING)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_kinds(self, dict.fromkeys(("batch_size", "workers", "max_failures", "entropy"), (int,)))
-        check_kinds(self, dict.fromkeys(("documents", "positive_label", "metric", "fields", "answers"), (str,)))
-        check_kinds(self, {"time_limit": (int, float), "systems": (tuple,), "include_package": (tuple,)})
-        check_choices(self, {"task": TASKS, "documents_order": ORDERS})
-        check_least(self, {"batch_size": 1, "workers": 1, "max_failures": 1, "entropy": 0})
-        if not self.time_limit > 0:
-            raise ConfigError(f"--time-limit must be above 0 but got {self.time_limit:g}.")
-
-    def as_json(self) -> Dict[str, Any]:
-        """Plain data, for the store."""
-        return {**asdict(self), "systems": list(self.systems), "include_package": list(self.include_package)}
+    belief: Any = option(
+        None,
+        "by default dirichlet_f_measure with a learned concentration; or a name alone, or a JSON object",
+        factory=_learned_concentration,
+        group=CHOOSING,
+        metavar="NAME|JSON",
+    )
+    budget: Optional[int] = option(
+        None, "make so many evaluations in all and name the best, in place of --confidence", group=CHOOSING
+    )
+    margin: Optional[float] = option(None, "be content with a system this near to the best (default 0)", group=CHOOSING)
+    max_evaluations: Optional[int] = option(
+        None, "give up undecided after so many in all (default: when the documents run out)", group=CHOOSING
+    )
+    systems: Tuple[str, ...] = option(
+        (),
+        "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, NAME=system.jsonnet",
+        metavar="SYSTEM",
+    )
+    documents: str = option(
+        "", "JSONL: a document with its gold annotation in each line", group=DOCUMENTS, metavar="FILE.jsonl"
+    )
+    task: str = option(
+        "classification",
+        "classification (default) or spans",
+        group=DOCUMENTS,
+        metavar="|".join(TASKS),
+        choices=TASKS,
+        is_fixed=True,
+    )
+    positive_label: Optional[str] = option(
+        None,
+        "the label whose F-measure counts; without it, macro-F over all",
+        group=DOCUMENTS,
+        metavar="L",
+        is_fixed=True,
+    )
+    metric: Optional[str] = option(
+        None, "accuracy, in place of the F-measure; for classification", group=DOCUMENTS, is_fixed=True
+    )
+    fields: str = option(
+        "",
+        "what the file calls id, items, label, tags, spans, such as id=key,label=sentiment",
+        group=DOCUMENTS,
+        is_fixed=True,
+    )
+    documents_order: str = option(
+        "shared",
+        "shared (default): all systems get the documents in one random order; independent: each in its own, as in the "
+        "paper",
+        group=DOCUMENTS,
+        metavar="|".join(ORDERS),
+        choices=ORDERS,
+        is_fixed=True,
+    )
+    batch_size: int = option(1, "documents of one evaluation (default 1)", group=DOCUMENTS, least=1, is_fixed=True)
+    answers: Optional[str] = option(
+        None,
+        "where answers are kept, for later selections too (default: answers.sqlite in the directory)",
+        group=WORKING,
+        metavar="FILE",
+    )
+    workers: int = option(1, "queries at once (default 1)", group=WORKING, least=1)
+    time_limit: float = option(60.0, "seconds that an answer may take (default 60)", group=WORKING, above=0)
+    max_failures: int = option(
+        3, "withdraw a system after so many failed evaluations (default 3)", group=WORKING, least=1
+    )
+    entropy: Optional[int] = option(
+        None,
+        "the root of all chance, to repeat a selection; by default fresh and recorded",
+        group=WORKING,
+        least=0,
+        is_fixed=True,
+    )
+    include_package: Tuple[str, ...] = option(
+        (),
+        "additional packages to include",
+    )
 
     def believing(self, metric: str) -> "DocumentSettings":
         """These settings with a belief about this metric.
@@ -75,8 +130,3 @@ class DocumentSettings(ChoiceSettings):
         if has_limit or "max_evaluations" in registered(self.strategy or "ttts", "--strategy"):
             return self
         return replace(self, max_evaluations=NO_LIMIT)
-
-
-def changed_document_settings(old: Mapping[str, Any], new: DocumentSettings) -> List[str]:
-    """The names of settings that a resumed selection must not change but does."""
-    return [name for name in FIXED_AT_START if old.get(name) != getattr(new, name)]

@@ -1,34 +1,43 @@
-"""The calls themselves. Each builds a strategy, runs it and unpacks what came out.
+"""The calls themselves. Each builds a strategy, evaluates what it proposes and returns what came out.
 
 Common to all:
 
 - `data` goes to `split_function`, which returns a training and a test set, and should return others every time.
 - `model_functions` are called with these two and return a score. A model that seeds itself is always evaluated in the
   same way: the best model whatever the seed is then not to be found.
-- With `logit_transform`, every score x in [0, 1] is replaced by log(x / (1 - x)), in what is returned too. See
-  `fiesta_allennlp.probability.logit` for scores of exactly 0 and 1.
+- With `logit_transform`, every score x in [0, 1] is replaced by log(x / (1 - x)), in what is returned too. What
+  becomes of scores of exactly 0 and 1 is told of `fiesta_allennlp.probability.logit`.
 - `rng` makes the choices repeatable, as far as the functions are. Left out, it is fresh.
 
 All raise `ValueError`: where there are fewer than two models, where a score is not a finite number or has no logit,
 and where `p_value` or `budget` cannot work.
 """
 
+import math
 import sys
-from functools import partial
-from typing import Callable, List, NamedTuple, Optional, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 
 from fiesta_allennlp.beliefs import StudentT
-from fiesta_allennlp.functional.running import Data, Functions, Model, SplitFunction
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.probability import logit
+from fiesta_allennlp.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.strategies import (
     BatchThompson,
     FixedConfidence,
     NonAdaptiveFixedBudget,
     NonAdaptiveFixedConfidence,
     SequentialHalving,
+    Strategy,
     TopTwoThompson,
 )
+
+Part = TypeVar("Part")
+Data = TypeVar("Data")
+Model = Callable[[Part, Part], float]
+SplitFunction = Callable[[Data], Tuple[Part, Part]]
 
 
 class FixedConfidenceResult(NamedTuple):
@@ -67,8 +76,8 @@ def TTTS(
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
 ) -> FixedConfidenceResult:
-    """Top-two Thompson sampling until one model is best with probability 1 - `p_value`; see
-    `fiesta_allennlp.strategies.TopTwoThompson`. For normal scores, or scores whose logits are.
+    """Top-two Thompson sampling (`fiesta_allennlp.strategies.TopTwoThompson`) until one model is best with probability
+    1 - `p_value`. For normal scores, or scores whose logits are.
 
     # Parameters
 
@@ -80,9 +89,9 @@ def TTTS(
 
     `ValueError` : where `p_value` is not above 0 and below 1, and as above.
     """
-    functions = Functions(data, model_functions, split_function, logit_transform)
-    make = partial(TopTwoThompson, challenger="posterior", beta=0.5, max_evaluations=_limit(max_evaluations))
-    return _until_sure(functions, make, p_value, slots=1, rng=rng)
+    functions = _Functions(data, model_functions, split_function, logit_transform)
+    strategy = TopTwoThompson(challenger="posterior", beta=0.5, **_aim(p_value, max_evaluations))
+    return functions.until_sure(strategy, slots=1, rng=rng)
 
 
 def BTS(
@@ -101,9 +110,9 @@ def BTS(
     Use it to learn what batches cost in evaluations; the functions are called one after the other all the same. See
     `fiesta_allennlp.strategies.BatchThompson`.
     """
-    functions = Functions(data, model_functions, split_function, logit_transform)
-    make = partial(BatchThompson, batch_size=batch_size, max_evaluations=_limit(max_evaluations))
-    return _until_sure(functions, make, p_value, slots=batch_size, rng=rng)
+    functions = _Functions(data, model_functions, split_function, logit_transform)
+    strategy = BatchThompson(batch_size=batch_size, **_aim(p_value, max_evaluations))
+    return functions.until_sure(strategy, slots=batch_size, rng=rng)
 
 
 def non_adaptive_fc(
@@ -119,9 +128,9 @@ def non_adaptive_fc(
 ) -> FixedConfidenceResult:
     """As `TTTS`, with all models evaluated equally often; see `fiesta_allennlp.strategies.NonAdaptiveFixedConfidence`.
     To compare with: it needs about twice as many evaluations."""
-    functions = Functions(data, model_functions, split_function, logit_transform)
-    make = partial(NonAdaptiveFixedConfidence, max_evaluations=_limit(max_evaluations))
-    return _until_sure(functions, make, p_value, slots=len(model_functions), rng=rng)
+    functions = _Functions(data, model_functions, split_function, logit_transform)
+    strategy = NonAdaptiveFixedConfidence(**_aim(p_value, max_evaluations))
+    return functions.until_sure(strategy, slots=len(model_functions), rng=rng)
 
 
 def sequential_halving(
@@ -138,7 +147,7 @@ def sequential_halving(
 
     `ValueError` : where `budget` is below N ceil(log2 N) for N models, and as above.
     """
-    functions = Functions(data, model_functions, split_function, logit_transform)
+    functions = _Functions(data, model_functions, split_function, logit_transform)
     finished = functions.select(SequentialHalving(belief=StudentT(), budget=budget), slots=budget, rng=None)
     return SequentialHalvingResult(finished.best_index, finished.proportions, finished.scores)
 
@@ -157,28 +166,93 @@ def non_adaptive_fb(
 
     `ValueError` : where `budget` is below the number of models, and as above.
     """
-    functions = Functions(data, model_functions, split_function, logit_transform)
+    functions = _Functions(data, model_functions, split_function, logit_transform)
     finished = functions.select(NonAdaptiveFixedBudget(belief=StudentT(), budget=budget), slots=budget, rng=None)
     return NonAdaptiveResult(finished.best_index, finished.scores)
 
 
-def _until_sure(
-    functions: Functions,
-    make: Callable[..., FixedConfidence],
-    p_value: float,
-    *,
-    slots: int,
-    rng: Optional[np.random.Generator],
-) -> FixedConfidenceResult:
+def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
+    """What all strategies for a fixed confidence are built with."""
     if not 0 < p_value < 1:
         raise ValueError(
             f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."
         )
-    finished = functions.select(make(belief=StudentT(), confidence=1 - p_value), slots=slots, rng=rng)
-    return FixedConfidenceResult(
-        finished.confidence_scores, finished.proportions, finished.num_evaluations, finished.scores
-    )
+    limit = sys.maxsize if max_evaluations is None else max_evaluations
+    return {"belief": StudentT(), "confidence": 1 - p_value, "max_evaluations": limit}
 
 
-def _limit(max_evaluations: Optional[int]) -> int:
-    return sys.maxsize if max_evaluations is None else max_evaluations
+@dataclass(frozen=True)
+class _Finished:
+    """A selection that is over. Names of candidates are the positions of their functions, as text."""
+
+    history: History
+    decision: Decision
+
+    @property
+    def best_index(self) -> int:
+        return self.history.candidates.index(str(self.decision.best))
+
+    @property
+    def proportions(self) -> List[float]:
+        total = len(self.history.evaluations)
+        return [self.history.num_finished(name) / total for name in self.history.candidates]
+
+    @property
+    def scores(self) -> List[List[float]]:
+        return [self.history.scores(name).tolist() for name in self.history.candidates]
+
+
+@dataclass(frozen=True)
+class _Functions:
+    """Plain functions, called as trainings are made elsewhere.
+
+    Each evaluation calls `split_function` once and has a split of its own. The seeds of its request are numbers that
+    tell evaluations apart; nothing is seeded with them.
+    """
+
+    data: object
+    models: Sequence[Model]
+    split_function: SplitFunction
+    logit_transform: bool
+
+    def select(self, strategy: Strategy, *, slots: int, rng: Optional[np.random.Generator]) -> _Finished:
+        """Evaluate what the strategy proposes, `slots` at a time, until it proposes nothing.
+
+        # Raises
+
+        `ValueError` : where the strategy cannot work with so many models, a model's score is no finite number, or it
+            has no logit and `logit_transform` was asked for.
+        """
+        rng = np.random.default_rng() if rng is None else rng
+        history = History(tuple(str(index) for index in range(len(self.models))))
+        try:
+            strategy.check(list(history.candidates))
+            while names := strategy.propose(history, slots, rng):
+                for name in names:
+                    history = replace(history, evaluations=(*history.evaluations, self._evaluate(history, name)))
+            return _Finished(history, strategy.recommend(history))
+        except FiestaError as error:
+            raise ValueError(str(error)) from error
+
+    def until_sure(
+        self, strategy: FixedConfidence, *, slots: int, rng: Optional[np.random.Generator]
+    ) -> FixedConfidenceResult:
+        finished = self.select(strategy, slots=slots, rng=rng)
+        return FixedConfidenceResult(
+            list(finished.decision.prob_best.values()),
+            finished.proportions,
+            len(finished.history.evaluations),
+            finished.scores,
+        )
+
+    def _evaluate(self, history: History, name: str) -> Evaluation:
+        number = len(history.evaluations)
+        train, test = self.split_function(self.data)
+        score = float(self.models[int(name)](train, test))
+        if not math.isfinite(score):
+            raise ValueError(
+                f"model_functions[{name}] returned {score} in evaluation {number}: a score must be a finite number."
+            )
+        if self.logit_transform:
+            score = float(logit(np.array([score]), candidate=f"model_functions[{name}]")[0])
+        return Evaluation(Request(name, history.num_finished(name), number, number, number, number), score, "score")

@@ -1,4 +1,4 @@
-"""What goes with the calls: the probabilities alone, made-up scores, and how well a call does when it is repeated."""
+"""What goes with the calls: the probabilities alone, synthetic scores, and how well a call does when it is repeated."""
 
 from typing import Any, List, NamedTuple, Optional, Sequence
 

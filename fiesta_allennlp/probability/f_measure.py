@@ -9,102 +9,34 @@ from scipy.special import expit
 
 from fiesta_allennlp.probability.rates import RatesModel, WeightedRates, log_sum_exp
 
-NO_LABEL = "?"
-"""What an answer counts as that is no gold label."""
-
-
 Pair = Tuple[str, str]
+"""Gold and predicted label of a kind of answers."""
 
+Draws = Tuple[np.ndarray, np.ndarray]
+"""The log odds of a measure, and their weights, which sum to 1. Shapes: `(num_draws,)` both."""
+
+AVERAGES = ("binary", "macro", "accuracy")
 
 BINARY: Dict[str, Pair] = {"tp": ("1", "1"), "fp": ("0", "1"), "fn": ("1", "0"), "tn": ("0", "0")}
 """The kinds of a binary task as gold and predicted label."""
 
-
-@dataclass(frozen=True)
-class Ratio:
-    """right / (right + wrong): the kinds by position, and the weight of each wrong one."""
-
-    right: Tuple[int, ...]
-    wrong: Tuple[int, ...]
-    weights: Tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """The mean of some ratios of rates.
-
-    F-beta is 1 / (beta / precision + (1 - beta) / recall), as Haffari et al. (2017, section 3) weight it; with rates,
-    tp / (tp + beta fp + (1 - beta) fn). With `beta` 1/2 it is F1; F_b in the other convention has
-    beta = 1 / (1 + b^2).
-    """
-
-    ratios: Tuple[Ratio, ...]
-
-    def log_odds(self, log_rates: np.ndarray) -> np.ndarray:
-        """log(measure / (1 - measure)). Shape: `(num_samples, num_kinds)` to `(num_samples,)`."""
-        right, wrong = zip(*(self._log_shares(ratio, log_rates) for ratio in self.ratios), strict=True)
-        return log_sum_exp(np.stack(right, axis=-1)) - log_sum_exp(np.stack(wrong, axis=-1))
-
-    @staticmethod
-    def _log_shares(ratio: Ratio, log_rates: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """log of right and of wrong, each divided by their sum. Shapes: `(num_samples,)` both."""
-        right = log_sum_exp(log_rates[:, list(ratio.right)])
-        wrong = log_sum_exp(log_rates[:, list(ratio.wrong)] + np.log(ratio.weights))
-        both = np.logaddexp(right, wrong)
-        return right - both, wrong - both
-
-
-def measure_of(pairs: Sequence[Pair], *, average: str, beta: float) -> Measure:
-    """The measure for rates in the order of these pairs of gold and predicted label.
-
-    # Parameters
-
-    average : `binary`, the F-measure of the label 1; `macro`, the mean F-measure of all gold labels.
-    beta : from 0, recall, to 1, precision.
-    """
-    labels: List[str] = ["1"] if average == "binary" else sorted({gold for gold, _ in pairs})
-    return Measure(tuple(_f_measure(pairs, label, beta) for label in labels))
-
-
-def _f_measure(pairs: Sequence[Pair], label: str, beta: float) -> Ratio:
-    weights: Dict[int, float] = {}
-    for i, (gold, predicted) in enumerate(pairs):
-        if gold != predicted and label in (gold, predicted):
-            weight = beta if predicted == label else 1 - beta
-            if weight > 0:
-                weights[i] = weight
-    return Ratio((pairs.index((label, label)),), tuple(weights), tuple(weights.values()))
-
-
-AVERAGES = ("binary", "macro", "accuracy")
-
-
 PRIOR = 1 / 4
 """The paper's prior has a concentration of 1 for its four kinds of answers."""
-
 
 PRIOR_OF_SHARE = 1.0
 """Of right and of wrong answers, for the share that is right: all shares are equally probable."""
 
-
 LIKE_ALL = 2.0
-"""With `macro`, the prior of each label has the weight of so many answers of which that share is right,"""
-
+"""With `macro`, the weight in answers of the belief that a label is answered as all labels together are."""
 
 EVEN = 1.0
-"""and all labels together have that of so many more, half of them right."""
-
+"""With `macro`, the answers, half of them right, that the prior of all labels together counts in addition."""
 
 NODES = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
 """Three places and weights that have the mean and the variance of a standard normal variable (Gauss and Hermite)."""
 
-
 MOST_LOG_ODDS = 6.0
 """Of the share of right answers, either way."""
-
-
-Draws = Tuple[np.ndarray, np.ndarray]
-"""The log odds of a measure, and their weights, which sum to 1. Shapes: `(num_draws,)` both."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +75,7 @@ class MeasureModel:
         if self.average == "accuracy":
             return self._accuracy(counts, pairs, self._scaled(np.full(2, 2 * PRIOR)), self.num_samples)
         drawn = self._rates(counts, self._scaled(np.full(len(pairs), PRIOR)), self.num_samples)
-        return measure_of(pairs, average="binary", beta=self.beta).log_odds(drawn.log_rates), drawn.weights
+        return log_odds(drawn.log_rates, pairs, average="binary", beta=self.beta), drawn.weights
 
     def _accuracy(self, counts: np.ndarray, pairs: Sequence[Pair], prior: np.ndarray, num_samples: int) -> Draws:
         right = np.array([gold == answer for gold, answer in pairs])
@@ -155,13 +87,13 @@ class MeasureModel:
         share, weights = self._accuracy(counts, pairs, np.full(2, PRIOR_OF_SHARE), self.num_samples // 4)
         middle = float(weights @ share)
         spread = float(np.sqrt(weights @ (share - middle) ** 2))
-        measure = measure_of(pairs, average="macro", beta=self.beta)
-        found: List[Draws] = []
-        for place, mass in NODES:
+        drawn: List[WeightedRates] = []
+        for place, _ in NODES:
             right = float(expit(np.clip(middle + spread * place, -MOST_LOG_ODDS, MOST_LOG_ODDS)))
-            drawn = self._rates(counts, self._scaled(macro_prior(pairs, right)), self.num_samples // 2)
-            found.append((measure.log_odds(drawn.log_rates), mass * drawn.weights))
-        return np.concatenate([draws for draws, _ in found]), np.concatenate([weights for _, weights in found])
+            drawn.append(self._rates(counts, self._scaled(macro_prior(pairs, right)), self.num_samples // 2))
+        log_rates = np.concatenate([one.log_rates for one in drawn])
+        masses = np.concatenate([mass * one.weights for (_, mass), one in zip(NODES, drawn, strict=True)])
+        return log_odds(log_rates, pairs, average="macro", beta=self.beta), masses
 
     def _rates(self, counts: np.ndarray, prior: np.ndarray, num_samples: int) -> WeightedRates:
         model = RatesModel(prior, self.concentration, learned=self.learn_concentration, num_samples=num_samples)
@@ -178,3 +110,36 @@ def macro_prior(pairs: Sequence[Pair], share: float) -> np.ndarray:
     even = EVEN / len(num_wrong) / 2
     right, wrong = even + LIKE_ALL * share, even + LIKE_ALL * (1 - share)
     return np.array([right if gold == answer else wrong / num_wrong[gold] for gold, answer in pairs])
+
+
+def log_odds(log_rates: np.ndarray, pairs: Sequence[Pair], *, average: str, beta: float) -> np.ndarray:
+    """log(F / (1 - F)) of the F-measure for rates of answers. Shape: `(num_samples,)`.
+
+    F-beta is 1 / (beta / precision + (1 - beta) / recall), as Haffari et al. (2017, section 3) weight it; with rates,
+    tp / (tp + beta fp + (1 - beta) fn). With `beta` 1/2 it is F1; F_b in the other convention has
+    beta = 1 / (1 + b^2).
+
+    # Parameters
+
+    log_rates : shape `(num_samples, num_kinds)`.
+    pairs : gold and predicted label of every kind.
+    average : `binary`, the F-measure of the label 1; `macro`, the mean F-measure of all gold labels.
+    beta : from 0, recall, to 1, precision.
+    """
+    labels: List[str] = ["1"] if average == "binary" else sorted({gold for gold, _ in pairs})
+    right, wrong = zip(*(_log_shares(log_rates, pairs, label, beta) for label in labels), strict=True)
+    return log_sum_exp(np.stack(right, axis=-1)) - log_sum_exp(np.stack(wrong, axis=-1))
+
+
+def _log_shares(log_rates: np.ndarray, pairs: Sequence[Pair], label: str, beta: float) -> Tuple[np.ndarray, np.ndarray]:
+    """log F and log(1 - F) of one label. Shapes: `(num_samples,)` both."""
+    weights = {
+        i: beta if predicted == label else 1 - beta
+        for i, (gold, predicted) in enumerate(pairs)
+        if gold != predicted and label in (gold, predicted)
+    }
+    counted = [i for i, weight in weights.items() if weight > 0]
+    right = log_rates[:, pairs.index((label, label))]
+    wrong = log_sum_exp(log_rates[:, counted] + np.log([weights[i] for i in counted]))
+    both = np.logaddexp(right, wrong)
+    return right - both, wrong - both

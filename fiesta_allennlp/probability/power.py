@@ -1,6 +1,7 @@
 """How many documents a test of a fixed size would need: the power analysis of Haffari et al. (2017), section 4.1."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Mapping, Optional
 
@@ -36,7 +37,7 @@ def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]
     """The fixed size for the effect that was observed, which a test would have to know before it begins.
 
     Where the best two candidates share at least two documents, the effect is the mean difference on these, divided by
-    the standard deviation of the differences; else see `effect_apart`. `None` where fewer than two candidates
+    the standard deviation of the differences; else that of `effect_apart`. `None` where fewer than two candidates
     have two scores.
 
     # Parameters
@@ -97,14 +98,10 @@ def num_documents(effect: float, *, error: float = ERROR, power: float = POWER) 
         return None
     # As if the standard deviation were known, which takes fewer documents than the test does.
     guess = ((ndtri(1 - error) + ndtri(power)) / effect) ** 2
-    low = max(LEAST, math.floor(guess))
-    high = low
+    low = high = max(LEAST, math.floor(guess))
     while power_of_test(high, effect, error) < power:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power_of_test(middle, effect, error) >= power else (middle, high)
-    return high if power_of_test(low, effect, error) < power else low
+        high *= 2
+    return bisect_left(range(high), power, lo=low, key=lambda number: power_of_test(number, effect, error))
 
 
 def power_of_test(num_documents: int, effect: float, error: float) -> float:

@@ -7,25 +7,47 @@ With the rates mu_d of the documents integrated out,
     p(theta | c) ~ prod_k theta_k^(prior_k - 1) exp(S_k(A theta_k)),
     S_k(x) = sum_d log [Gamma(x + c_dk) / Gamma(x)]
 
-which is drawn from by importance sampling. See docs/beliefs.md for the derivation. The proposal is a distribution over
-the simplex with one more set of parameters than the Dirichlet: gamma variables with scales of their own, made of points
-that fill the unit cube evenly, always the same ones."""
+It is drawn from by importance sampling; docs/beliefs.md has the derivation. The proposal is a distribution over the
+simplex with one more set of parameters than the Dirichlet: gamma variables with scales of their own. They are made of
+points that fill the unit cube evenly, always the same ones."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Tuple
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln
+from scipy.special import gammaincinv, gammaln, softmax
 
 from fiesta_allennlp.probability.rising_factorials import RisingFactorials, rising_factorials
 
 SCRAMBLING = 2017
 """Seed of the one scrambling of Sobol's points that is ever used."""
 
-
 FAR_LEFT = -20.0
 """Logarithms of quantiles below this follow from the first term of the series."""
+
+GRAIN = 0.02
+"""Shapes are rounded to multiples of this in the logarithm, so that few quantiles are computed."""
+
+WIDENINGS = (1.0, 0.8, 0.6)
+"""The proposal's shapes are multiplied by these in turn while too few draws would count."""
+
+ENOUGH = 0.5
+"""An effective share of the draws that needs no wider proposal."""
+
+MOST_STEPS = 60
+TOLERANCE = 1e-3
+"""The mode is found when no logarithm of a rate moves by more than this."""
+
+LOG_CONCENTRATION_SD = 2.0
+"""Standard deviation of log A around its middle where A is learned."""
+
+NUM_CELLS = 32
+MOST_ZOOMS = 6
+"""Where A is learned, log A has this many cells, which are moved to where its posterior is at most this often."""
+
+NEGLIGIBLE = -12.0
+"""Cells of log A with a density this far below the highest, in the logarithm, are left out."""
 
 
 @lru_cache(maxsize=64)
@@ -59,8 +81,15 @@ def log_gamma_quantiles(shape: float, num_points: int) -> np.ndarray:
     return log_x
 
 
-GRAIN = 0.02
-"""Shapes are rounded to multiples of this in the logarithm, so that few quantiles are computed."""
+def rounded(shapes: np.ndarray) -> np.ndarray:
+    """The nearest shapes on the grid of `GRAIN`. Same shape as `shapes`."""
+    return np.exp(GRAIN * np.round(np.log(shapes) / GRAIN))
+
+
+def log_sum_exp(values: np.ndarray) -> np.ndarray:
+    """log sum exp over the last axis, of which one value is finite. Shape: `(..., n)` to `(...,)`."""
+    top = values.max(axis=-1)
+    return top + np.log(np.exp(values - top[..., None]).sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,45 +143,6 @@ class ScaledDirichlet:
         constant = gammaln(total) + (self.shapes * self.log_scales - gammaln(self.shapes)).sum(axis=1)
         powers = (self.shapes[:, kept][cell] * log_rates[:, kept]).sum(axis=1)
         return constant[cell] + powers - total[cell] * log_sum_exp(self.log_scales[cell] + log_rates)
-
-
-def rounded(shapes: np.ndarray) -> np.ndarray:
-    """The nearest shapes on the grid of `GRAIN`. Same shape as `shapes`."""
-    return np.exp(GRAIN * np.round(np.log(shapes) / GRAIN))
-
-
-def log_sum_exp(values: np.ndarray) -> np.ndarray:
-    """log sum exp over the last axis, of which one value is finite. Shape: `(..., n)` to `(...,)`."""
-    top = values.max(axis=-1)
-    return top + np.log(np.exp(values - top[..., None]).sum(axis=-1))
-
-
-WIDENINGS = (1.0, 0.8, 0.6)
-"""The proposal's shapes are multiplied by these in turn while too few draws would count."""
-
-
-ENOUGH = 0.5
-"""An effective share of the draws that needs no wider proposal."""
-
-
-MOST_STEPS = 60
-
-
-TOLERANCE = 1e-3
-
-
-LOG_CONCENTRATION_SD = 2.0
-"""Standard deviation of log A around its middle where A is learned."""
-
-
-NUM_CELLS = 32
-
-
-MOST_ZOOMS = 6
-
-
-NEGLIGIBLE = -12.0
-"""Cells of log A with a density this far below the highest, in the logarithm, are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,8 +268,6 @@ class _Target:
     def weighted(self, proposal: ScaledDirichlet) -> WeightedRates:
         drawn = proposal.draw(self.model.num_samples)
         log_weight = self.log_ratio(proposal, drawn.log_rates, drawn.log_concentration, drawn.cell)
-        log_weight = log_weight - np.log(proposal.mass[drawn.cell])
-        weights = np.exp(log_weight - log_weight.max())
-        weights /= weights.sum()
+        weights = softmax(log_weight - np.log(proposal.mass[drawn.cell]))
         effective = 1 / (len(weights) * float((weights**2).sum()))
         return WeightedRates(drawn.log_rates, drawn.log_concentration, weights, effective)

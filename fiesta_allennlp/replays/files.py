@@ -1,7 +1,6 @@
 """Score tables from files: `{candidate: [scores]}` as JSON, or CSV with one score on a line."""
 
 import csv
-import difflib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
 
@@ -37,8 +36,7 @@ def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> Sco
                 f"--evaluations-per-split: {scores} says itself which scores share a split. Leave the option out."
             )
         return PRESETS[scores] if scores in PRESETS else read_csv(path)
-    near = difflib.get_close_matches(scores, PRESETS, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(scores, PRESETS)
     raise ConfigError(
         f"'{scores}' is neither a file that ends with .json or .csv nor a preset.{hint} "
         f"The presets are: {', '.join(PRESETS)}."

@@ -2,12 +2,17 @@
 
 import os
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import ClassVar, Optional, Tuple
 
-from fiesta_allennlp.selection.settings import SPLITS, ChoiceSettings, check_choices, check_kinds, check_least
+from fiesta_allennlp.selection.options import option
+from fiesta_allennlp.selection.settings import CHOOSING, ChoiceSettings, splits_option
 
-COUNTS = {"repetitions": 1, "evaluations_per_split": 1, "batch_size": 1, "processes": 1, "entropy": 0}
-"""Settings that are whole numbers, with the least they may be."""
+SCORES = "which scores"
+WORKING = "how to work"
+
+
+def _separated(text: str) -> Tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
 
 
 @dataclass(frozen=True)
@@ -17,21 +22,34 @@ class ReplaySettings(ChoiceSettings):
     `scores` is a file or a preset. `candidates` are those to take from it, all where it is empty.
     """
 
-    scores: str = ""
-    candidates: Tuple[str, ...] = ()
-    repetitions: int = 500
-    evaluations_per_split: Optional[int] = None
-    splits: str = "shared"
-    batch_size: int = 1
-    with_replacement: bool = False
-    processes: Optional[int] = None
-    entropy: Optional[int] = None
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, WORKING)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_kinds(self, {**dict.fromkeys(COUNTS, (int,)), "candidates": (tuple,)})
-        check_choices(self, {"splits": SPLITS})
-        check_least(self, COUNTS)
+    scores: str = option(
+        "",
+        "{candidate: [scores]} as JSON; CSV with the columns candidate, split, seed, score; or a preset that draws "
+        "normal scores: tdsa-8, tdsa-12, tie, noisy",
+        metavar="SCORES.json|SCORES.csv|PRESET",
+    )
+    candidates: Tuple[str, ...] = option(
+        (), "take only these, by name and separated by commas", group=SCORES, metavar="A,B,...", parse=_separated
+    )
+    evaluations_per_split: Optional[int] = option(
+        None,
+        "JSON: so many consecutive scores of every candidate share a split (default 1)",
+        group=SCORES,
+        metavar="N",
+        least=1,
+    )
+    splits: str = splits_option(SCORES)
+    with_replacement: bool = option(False, "let a score of the table be drawn again", group=SCORES, can_be_undone=False)
+    repetitions: int = option(500, "how many selections (default 500)", group=WORKING, least=1)
+    batch_size: int = option(
+        1, "evaluations at once, the next when all have finished (default 1)", group=WORKING, least=1
+    )
+    processes: Optional[int] = option(None, "how many at once (default: one for each core)", group=WORKING, least=1)
+    entropy: Optional[int] = option(
+        None, "the root of all chance, to repeat a replay; by default fresh and recorded", group=WORKING, least=0
+    )
 
     @property
     def num_processes(self) -> int:

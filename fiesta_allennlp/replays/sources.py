@@ -1,7 +1,6 @@
 """Scores for a replay: where they come from, those of one repetition as an evaluator, and presets that draw normal
 scores with known means."""
 
-import difflib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Dict, Mapping, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, Request
 
@@ -114,8 +113,7 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
     known = list(source.true_means())
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=2)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            hint = did_you_mean(name, known, most=2)
             raise ConfigError(
                 f"--candidates: {source.name} has no candidate '{name}'.{hint} There are: {', '.join(known)}."
             )

@@ -1,17 +1,16 @@
 """What the reproducibility checklists of conferences ask for, as far as it was written down."""
 
 import hashlib
-import json
 import shlex
-from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.documents.choice import DocumentChoice
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.table import ScoreTable
 from fiesta_allennlp.selection.environment import environment
+from fiesta_allennlp.selection.options import as_typed, words_of
 from fiesta_allennlp.selection.store import StoreReader
 from fiesta_allennlp.selection.summary import duration_text
 from fiesta_allennlp.trainings.settings import Settings
@@ -25,20 +24,20 @@ def selection_checklist(
     store: StoreReader, settings: Settings, history: History, *, asked_confidence: Optional[float]
 ) -> Checklist:
     """The checklist of a selection, from its store. `asked_confidence` is None where a budget was given."""
-    entropy = store.get_meta("entropy")
+    entropy = store.meta().entropy
     rows = [
         ("candidates", _given(store)),
         ("metric", f"{settings.metric} on the test part, of the epoch that was best on the validation part"),
         *_choosing(settings.strategy_params(), "evaluations", asked_confidence),
         *_seeds(settings, entropy),
-        *_pool(store.candidates()[0]["facts"]["pool"]),
-        *_environments(store.get_meta("environments") or []),
+        *_pool(store.candidates()[0].facts["pool"]),
+        *_environments(store.meta().environments),
         *_work(store, settings, history),
         ("command to repeat it all", repeat_command(settings, entropy)),
         (
             "command to repeat one training",
             "OMP_NUM_THREADS=1 allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW "
-            + shlex.join(_option("include_package", ("fiesta_allennlp.plugin", *settings.include_package))),
+            + shlex.join(words_of("include_package", ("fiesta_allennlp.plugin", *settings.include_package))),
         ),
     ]
     return tuple((key, str(value)) for key, value in rows)
@@ -48,7 +47,7 @@ def documents_checklist(
     store: StoreReader, choice: DocumentChoice, history: History, *, asked_confidence: Optional[float]
 ) -> Checklist:
     """The checklist of a selection by documents, likewise."""
-    settings, facts, entropy = choice.settings, choice.facts, store.get_meta("entropy")
+    settings, facts, entropy = choice.settings, choice.facts, store.meta().entropy
     shared = "one random order for all systems"
     own = "every system has a random order of its own"
     return (
@@ -59,12 +58,12 @@ def documents_checklist(
             "documents",
             f"{facts.file}: {facts.num_documents} with {facts.num_items} items, {settings.batch_size} a query",
         ),
-        ("data fingerprint (SHA-256)", str(store.get_meta("documents"))),
+        ("data fingerprint (SHA-256)", str(store.meta().documents)),
         (
             "order of documents",
             f"{shared if settings.documents_order == 'shared' else own}, from the entropy {entropy}",
         ),
-        *_environments(store.get_meta("environments") or []),
+        *_environments(store.meta().environments),
         ("workers", str(settings.workers)),
         *_done(store, history, "evaluations", "answering"),
         ("command to repeat it all", repeat_command(settings, entropy)),
@@ -87,25 +86,9 @@ def repeat_command(settings: Union[Settings, DocumentSettings], entropy: Optiona
     """What to type to make the same selection: options that are not defaults, and the entropy. A plugins file is not
     needed."""
     command, given = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
-    words = ["python", "-m", "fiesta_allennlp", command, *getattr(settings, given), "-s", "NEW"]
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        default = field.default_factory() if field.default_factory is not MISSING else field.default
-        if field.name == "entropy":
-            value = entropy
-        elif field.name == given or value == default:
-            continue
-        words += _option(field.name, value)
-    return shlex.join(words)
-
-
-def _option(name: str, value: Any) -> List[str]:
-    flag = "--" + name.replace("_", "-")
-    if isinstance(value, bool):
-        return [flag if value else "--no-" + flag[2:]]
-    if isinstance(value, (list, tuple)):
-        return [word for item in value for word in (flag, str(item))]
-    return [flag, json.dumps(value) if isinstance(value, dict) else str(value)]
+    typed = as_typed(settings, positional=given, entropy=entropy)
+    places = len(getattr(settings, given))
+    return shlex.join(["python", "-m", "fiesta_allennlp", command, *typed[:places], "-s", "NEW", *typed[places:]])
 
 
 def _typed(params: Mapping[str, Any], without: str = "") -> str:
@@ -116,7 +99,7 @@ def _typed(params: Mapping[str, Any], without: str = "") -> str:
 
 
 def _given(store: StoreReader) -> str:
-    return "; ".join(f"{candidate['name']}: {candidate['source']}" for candidate in store.candidates())
+    return "; ".join(f"{candidate.name}: {candidate.source}" for candidate in store.candidates())
 
 
 def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[float]) -> Checklist:
@@ -148,7 +131,7 @@ def _pool(pool: Mapping[str, Any]) -> Checklist:
     )
 
 
-def _environments(environments: List[Dict[str, Any]]) -> Checklist:
+def _environments(environments: Sequence[Mapping[str, Any]]) -> Checklist:
     if not environments:
         return (("versions", UNKNOWN), ("hardware", UNKNOWN))
     rows: List[Tuple[str, str]] = []
@@ -188,5 +171,5 @@ def _done(store: StoreReader, history: History, what: str, doing: str) -> Checkl
     return (
         (what, f"{len(history.evaluations)} finished, {len(history.failures)} failed{when}"),
         (f"{doing} time", f"{duration_text(seconds)}, all workers together, and {duration_text(lost)} of failed ones"),
-        ("time at work", duration_text(float(store.get_meta("working_seconds") or 0.0))),
+        ("time at work", duration_text(store.meta().working_seconds)),
     )

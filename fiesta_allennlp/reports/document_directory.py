@@ -20,7 +20,7 @@ from fiesta_allennlp.strategies.base import all_finished
 
 def is_by_documents(store: StoreReader) -> bool:
     """Whether `fiesta-documents` made it."""
-    return "documents" in store.get_meta("settings")
+    return store.meta().kind == "documents"
 
 
 def stored_documents(store: StoreReader, directory: RunDirectory) -> Stored:
@@ -29,20 +29,21 @@ def stored_documents(store: StoreReader, directory: RunDirectory) -> Stored:
     `StoreError` : where it was made by an older version, which wrote down less.
     `ConfigError` : where its strategy or belief belongs to a package that cannot be imported.
     """
-    facts = store.get_meta("document_facts")
+    meta = store.meta()
+    facts = meta.document_facts
     if facts is None:
         raise StoreError(
             f"{directory.root}: the selection was made by an older version, which did not write down what a report "
             f"needs. Let allennlp fiesta-documents -s {directory.root} --recover add it: no answer is paid for again."
         )
-    settings = DocumentSettings(**overlay(store.get_meta("settings"), of=DocumentSettings))
-    names = [candidate["name"] for candidate in store.candidates()]
+    settings = DocumentSettings(**overlay(meta.settings or {}, of=DocumentSettings))
+    names = [candidate.name for candidate in store.candidates()]
     task = task_of(settings)
     choice = importing(
         settings.include_package, lambda: DocumentChoice.of(settings, task, DocumentFacts(**facts), names)
     )
     asked_confidence = getattr(choice.strategy.strategy, "confidence", None)
-    entropy, run = store.get_meta("entropy"), store.get_meta("run")
+    entropy, run = str(meta.entropy), str(meta.run)
     answers = answers_path(settings, directory.root) or directory.answers
 
     def finish(source: Source) -> Source:

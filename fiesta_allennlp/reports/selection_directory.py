@@ -40,13 +40,14 @@ def from_directory(root: Path) -> Source:
     """
     directory = RunDirectory(root)
     with reading(directory) as store:
-        if not store.begun:
+        meta = store.meta()
+        if not meta.begun:
             raise StoreError(
                 f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
                 "first training. There is nothing to report yet."
             )
         stored = stored_documents(store, directory) if is_by_documents(store) else _stored_trainings(store)
-        environments = store.get_meta("environments") or [{}]
+        environments = meta.environments or ({},)
         running = is_running(directory, environments[-1].get("host"))
         history = _history(store, stored.max_failures)
         decision = stored.strategy.recommend(history)
@@ -65,7 +66,7 @@ def from_directory(root: Path) -> Source:
             is_selection=True,
             adaptive=True,
             running=running and decision.stopped_by is None,
-            removed=store.removed(),
+            removed=frozenset(meta.removed),
             num_parameters=stored.num_parameters or {},
             checklist=stored.checklist(history),
             data=stored.data,
@@ -74,8 +75,8 @@ def from_directory(root: Path) -> Source:
 
 
 def _stored_trainings(store: StoreReader) -> Stored:
-    settings, candidates = merge(store.get_meta("settings")), store.candidates()
-    names = [candidate["name"] for candidate in candidates]
+    settings, candidates = merge(store.meta().settings or {}), store.candidates()
+    names = [candidate.name for candidate in candidates]
     strategy = importing(settings.include_package, lambda: build_strategy(settings, names))
     asked_confidence = getattr(strategy, "confidence", None)
     return Stored(
@@ -85,8 +86,8 @@ def _stored_trainings(store: StoreReader) -> Stored:
         asked_confidence=asked_confidence,
         max_failures=settings.max_failures,
         checklist=lambda history: selection_checklist(store, settings, history, asked_confidence=asked_confidence),
-        num_parameters={c["name"]: c["facts"]["num_parameters"] for c in candidates},
-        data=candidates[0]["facts"]["pool"]["fingerprint"],
+        num_parameters={c.name: c.facts["num_parameters"] for c in candidates},
+        data=candidates[0].facts["pool"]["fingerprint"],
     )
 
 

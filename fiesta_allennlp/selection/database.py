@@ -1,13 +1,17 @@
-"""The SQLite file behind a run store: its tables, how it is opened and checked, and transactions."""
+"""The SQLite file behind a run store: its tables, how it is opened and checked, transactions, and what its rows say."""
 
-import os
+import json
 import sqlite3
 import time
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import Dict, Iterator, Set, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Union
 
+from fiesta_allennlp.counts import COUNT_PREFIX
 from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.files import replacing
+from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Request
 
 SCHEMA_VERSION = 1
 
@@ -51,14 +55,13 @@ def create_database(path: Path) -> sqlite3.Connection:
     """
     if path.exists():
         raise StoreError(f"{path}: there is a selection already. Use --recover to go on with it.")
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
     try:
-        with closing(sqlite3.connect(part, isolation_level=None)) as database, transaction(database):
-            for statement in SCHEMA.split(";"):
-                database.execute(statement)
-            database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
-        os.replace(part, path)  # so a database that is there has its tables
+        with replacing(path) as part:  # so a database that is there has its tables
+            part.unlink(missing_ok=True)
+            with closing(sqlite3.connect(part, isolation_level=None)) as database, transaction(database):
+                for statement in SCHEMA.split(";"):
+                    database.execute(statement)
+                database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
         return _connect(path)
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(f"{path}: cannot be made: {error}. Make room, or give another directory with -s.") from error
@@ -203,3 +206,56 @@ def _begin(cursor: sqlite3.Cursor) -> None:
         except sqlite3.OperationalError as error:
             if not _is_locked(error) or time.monotonic() >= end:
                 raise
+
+
+# What the rows say.
+
+
+def read_candidates(database: sqlite3.Connection) -> List[Candidate]:
+    """All candidates in the order given."""
+    rows = database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
+    return [
+        Candidate(row["name"], row["source"], config=json.loads(row["config"]), facts=json.loads(row["facts"]))
+        for row in rows
+    ]
+
+
+def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:
+    """The history that the tables give, with nobody withdrawn."""
+    rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
+    requests = {(row["candidate"], row["replicate"]): _request(row) for row in rows}
+    finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
+    failures = database.execute("SELECT * FROM failures ORDER BY finished_order").fetchall()
+    names = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
+    return History(
+        candidates=tuple(row["name"] for row in names),
+        evaluations=tuple(_evaluation(row, requests) for row in finished),
+        pending=tuple(requests[row["candidate"], row["replicate"]] for row in rows if row["status"] == "pending"),
+        failures=tuple(_failure(row, requests) for row in failures),
+        removed=frozenset(removed),
+    )
+
+
+def only_counts(metrics: Mapping[str, float]) -> Dict[str, float]:
+    """The metrics that a belief may use. The others stay in the file alone, so that a history stays small."""
+    return {name: value for name, value in metrics.items() if name.startswith(COUNT_PREFIX)}
+
+
+def _request(row: sqlite3.Row) -> Request:
+    return Request(**{f.name: row[f.name] for f in fields(Request)})
+
+
+def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation:
+    return Evaluation(
+        request=requests[row["candidate"], row["replicate"]],
+        score=row["score"],
+        metric=row["metric"],
+        seconds=row["seconds"],
+        started_at=row["started_at"],
+        metrics=only_counts(json.loads(row["metrics"] or "{}")),
+    )
+
+
+def _failure(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Failure:
+    told = {f.name: row[f.name] for f in fields(Failure) if f.name != "request"}
+    return Failure(request=requests[row["candidate"], row["replicate"]], **told)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import List, Optional, Protocol, Sequence, Set
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import DataError, FiestaError, StoreError
+from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import UNDECIDED, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.seeding import make_request, strategy_rng
-from fiesta_allennlp.selection.retries import PAUSES, Retries
+from fiesta_allennlp.selection.retries import PAUSES, Retries, ended_by, is_to_be_tried_again
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
 
@@ -33,7 +33,7 @@ class WorkingTime:
     def __init__(self, store: RunStore, max_hours: Optional[float]) -> None:
         self._store = store
         self._max_seconds = None if max_hours is None else 3600.0 * max_hours
-        self._earlier = float(store.get_meta("working_seconds") or 0.0)
+        self._earlier = store.meta().working_seconds
         self._begin = self._noted = time.monotonic()
 
     @property
@@ -223,13 +223,9 @@ class Selection:
     def _record(self, outcome: Outcome) -> bool:
         """Write an outcome down; true where the request is to be started again.
 
-        A training whose process died, or for which the machine lacked something, is tried again; one that raised would
-        raise again with the same seeds.
-
         # Raises
 
-        `StoreError` : where the disk is full. The request stays pending.
-        `DataError` : where the data changed. Likewise.
+        `FiestaError` : where the failure ends the selection; see `ended_by`. The request stays pending.
         """
         if isinstance(outcome, Failure):
             return self._record_failure(outcome)
@@ -240,43 +236,19 @@ class Selection:
 
     def _record_failure(self, failure: Failure) -> bool:
         """See `_record`."""
-        if failure.kind == "data":
-            raise DataError(
-                f"{failure.error}. The evaluations in {self.directory.root} were made with the old data: put them "
-                "back, then go on with --recover; or start anew with another directory or --force."
-            )
-        if failure.kind == "disk":
-            raise StoreError(
-                f"the disk is full: {failure.request.name} ended with {failure.error}. Nothing that finished in "
-                f"{self.directory.root} is lost: make room, then go on with --recover."
-            )
-        failure = self._judged(failure)
-        try_again = self._is_to_be_tried_again(failure)
-        withdrawn = self._history().withdrawn
+        ending = ended_by(failure, self.directory.root)
+        if ending is not None:
+            raise ending
+        history = self._history()
+        failure = self.retries.judged(failure, history, max_failures=self.max_failures)
+        try_again = is_to_be_tried_again(failure, history, max_failures=self.max_failures)
         self.store.record(failure, try_again=try_again)
-        for name in self._history().withdrawn - withdrawn:
+        for name in self._history().withdrawn - history.withdrawn:
             logger.warning("candidate %s is withdrawn: it has failed too often", name)
         if not try_again:
             self.retries.drop([failure.request])
         self.listener.on_outcome(failure)
         return try_again
-
-    def _judged(self, failure: Failure) -> Failure:
-        """What the machine lacks for one candidate alone, such as one that is too large for the card, is that
-        candidate's failure: others finish, and of this one nothing ever has."""
-        if failure.kind != "machine":
-            return failure
-        num_tries = 1 + self.retries.num_tries_while_others_finished(failure.request)
-        if num_tries < max(self.max_failures, 2) or self._history().num_finished(failure.request.candidate):
-            return failure
-        return replace(failure, kind="unfit")
-
-    def _is_to_be_tried_again(self, failure: Failure) -> bool:
-        """Not where its process has died `max_failures` times, in earlier sessions too."""
-        if failure.kind == "killed":
-            before = self._history().failures
-            return 1 + sum((f.request, f.kind) == (failure.request, "killed") for f in before) < self.max_failures
-        return failure.kind == "machine"
 
     def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
         """At once where its process died, and after a pause where the machine lacked something.

@@ -1,16 +1,46 @@
-"""When to try again what the machine had no room for, or no file, and when to give up."""
+"""What a failure leads to: whether it ends the selection, and when to try again what the machine had no room for."""
 
 import time
 from collections import Counter
-from typing import Dict, List, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence
 
-from fiesta_allennlp.records import Request
+from fiesta_allennlp.errors import DataError, FiestaError, StoreError
+from fiesta_allennlp.records import Failure, History, Request
 
 PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""
 
 MOST_AT_START = 2
 """So many pauses where no training has ever finished: a mistake is more probable then than a lack that passes."""
+
+
+def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
+    """The error with which a failure ends the selection in the directory `root`; None where the selection goes on.
+
+    A full disk fails all evaluations, and those on other data than before cannot be pooled.
+    """
+    if failure.kind == "data":
+        return DataError(
+            f"{failure.error}. The evaluations in {root} were made with the old data: put them back, then go on with "
+            "--recover; or start anew with another directory or --force."
+        )
+    if failure.kind == "disk":
+        return StoreError(
+            f"the disk is full: {failure.request.name} ended with {failure.error}. Nothing that finished in {root} is "
+            "lost: make room, then go on with --recover."
+        )
+    return None
+
+
+def is_to_be_tried_again(failure: Failure, history: History, *, max_failures: int) -> bool:
+    """Whether its request is started again: where its process died, but not `max_failures` times, in earlier sessions
+    too; and where the machine lacked something. An evaluation that raised would raise again with the same seeds."""
+    if failure.kind == "killed":
+        deaths = sum((f.request, f.kind) == (failure.request, "killed") for f in history.failures)
+        return 1 + deaths < max_failures
+    return failure.kind == "machine"
 
 
 class Retries:
@@ -52,6 +82,14 @@ class Retries:
         """How often it has been tried; 0 where no training has finished since its candidate failed the first time."""
         is_alone = self._num_finished > self._finished_before.get(request.candidate, self._num_finished)
         return self._num_tries[request] if is_alone else 0
+
+    def judged(self, failure: Failure, history: History, *, max_failures: int) -> Failure:
+        """What the machine lacks for one candidate alone, such as one that is too large for the card, is that
+        candidate's failure: others finish, and of this one nothing ever has."""
+        if failure.kind != "machine" or history.num_finished(failure.request.candidate):
+            return failure
+        num_tries = 1 + self.num_tries_while_others_finished(failure.request)
+        return failure if num_tries < max(max_failures, 2) else replace(failure, kind="unfit")
 
     def take(self, most: int) -> List[Request]:
         """Those whose pause is over, `most` at most. They are no longer waited for."""

@@ -1,100 +1,253 @@
-"""The run directory of a selection: made room in, opened, closed, and logged to."""
+"""A selection from what was given to its result, whatever gives the scores: flags, settings, checks, directory, loop.
 
-import logging
-import shutil
-from contextlib import contextmanager
+What the kinds of selections do not have in common is a `Kind`.
+"""
+
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterator
+from typing import (
+    Any,
+    ClassVar,
+    ContextManager,
+    Dict,
+    Generic,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+)
+
+from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.selection.store import RunStore, lock
+from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.records import Candidate, Decision, History
+from fiesta_allennlp.seeding import fresh_entropy
+from fiesta_allennlp.selection.environment import changed_code, with_this
+from fiesta_allennlp.selection.loop import Listener, Selection
+from fiesta_allennlp.selection.options import as_json, changed_options
+from fiesta_allennlp.selection.settings import SelectionSettings, overlay
+from fiesta_allennlp.selection.store import Meta, RunStore
+from fiesta_allennlp.selection.summary import write_csv, write_json
+from fiesta_allennlp.selection.workspace import clear, has_begun, logging_to, opened, writing_results
+from fiesta_allennlp.strategies.base import Strategy
+
+COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents"}
+"""By the kind of selection that a command makes."""
 
 
-def clear(directory: RunDirectory, *, force: bool) -> None:
-    """Make room for a new selection. Deletes what a selection made and nothing else; without `force`, only what one
-    left that was killed before its first training."""
-    if directory.store.exists() and not force and _has_begun(directory):
-        raise StoreError(
-            f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, "
-            "delete it with --force, or give another directory with -s."
+@dataclass(frozen=True)
+class Stored:
+    """What the store of a directory has when a selection is resumed; of a new one, nothing."""
+
+    directory: RunDirectory
+    meta: Meta = field(default_factory=Meta)
+    candidates: Tuple[Candidate, ...] = ()
+    history: History = field(default_factory=lambda: History(()))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the loop works with; see `Selection`."""
+
+    strategy: Strategy
+    evaluator: Evaluator
+    executor: Executor
+    listener: Listener
+    shared_splits: bool
+    max_hours: Optional[float] = None
+
+
+Given = TypeVar("Given", bound=SelectionSettings)
+Checked = TypeVar("Checked")
+Prepared = TypeVar("Prepared")
+
+
+class Kind(ABC, Generic[Given, Checked, Prepared]):
+    """What one kind of selection knows: its options, what is checked before the first evaluation, and what evaluates.
+
+    `name` is written into the store, `settings` are the class of its options, `given` is the one that names the
+    candidates, and `step` is what an evaluation is called.
+    """
+
+    name: ClassVar[str]
+    settings: Type[Given]
+    given: ClassVar[str]
+    step: ClassVar[str]
+
+    @abstractmethod
+    def check(self, settings: Given, stored: Stored, *, allow_removed: bool) -> Checked:
+        """All that can be known without writing anything: files, options, and what the store has of both.
+
+        # Raises
+
+        `FiestaError` : on the first thing that is wrong.
+        """
+
+    @abstractmethod
+    def prepared(self, checked: Checked, directory: RunDirectory, console: Console) -> ContextManager[Prepared]:
+        """What is built, opened and tried before the first evaluation; closed at the end of the context.
+
+        Writes its logs, and files to work with, below `directory`.
+
+        # Raises
+
+        `FiestaError` : naming the candidate and what is wrong.
+        """
+
+    @abstractmethod
+    def rows(self, prepared: Prepared) -> Sequence[Candidate]:
+        """The candidates for the store, with their facts."""
+
+    def meta(self, prepared: Prepared) -> Mapping[str, Any]:
+        """Further fields of `Meta` for the store."""
+        return {}
+
+    @abstractmethod
+    def work(self, prepared: Prepared, store: RunStore, console: Console, *, entropy: int) -> ContextManager[Work]:
+        """What the loop works with, from now on and until the end of the context."""
+
+    @abstractmethod
+    def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
+        """The content of `selection.json`."""
+
+    def conclude(self, prepared: Prepared, history: History, decision: Decision) -> None:
+        """Tidy up after the decision."""
+
+
+def run_selection(
+    kind: Kind[Given, Checked, Prepared],
+    given: Mapping[str, Any],
+    root: Path,
+    *,
+    console: Console,
+    recover: bool = False,
+    force: bool = False,
+    allow_removed: bool = False,
+) -> Dict[str, Any]:
+    """Run a selection to its decision, or go on with one. Returns the content of `selection.json`.
+
+    # Parameters
+
+    given : the settings that are not defaults; when recovering, what the store has stands below them.
+    root : the directory where everything is kept.
+    recover : go on with the selection in the directory.
+    force : delete the selection in the directory first, but only once the new one has passed all checks.
+    allow_removed : when recovering, withdraw candidates of the store that are not given; else that is an error.
+
+    # Raises
+
+    `FiestaError` : where a setting, a file or the directory is wrong; before the first evaluation, wherever that can
+        be known.
+    """
+    if recover and force:
+        raise ConfigError("--recover goes on with a selection and --force deletes it. Give one of them.")
+    if allow_removed and not recover:
+        raise ConfigError("--allow-removed withdraws candidates of a selection that is resumed. Add --recover.")
+    directory = RunDirectory(root)
+    with ExitStack() as stack:
+        if recover:
+            store = stack.enter_context(opened(directory, create=False))
+            stack.enter_context(logging_to(directory.log))
+            settings = _resumed_settings(kind, given, store.meta(), root)
+            history = store.history(max_failures=settings.max_failures)
+            stored = Stored(directory, store.meta(), tuple(store.candidates()), history)
+            checked = kind.check(settings, stored, allow_removed=allow_removed)
+            prepared = stack.enter_context(kind.prepared(checked, directory, console))
+        else:
+            settings = kind.settings(**overlay(given, of=kind.settings))
+            checked = kind.check(settings, Stored(directory), allow_removed=False)
+            is_to_be_deleted = has_begun(directory)
+            if is_to_be_deleted and not force:
+                raise StoreError(
+                    f"{root}: there is a selection in this directory already. Go on with it with --recover, delete it "
+                    "with --force, or give another directory with -s."
+                )
+            if is_to_be_deleted:  # only for a selection that can begin
+                prepared = stack.enter_context(kind.prepared(checked, directory, console))
+            clear(directory, keep_prepared=is_to_be_deleted)
+            store = stack.enter_context(opened(directory, create=True))
+            stack.enter_context(logging_to(directory.log))
+            if not is_to_be_deleted:
+                prepared = stack.enter_context(kind.prepared(checked, directory, console))
+        return _run(kind, settings, prepared, store, directory, console)
+
+
+def _run(
+    kind: Kind[Given, Checked, Prepared],
+    settings: Given,
+    prepared: Prepared,
+    store: RunStore,
+    directory: RunDirectory,
+    console: Console,
+) -> Dict[str, Any]:
+    """Write everything that the selection is about into the store, all or none: from then on it can be recovered. Then
+    choose, and write down what came out."""
+    meta = store.meta()
+    entropy = meta.entropy or str(fresh_entropy() if settings.entropy is None else settings.entropy)
+    _note_changed_code(settings, meta, console)
+    with kind.work(prepared, store, console, entropy=int(entropy)) as work:
+        store.put_candidates(
+            kind.rows(prepared),
+            kind=kind.name,
+            settings=as_json(settings),
+            entropy=entropy,
+            environments=with_this(meta.environments, settings.include_package),
+            **kind.meta(prepared),
         )
-    if directory.store.exists():
-        held = lock(directory)
-        try:
-            for path in directory.contents():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        finally:
-            held.release()
+        decision = Selection(
+            strategy=work.strategy,
+            evaluator=work.evaluator,
+            executor=work.executor,
+            store=store,
+            directory=directory,
+            listener=work.listener,
+            entropy=int(entropy),
+            shared_splits=work.shared_splits,
+            max_failures=settings.max_failures,
+            max_hours=work.max_hours,
+        ).run()
+    history = store.history(max_failures=settings.max_failures)
+    summary = kind.summary(prepared, history, decision, store.meta())
+    with writing_results(directory):
+        kind.conclude(prepared, history, decision)
+        write_csv(store.rows(), directory.evaluations_csv)
+        write_json(summary, directory.selection_json)
+    return summary
 
 
-def _has_begun(directory: RunDirectory) -> bool:
-    """Whether a selection, or something that is not whole, stands in the directory.
-
-    # Raises
-
-    `StoreError` : where a selection is running there.
-    """
-    lock(directory).release()
-    try:
-        store = RunStore(directory, create=False)
-    except StoreError:
-        return True
-    try:
-        return store.begun
-    finally:
-        store.close()
-
-
-@contextmanager
-def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
-    """The store of the directory, closed at the end; one whose selection did not begin is deleted again."""
-    store = RunStore(directory, create=create)
-    try:
-        yield store
-    finally:
-        keep = store.begun
-        store.close()
-        if not keep:
-            directory.store.unlink()
-
-
-class _Log(logging.FileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Do nothing: a log that cannot be written, as on a full disk, is no reason to write on the terminal."""
-
-
-@contextmanager
-def logging_to(path: Path) -> Iterator[None]:
-    """Send what this package logs to a file, and not to the terminal, where the progress is."""
-    package = logging.getLogger("fiesta_allennlp")
-    handler = _Log(path, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    level, propagate = package.level, package.propagate
-    package.setLevel(logging.INFO)
-    package.propagate = False
-    package.addHandler(handler)
-    try:
-        yield
-    finally:
-        package.removeHandler(handler)
-        package.setLevel(level)
-        package.propagate = propagate
-        handler.close()
-
-
-@contextmanager
-def writing_results(directory: RunDirectory) -> Iterator[None]:
-    """Say of an error in writing that the results are safe.
-
-    # Raises
-
-    `StoreError` : in place of an `OSError`.
-    """
-    try:
-        yield
-    except OSError as error:
+def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, Any], meta: Meta, root: Path) -> Given:
+    """The given settings above those in the store."""
+    if not meta.begun and not given.get(kind.given):
         raise StoreError(
-            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: make "
-            "room, then write them with --recover."
-        ) from error
+            f"{root}: the selection was stopped before its first {kind.step}, so there is nothing to recover. Give its "
+            f"{kind.given} and options again, without --recover."
+        )
+    stored = meta.settings or {}
+    if stored and meta.kind != kind.name:
+        raise StoreError(f"{root}: the selection there is one of {COMMANDS[meta.kind]}. Resume it with that command.")
+    if str(given.get("entropy")) == meta.entropy:
+        given = {name: value for name, value in given.items() if name != "entropy"}
+    settings = kind.settings(**overlay(stored, given, of=kind.settings))
+    changed = changed_options(stored, settings) if stored else []
+    if changed:
+        raise ConfigError(
+            f"a selection that is resumed must make the same scores as before, but {' and '.join(changed)}. Leave that "
+            "out, or start anew in another directory."
+        )
+    return settings
+
+
+def _note_changed_code(settings: SelectionSettings, meta: Meta, console: Console) -> None:
+    for name in changed_code(meta.environments, settings.include_package):
+        console.print(
+            f"Note: the code of {name} is not what it was when this selection was at work last. What is evaluated from "
+            "now on uses the new code; if scores change by it, start anew in another directory.",
+            highlight=False,
+            soft_wrap=True,
+        )

@@ -1,21 +1,18 @@
 """The options that every family has in common, and how layers of given values are laid over each other."""
 
-import difflib
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Type
+from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet
+from fiesta_allennlp.selection.options import check_names, check_options, flag, option, options_of
 
 SPLITS = ("shared", "independent")
 
-
-Kinds = Tuple[type, ...]
-
-
-KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list", bool: "true or false"}
+CHOOSING = "how to choose"
+"""The heading of the options that `ChoiceSettings` has."""
 
 
 @dataclass(frozen=True)
@@ -24,19 +21,43 @@ class ChoiceSettings:
 
     `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`; `strategy` None stands for
     `ttts`, or `sequential_halving` where a budget is given; `stop` None for `bayesian`.
+
+    A subclass adds its own options as fields made with `option`. `GROUPS` are the headings of all of them in order.
     """
 
-    strategy: Any = None
-    belief: Any = "split_paired"
-    stop: Any = None
-    confidence: Optional[float] = None
-    budget: Optional[int] = None
-    margin: Optional[float] = None
-    max_evaluations: Optional[int] = None
+    GROUPS: ClassVar[Tuple[str, ...]] = (CHOOSING,)
+
+    strategy: Any = option(
+        None,
+        "ttts (default), bts, thompson, non_adaptive_fc; with --budget sequential_halving (default) or "
+        "non_adaptive_fb; or a JSON object with a `type`",
+        group=CHOOSING,
+        metavar="NAME|JSON",
+    )
+    belief: Any = option(
+        "split_paired",
+        "split_paired (default) or student_t, either with logit_ before it; or a JSON object",
+        group=CHOOSING,
+        metavar="NAME|JSON",
+    )
+    confidence: Optional[float] = option(
+        None, "stop when the best is known with this probability (default 0.95)", group=CHOOSING
+    )
+    stop: Any = option(
+        None, "bayesian (default), or glr, which is strict; or a JSON object", group=CHOOSING, metavar="NAME|JSON"
+    )
+    budget: Optional[int] = option(
+        None, "train so many times in all and name the best, in place of --confidence", group=CHOOSING
+    )
+    margin: Optional[float] = option(
+        None, "be content with a candidate whose mean is within this of the best (default 0)", group=CHOOSING
+    )
+    max_evaluations: Optional[int] = option(
+        None, "give up undecided after so many in all (default 50 per candidate)", group=CHOOSING
+    )
 
     def __post_init__(self) -> None:
-        check_kinds(self, dict.fromkeys(("confidence", "margin"), (int, float)))
-        check_kinds(self, dict.fromkeys(("budget", "max_evaluations"), (int,)))
+        check_options(self)
 
     def strategy_params(self) -> Dict[str, Any]:
         """The strategy as a config, with the options that belong to it filled in.
@@ -62,79 +83,25 @@ class ChoiceSettings:
         return params
 
 
-def option(name: str) -> str:
-    """A setting's name as it is typed."""
-    return "--" + name.replace("_", "-")
+def splits_option(group: str) -> Any:
+    """The option `--splits`, below this heading."""
+    return option(
+        "shared",
+        "shared (default): replicate k of every candidate has split k; independent: each evaluation has a split of its "
+        "own, as in the paper",
+        group=group,
+        metavar="|".join(SPLITS),
+        choices=SPLITS,
+        is_fixed=True,
+    )
 
 
-def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
-    """Put the options that were given into the config of what they belong to, which was given as the option `where`.
+class SelectionSettings(ChoiceSettings):
+    """What every selection that is kept in a directory can be told; each family declares these with its own words."""
 
-    # Raises
-
-    `ConfigError` : where an entry of the config says otherwise.
-    """
-    for name, value in given.items():
-        if value is not None:
-            if name in params and params[name] != value:
-                raise ConfigError(
-                    f"{option(name)} {value} contradicts '{name}': {params[name]} in {where}. Give one of them."
-                )
-            params[name] = value
-
-
-def check_names(names: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse a name that is no setting.
-
-    # Raises
-
-    `ConfigError` : with the near one, and those that there are.
-    """
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near else ""
-            raise ConfigError(f"'{name}' is not a setting.{hint} There are: {', '.join(known)}.")
-
-
-def check_kinds(settings: Any, kinds: Mapping[str, Kinds]) -> None:
-    """Refuse a value of another kind than its setting takes. None is always allowed.
-
-    # Raises
-
-    `ConfigError` : with the option and the value.
-    """
-    for name, allowed in kinds.items():
-        value = getattr(settings, name)
-        if value is not None and (not isinstance(value, allowed) or isinstance(value, bool) is not (bool in allowed)):
-            raise ConfigError(f"{option(name)} must be {KIND_WORDS[allowed[-1]]} but got {json.dumps(value)}.")
-
-
-def check_choices(settings: Any, choices: Mapping[str, Tuple[str, ...]]) -> None:
-    """Refuse a value that is not among the choices of its setting.
-
-    # Raises
-
-    `ConfigError` : with the option, the choices and the value.
-    """
-    for name, allowed in choices.items():
-        value = getattr(settings, name)
-        if value not in allowed:
-            raise ConfigError(f"{option(name)} must be one of {', '.join(allowed)} but got '{value}'.")
-
-
-def check_least(settings: Any, least: Mapping[str, int]) -> None:
-    """Refuse a number below the least that its setting allows.
-
-    # Raises
-
-    `ConfigError` : with the option and the value.
-    """
-    for name, bound in least.items():
-        value = getattr(settings, name)
-        if value is not None and value < bound:
-            rule = "must not be negative" if bound == 0 else f"must be at least {bound}"
-            raise ConfigError(f"{option(name)} {rule} but got {value}.")
+    max_failures: int
+    entropy: Optional[int]
+    include_package: Tuple[str, ...]
 
 
 def registered(value: Any, option_name: str) -> Dict[str, Any]:
@@ -151,15 +118,20 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
     return dict(value)
 
 
-OF_EXECUTOR = (
-    "cuda_devices",
-    "ray_address",
-    "cpus_per_evaluation",
-    "gpus_per_evaluation",
-    "memory_per_evaluation",
-    "ship_data",
-)
-"""Options of one executor or the other. Each is also a key of `--executor` as JSON."""
+def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
+    """Put the options that were given into the config of what they belong to, which was given as the option `where`.
+
+    # Raises
+
+    `ConfigError` : where an entry of the config says otherwise.
+    """
+    for name, value in given.items():
+        if value is not None:
+            if name in params and params[name] != value:
+                raise ConfigError(
+                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {where}. Give one of them."
+                )
+            params[name] = value
 
 
 def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, Any]:
@@ -174,7 +146,6 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
     """
     merged: Dict[str, Any] = {}
     rivals = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
-    known = [f.name for f in fields(of)]
     for layer in layers:
         replaced = [
             below for name in rivals.keys() & layer.keys() for below in rivals[name] if merged.get(below) is not None
@@ -182,9 +153,10 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
         for below in [*replaced, "strategy"] if replaced else []:
             merged.pop(below, None)
         if "executor" in merged and layer.get("executor", merged["executor"]) != merged["executor"]:
-            for name in OF_EXECUTOR:
-                merged.pop(name, None)
-        check_names(layer, known)
+            for name, declared in options_of(of):
+                if declared.is_of_executor:
+                    merged.pop(name, None)
+        check_names(list(layer), of)
         for name, value in layer.items():
             merged[name] = tuple(value) if isinstance(value, list) else value
     return merged

@@ -3,16 +3,56 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, fields
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from filelock import FileLock, Timeout
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.records import Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.selection.database import create_database, open_database, open_to_read, transaction
-from fiesta_allennlp.selection.run_state import RunState, read_state
+from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.selection.database import (
+    create_database,
+    only_counts,
+    open_database,
+    open_to_read,
+    read_candidates,
+    read_history,
+    transaction,
+)
+
+REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
+
+NEXT_ORDER = (
+    "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
+    " IFNULL((SELECT MAX(finished_order) FROM failures), -1)))"
+)
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What a store says of its selection, apart from candidates and evaluations.
+
+    `settings` are None until the checks were passed. `kind` is that of the selection, `entropy` the root of all seeds
+    as text. `removed` are the candidates that the user took out; their evaluations stay. `environments` are the
+    machines and versions of its sessions, `working_seconds` the time that all of them took. The others belong to a
+    selection by documents: the fingerprint of the file, what it holds, and the name under which answers are paid for.
+    """
+
+    settings: Optional[Mapping[str, Any]] = None
+    kind: str = "trainings"
+    entropy: Optional[str] = None
+    removed: Tuple[str, ...] = ()
+    environments: Tuple[Dict[str, Any], ...] = ()
+    working_seconds: float = 0.0
+    documents: Optional[str] = None
+    document_facts: Optional[Mapping[str, Any]] = None
+    run: Optional[str] = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the checks were passed: before, there is nothing to go on with."""
+        return self.settings is not None
 
 
 class StoreReader:
@@ -21,32 +61,19 @@ class StoreReader:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
 
-    @property
-    def begun(self) -> bool:
-        """Whether the checks were passed: before, there is nothing to go on with."""
-        return self.get_meta("settings") is not None
+    def meta(self) -> Meta:
+        """What was written with `RunStore.set_meta`."""
+        rows = self._database.execute("SELECT key, value FROM meta").fetchall()
+        known = {f.name for f in fields(Meta)}
+        values = {row["key"]: json.loads(row["value"]) for row in rows if row["key"] in known}
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+        if "documents" in (values.get("settings") or {}):
+            values.setdefault("kind", "documents")  # in a store made before the kind was written down
+        return Meta(**values)
 
-    def get_meta(self, key: str) -> Any:
-        """The value written with `RunStore.set_meta`, or None."""
-        row = self._database.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
-
-    def removed(self) -> FrozenSet[str]:
-        """The candidates that the user took out. Their evaluations stay."""
-        return frozenset(self.get_meta("removed") or ())
-
-    def candidates(self) -> List[Dict[str, Any]]:
-        """`name`, `source`, `config` and `facts` of every candidate, in the order given."""
-        rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
-        return [
-            {
-                "name": row["name"],
-                "source": row["source"],
-                "config": json.loads(row["config"]),
-                "facts": json.loads(row["facts"]),
-            }
-            for row in rows
-        ]
+    def candidates(self) -> List[Candidate]:
+        """All candidates in the order given."""
+        return read_candidates(self._database)
 
     def history(self, *, max_failures: int) -> History:
         """Everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
@@ -54,7 +81,10 @@ class StoreReader:
         A candidate that was removed, or has `max_failures` failures that count, is withdrawn. The latter is not
         written down, so a selection that is resumed with a larger number gives it another chance.
         """
-        return read_state(self._database, removed=self.removed()).history(max_failures=max_failures)
+        return self._known().withdrawing(max_failures=max_failures)
+
+    def _known(self) -> History:
+        return read_history(self._database, removed=self.meta().removed)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Every outcome in order of finishing, each with all of its columns, and `status` `finished` or `failed`."""
@@ -83,9 +113,6 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         yield StoreReader(database)
 
 
-REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
-
-
 def lock(directory: RunDirectory) -> FileLock:
     """The lock of a run directory, acquired; it ends with the process, however that ends. The directory is made.
 
@@ -108,11 +135,11 @@ def lock(directory: RunDirectory) -> FileLock:
 
 
 class RunStore(StoreReader):
-    """All that a run knows, in one SQLite file: every request is written down before its work starts, and every
-    outcome in one transaction when it is there. One process writes; others may read.
+    """All that a run knows: every request is written down before its work starts, and every outcome in one transaction
+    when it is there. One process writes; others may read.
 
-    The file is read when it is opened. From then on the history is kept in memory beside it, and read anew from the
-    file where a change was interrupted.
+    The file is read when it is opened. From then on the history is kept in memory as well, so that a step costs as much
+    after two thousand evaluations as after two. It is read again from the file where a change was interrupted.
 
     # Parameters
 
@@ -132,7 +159,7 @@ class RunStore(StoreReader):
                 f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. Check -s, "
                 "or leave out --recover to start a new selection."
             )
-        self._state: Optional[RunState] = None
+        self._history: Optional[History] = None
         self._lock = lock(directory)
         try:
             super().__init__(create_database(self._path) if create else open_database(self._path))
@@ -147,12 +174,12 @@ class RunStore(StoreReader):
     # What the selection is about.
 
     def set_meta(self, **values: Any) -> None:
+        """Write down fields of `Meta`."""
         self.put_candidates([], **values)
 
-    def put_candidates(self, candidates: Sequence[Mapping[str, Any]], **values: Any) -> None:
-        """Write down candidates (`name`, `source`, `config` and `facts`, what building it told) and values for
-        `get_meta`, all or none; of a known candidate the facts anew. The value `removed` is read by `removed`."""
-        rows = [(c["name"], c["source"], json.dumps(c["config"]), json.dumps(c["facts"])) for c in candidates]
+    def put_candidates(self, candidates: Sequence[Candidate], **values: Any) -> None:
+        """Write down candidates and fields of `Meta`, all or none; of a known candidate the facts again."""
+        rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
         with transaction(self._database):
             self._database.executemany(
                 "INSERT INTO candidates (name, position, source, config, facts)"
@@ -164,13 +191,13 @@ class RunStore(StoreReader):
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in values.items()]
             )
             if candidates or "removed" in values:
-                self._state = None  # to be read anew
+                self._history = None  # to be read again
 
     # The way of an evaluation.
 
     def reserve(self, requests: Sequence[Request]) -> None:
         """Write requests down as pending, before any of their work starts."""
-        with self._change() as state:
+        with self._change(lambda history: history.reserving(requests)):
             for request in requests:
                 values = list(asdict(request).values())
                 self._database.execute(
@@ -179,16 +206,17 @@ class RunStore(StoreReader):
                     " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
                     values,
                 )
-            state.reserve(requests)
 
     def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
         """Write down what came of a pending request. With `try_again`, a failure leaves it pending."""
-        with self._change() as state:
-            if isinstance(outcome, Failure):
-                self._record_failure(outcome, try_again=try_again)
-            else:
+        if isinstance(outcome, Failure):
+            failure = outcome
+            with self._change(lambda history: history.failing(failure, try_again=try_again)):
+                self._record_failure(failure, try_again=try_again)
+        else:
+            small = replace(outcome, metrics=only_counts(outcome.metrics))
+            with self._change(lambda history: history.after([small])):
                 self._record_evaluation(outcome)
-            state.record(outcome, try_again=try_again and isinstance(outcome, Failure))
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         updated = self._database.execute(
@@ -231,29 +259,27 @@ class RunStore(StoreReader):
         has failed before is a failed one: its failures stay, and need its seeds."""
         keys = [request.key for request in requests]
         is_pending = "candidate = ? AND replicate = ? AND status = 'pending'"
-        with self._change() as state:
+        with self._change(lambda history: history.releasing(requests)):
             self._database.executemany(
                 f"UPDATE evaluations SET status = 'failed' WHERE {is_pending}"
                 " AND (candidate, replicate) IN (SELECT candidate, replicate FROM failures)",
                 keys,
             )
             self._database.executemany(f"DELETE FROM evaluations WHERE {is_pending}", keys)
-            state.release(requests)
 
     @contextmanager
-    def _change(self) -> Iterator[RunState]:
+    def _change(self, change: Callable[[History], History]) -> Iterator[None]:
         """A transaction on the file and the same change in memory, which is forgotten where either is cut short."""
-        state, self._state = self._known(), None
+        known, self._history = self._known(), None
         with transaction(self._database):
-            yield state
-        self._state = state
+            yield
+            later = change(known)
+        self._history = later
 
-    def _known(self) -> RunState:
-        if self._state is None:
-            self._state = read_state(self._database, removed=self.removed())
-        return self._state
-
-    # What is known.
+    def _known(self) -> History:
+        if self._history is None:
+            self._history = super()._known()
+        return self._history
 
     def num_reserved(self) -> int:
         """How many evaluations were ever reserved and not released."""
@@ -265,13 +291,3 @@ class RunStore(StoreReader):
             "SELECT IFNULL(MAX(replicate) + 1, 0) FROM evaluations WHERE candidate = ?", (candidate,)
         ).fetchone()
         return int(row[0])
-
-    def history(self, *, max_failures: int) -> History:
-        """See `StoreReader`. From memory, so that a step costs as much after two thousand evaluations as after two."""
-        return self._known().history(max_failures=max_failures)
-
-
-NEXT_ORDER = (
-    "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
-    " IFNULL((SELECT MAX(finished_order) FROM failures), -1)))"
-)

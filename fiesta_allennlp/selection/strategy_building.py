@@ -7,7 +7,8 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from fiesta_allennlp.errors import ConfigError, plainly
-from fiesta_allennlp.selection.settings import ChoiceSettings, option
+from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 
@@ -51,9 +52,7 @@ def _check_kind(params: Dict[str, Any]) -> None:
     of_confidence = ("confidence", "margin", "max_evaluations", "stop")
     wrong = [key for key in of_confidence if key in params] if fixed_budget else []
     if wrong:
-        raise ConfigError(
-            f"{option(wrong[0])} does not go with --strategy {name}, which spends a budget. Leave it out."
-        )
+        raise ConfigError(f"{flag(wrong[0])} does not go with --strategy {name}, which spends a budget. Leave it out.")
     if not fixed_budget and "budget" in params:
         raise ConfigError(
             f"--budget does not go with --strategy {name}, which stops at a confidence. Limit it with "

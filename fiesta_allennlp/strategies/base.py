@@ -1,4 +1,4 @@
-"""What is believed of a history, and other questions that strategies share."""
+"""What every strategy is, and the questions about a history that strategies share: what is believed, who is next."""
 
 from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
@@ -9,6 +9,9 @@ from allennlp.common import Registrable
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import CredibleMargin, Decision, History
+
+TIE_DIGITS = 9
+"""Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
 
 
 class Strategy(Registrable):
@@ -56,13 +59,9 @@ class Strategy(Registrable):
         and where more evaluations are needed."""
         return None
 
-    def bounds(self, num_candidates: int) -> "tuple[int, int]":
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
         """The least and the most evaluations a run with `num_candidates` candidates can take."""
         raise NotImplementedError
-
-
-TIE_DIGITS = 9
-"""Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
 
 
 @dataclass(frozen=True, eq=False)

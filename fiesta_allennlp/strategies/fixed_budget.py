@@ -9,7 +9,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.base import Strategy, all_finished, believed, in_turn
+from fiesta_allennlp.strategies.base import Strategy, all_finished, believed, check_candidates, in_turn
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class FixedBudget(Strategy):
     budget : finished and pending evaluations of all candidates together never exceed this. Failures do not count.
     """
 
+    unit: str
+    """What the least budget has of each candidate, for the message that refuses a smaller one."""
+
     def __init__(self, *, belief: Belief, budget: int) -> None:
         self.belief = belief
         self.budget = budget
@@ -46,21 +49,26 @@ class FixedBudget(Strategy):
         """What the budget leaves for those that were not removed: what their plan is made of."""
         return self.budget - history.spent_on_removed
 
-    def check_room(self, history: History) -> None:
-        least = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
-        while self._with(least)._lacking(history) > least - history.total_started:
-            least += 1
-        if least > self.budget:
+    def check(self, candidates: List[str]) -> None:
+        check_candidates(candidates)
+        number, least = len(candidates), self.least(len(candidates))
+        if self.budget < least:
             raise ConfigError(
-                f"budget must be at least {least}, so that the candidates that take part now are evaluated as often as "
-                f"the plan wants ({history.total_started} evaluations so far), but is {self.budget}. Give a larger "
-                "--budget."
+                f"budget must be at least {least} ({number} candidates x {least // number} {self.unit}) but got "
+                f"{self.budget}."
             )
 
-    def _with(self, budget: int) -> "FixedBudget":
-        other = copy(self)
-        other.budget = budget
-        return other
+    def check_room(self, history: History) -> None:
+        enough = copy(self)
+        enough.budget = max(self.budget, self.least(history.num_planned) + history.spent_on_removed)
+        while enough._lacking(history) > enough.budget - history.total_started:
+            enough.budget += 1
+        if enough.budget > self.budget:
+            raise ConfigError(
+                f"budget must be at least {enough.budget}, so that the candidates that take part now are evaluated as "
+                f"often as the plan wants ({history.total_started} evaluations so far), but is {self.budget}. Give a "
+                "larger --budget."
+            )
 
     def _lacking(self, history: History) -> int:
         """How many evaluations are to be started before the open stage is complete."""

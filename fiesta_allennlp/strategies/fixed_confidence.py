@@ -66,7 +66,12 @@ class FixedConfidence(Strategy):
         check_candidates(candidates)
         if not 0 < self.confidence < 1:
             raise ConfigError(f"confidence must be above 0 and below 1, such as 0.95, but got {self.confidence}.")
-        self._check_margin()
+        check_margin(self.margin)
+        if self.margin > 0 and not self.belief.has_margin:
+            raise ConfigError(
+                f"margin must be 0 with the belief {type(self.belief).__name__}, which is not about mean scores in "
+                f"their own units, but got {self.margin}: choose another belief or leave the margin out."
+            )
         if self.num_starts < self.belief.min_evaluations:
             raise ConfigError(
                 f"num_starts must be at least {self.belief.min_evaluations}, what the belief "
@@ -91,14 +96,6 @@ class FixedConfidence(Strategy):
                 f"max_evaluations must be at least {least} ({history.total_started} evaluations so far, {lacking} "
                 f"starting evaluations of the candidates that joined{more}) but is {limit}. Give a larger "
                 "--max-evaluations."
-            )
-
-    def _check_margin(self) -> None:
-        check_margin(self.margin)
-        if self.margin > 0 and not self.belief.has_margin:
-            raise ConfigError(
-                f"margin must be 0 with the belief {type(self.belief).__name__}, which is not about mean scores in "
-                f"their own units, but got {self.margin}: choose another belief or leave the margin out."
             )
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:

@@ -4,9 +4,8 @@ from typing import List, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.base import Look, Strategy, check_candidates, in_turn
+from fiesta_allennlp.strategies.base import Look, Strategy, in_turn
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget, Stage
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
@@ -51,13 +50,7 @@ class NonAdaptiveFixedBudget(FixedBudget):
     See `FixedBudget` for the parameters. What a withdrawn candidate did not use is not spent.
     """
 
-    def check(self, candidates: List[str]) -> None:
-        check_candidates(candidates)
-        if self.budget < self.least(len(candidates)):
-            raise ConfigError(
-                f"budget must be at least {len(candidates)} ({len(candidates)} candidates x 1 evaluation) but got "
-                f"{self.budget}."
-            )
+    unit = "evaluation"
 
     def least(self, num_candidates: int) -> int:
         return num_candidates

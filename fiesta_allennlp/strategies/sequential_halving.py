@@ -1,8 +1,7 @@
 from typing import List, Tuple
 
-from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
-from fiesta_allennlp.strategies.base import Strategy, check_candidates
+from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget, Stage
 
 
@@ -27,14 +26,7 @@ class SequentialHalving(FixedBudget):
     See `FixedBudget` for the parameters.
     """
 
-    def check(self, candidates: List[str]) -> None:
-        check_candidates(candidates)
-        least = self.least(len(candidates))
-        if self.budget < least:
-            raise ConfigError(
-                f"budget must be at least {least} ({len(candidates)} candidates x {_num_rounds(len(candidates))} "
-                f"rounds) but got {self.budget}."
-            )
+    unit = "rounds"
 
     def least(self, num_candidates: int) -> int:
         return num_candidates * _num_rounds(num_candidates)

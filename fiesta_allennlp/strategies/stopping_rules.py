@@ -6,7 +6,7 @@ from typing import Dict
 import numpy as np
 from allennlp.common import Registrable
 
-from fiesta_allennlp.probability import confidence_sequence as mixture_t
+from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, apart_threshold, highest_log_evidence
 from fiesta_allennlp.records import Decision, History
 
 
@@ -75,14 +75,12 @@ class GeneralizedLikelihoodRatioStop(StoppingRule):
 def _settled(history: History, candidate: str) -> Dict[int, float]:
     """The first score on every split by its seed, in order of replicates, up to the first that is pending."""
     pending = [request.replicate for request in history.pending if request.candidate == candidate]
-    done = [
-        (evaluation.request.replicate, evaluation)
-        for evaluation in history.evaluations
-        if evaluation.request.candidate == candidate and evaluation.request.replicate < min(pending, default=math.inf)
-    ]
+    end = min(pending, default=math.inf)
+    own = (evaluation for evaluation in history.evaluations if evaluation.request.candidate == candidate)
     by_split: Dict[int, float] = {}
-    for _, evaluation in sorted(done, key=lambda pair: pair[0]):
-        by_split.setdefault(evaluation.request.split_seed, evaluation.score)
+    for evaluation in sorted(own, key=lambda evaluation: evaluation.request.replicate):
+        if evaluation.request.replicate < end:
+            by_split.setdefault(evaluation.request.split_seed, evaluation.score)
     return by_split
 
 
@@ -91,8 +89,8 @@ def _is_above(winner: Dict[int, float], rival: Dict[int, float], margin: float, 
     common = [split for split in winner if split in rival]
     if common:
         differences = np.array([winner[split] - rival[split] + margin for split in common])
-        return mixture_t.highest_log_evidence(differences) >= -math.log(error)
+        return highest_log_evidence(differences) >= -math.log(error)
     if not winner or not rival:
         return False
     higher, lower = np.array(list(winner.values())) + margin, np.array(list(rival.values()))
-    return mixture_t.apart_log_evidence(higher, lower) >= mixture_t.apart_threshold(error)
+    return apart_log_evidence(higher, lower) >= apart_threshold(error)

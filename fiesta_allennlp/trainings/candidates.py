@@ -2,30 +2,32 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, List, Mapping, Tuple
+from typing import Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
-from fiesta_allennlp.selection.run_state import withdrawn
-from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.trainings.config import Config, first_difference
-from fiesta_allennlp.trainings.pool import data_fingerprint
+from fiesta_allennlp.errors import ConfigError, plainly
+from fiesta_allennlp.files import named_places
+from fiesta_allennlp.records import Candidate, History
+from fiesta_allennlp.selection.session import Stored
+from fiesta_allennlp.trainings.config import Config, first_difference, load_config, official_paths
+from fiesta_allennlp.trainings.config_checks import check_config
+from fiesta_allennlp.trainings.data_files import DataMark, mark_data
+from fiesta_allennlp.trainings.settings import Settings
 
 
 @dataclass(frozen=True)
 class Roster:
     """The candidates of a selection.
 
-    `given` are the configs of those that take part. `stored` is what the store has of every candidate, `removed` those
-    of them that are not given. `late` are those that join a selection which has begun: new ones, and removed ones that
-    are given again.
+    `given` are those that take part. `stored` are all that the store has, `removed` those of them that are not given.
+    `late` are those that join a selection which has begun: new ones, and removed ones that are given again. `data` are
+    the data of those that are given, as they are now.
     """
 
-    given: Mapping[str, Config]
-    stored: Mapping[str, Mapping[str, Any]]
+    given: Mapping[str, Candidate]
+    stored: Mapping[str, Candidate]
     removed: FrozenSet[str]
     late: Tuple[str, ...]
+    data: Mapping[str, DataMark]
 
     @property
     def names(self) -> List[str]:
@@ -35,17 +37,51 @@ class Roster:
     @property
     def configs(self) -> Dict[str, Config]:
         """The config of every candidate, of removed ones the store's."""
-        return {name: self.given[name] if name in self.given else self.stored[name]["config"] for name in self.names}
+        return {name: dict({**self.stored, **self.given}[name].config) for name in self.names}
 
     def joined(self, history: History, *, max_failures: int) -> History:
         """The history as it is once the late ones have joined and the removed ones have gone."""
-        gone = withdrawn(history, max_failures=max_failures, removed=self.removed)
-        return replace(history, candidates=tuple(self.names), withdrawn=gone, removed=self.removed)
+        changed = replace(history, candidates=tuple(self.names), removed=self.removed)
+        return changed.withdrawing(max_failures=max_failures)
 
 
-def read_roster(
-    given: Mapping[str, Config], store: RunStore, directory: RunDirectory, *, allow_removed: bool
-) -> Roster:
+def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidate]:
+    """The candidates by name, in the order given, each with its config, the overrides applied.
+
+    # Raises
+
+    `ConfigError` : on the first candidate that is wrong, or where there are fewer than `least`.
+    """
+    named = named_candidates(settings.candidates, least=least)
+    return {name: Candidate(name, path, _checked(Path(path), settings)) for name, path in named.items()}
+
+
+def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, str]:
+    """Candidate names and their files, in the order given. A file's name without its ending names its candidate.
+
+    # Raises
+
+    `ConfigError` : where there are fewer than `least`, or two of one name.
+    """
+    return named_places(
+        candidates,
+        what="candidate",
+        stem=lambda path: Path(path).stem,
+        least=least,
+        remedy="Give several config files.",
+    )
+
+
+def _checked(path: Path, settings: Settings) -> Config:
+    config = load_config(path, settings.overrides)
+    try:
+        check_config(config, metric=settings.metric, group_by=settings.group_by)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return config
+
+
+def read_roster(given: Mapping[str, Candidate], stored: Stored, *, allow_removed: bool) -> Roster:
     """Compare the given candidates with those of the store.
 
     # Raises
@@ -53,35 +89,57 @@ def read_roster(
     `ConfigError` : where a candidate of the store is not given and `allow_removed` is false, or a config or its data
         have changed, with the first key that differs.
     """
-    stored = {candidate["name"]: candidate for candidate in store.candidates()}
-    before = store.removed()
-    for name, candidate in stored.items():
-        if name in given:
-            _check_unchanged(name, given[name], candidate, directory)
-        elif name not in before and not allow_removed:
+    known = {candidate.name: candidate for candidate in stored.candidates}
+    before = stored.meta.removed
+    for name, candidate in known.items():
+        if name not in given and name not in before and not allow_removed:
             raise ConfigError(
-                f"candidate '{name}' ({candidate['source']}) belongs to the selection in {directory.root} but is not "
-                f"given. Give all of its candidates, {_sources(stored)}, with any new ones; or none, to take them from "
-                "the store; or withdraw this one with --allow-removed."
+                f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root} but is "
+                f"not given. Give all of its candidates, {_sources(known)}, with any new ones; or none, to take them "
+                "from the store; or withdraw this one with --allow-removed."
             )
-    late = tuple(name for name in given if name not in stored or name in before) if stored else ()
-    return Roster(given, stored, removed=frozenset(stored) - frozenset(given), late=late)
+    data = _marks(given)
+    for name, candidate in known.items():
+        if name in given:
+            _check_unchanged(given[name], data[name], candidate, stored.directory.root)
+    late = tuple(name for name in given if name not in known or name in before) if known else ()
+    return Roster(given, known, removed=frozenset(known) - frozenset(given), late=late, data=data)
 
 
-def _sources(stored: Mapping[str, Mapping[str, Any]]) -> str:
+def _marks(candidates: Mapping[str, Candidate]) -> Dict[str, DataMark]:
+    """The data of each candidate. Files that several have in common are looked at once.
+
+    # Raises
+
+    `ConfigError` : where a file cannot be read.
+    """
+    known: Dict[str, DataMark] = {}
+    marks: Dict[str, DataMark] = {}
+    for name, candidate in candidates.items():
+        paths = official_paths(dict(candidate.config))
+        if repr(paths) not in known:
+            try:
+                known[repr(paths)] = mark_data(paths)
+            except OSError as error:
+                raise ConfigError(f"candidate '{name}' ({candidate.source}): {plainly(error)}") from error
+        marks[name] = known[repr(paths)]
+    return marks
+
+
+def _sources(stored: Mapping[str, Candidate]) -> str:
     """The stored candidates as they are typed."""
-    sources = {name: str(candidate["source"]) for name, candidate in stored.items()}
+    sources = {name: candidate.source for name, candidate in stored.items()}
     return " ".join(path if Path(path).stem == name else f"{name}={path}" for name, path in sources.items())
 
 
-def _check_unchanged(name: str, config: Config, candidate: Mapping[str, Any], directory: RunDirectory) -> None:
+def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
     """Refuse to go on with another config or other data than at the start."""
-    difference = first_difference(candidate["config"], config)
-    if difference is None and data_fingerprint(config) != candidate["facts"]["pool"]["data"]:
+    difference = first_difference(stored.config, given.config)
+    if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
         difference = "the contents of its data files have changed"
     if difference is not None:
         raise ConfigError(
-            f"candidate '{name}' ({candidate['source']}) is not what it was when the selection in {directory.root} "
-            f"began: {difference}. Undo the change, give it another name with NAME=PATH to add it as another "
-            "candidate, or start anew with another directory or --force."
+            f"candidate '{given.name}' ({stored.source}) is not what it was when the selection in {root} began: "
+            f"{difference}. Undo the change, give it another name with NAME=PATH to add it as another candidate, or "
+            "start anew with another directory or --force."
         )

@@ -2,14 +2,15 @@
 data are what they were."""
 
 import glob
+import hashlib
 import os
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import DataChangedError
-from fiesta_allennlp.files import digest_of
+from fiesta_allennlp.files import CHUNK, digest_of
 from fiesta_allennlp.trainings.config import moved
 
 
@@ -49,16 +50,40 @@ class FileMark:
 
 @dataclass(frozen=True)
 class DataMark:
-    """By what the data of a candidate are known again: its data paths, and the files behind them."""
+    """By what the data of a candidate are known again: its data paths, the files behind them, and a fingerprint of all,
+    which stays the same where the files are moved."""
 
-    data_paths: Tuple[Any, ...]
-    files: Tuple[FileMark, ...]
+    data_paths: Tuple[Any, ...] = ()
+    files: Tuple[FileMark, ...] = ()
+    fingerprint: str = ""
 
 
-def mark_data(data_paths: Sequence[Any]) -> DataMark:
-    """Look at the data as they are now."""
-    files = (FileMark(str(file), _stamp(file), digest_of(file)) for file in files_behind(data_paths))
-    return DataMark(tuple(data_paths), tuple(files))
+def mark_data(paths: Mapping[str, Any]) -> DataMark:
+    """Look at the data as they are now, at each file once. `paths` are data paths by part."""
+    whole = hashlib.sha256()
+    marks: List[FileMark] = []
+    for part, path in sorted(paths.items()):
+        whole.update(part.encode("utf-8"))
+        files = files_behind(path)
+        if not files:
+            whole.update(repr(path).encode("utf-8"))
+        for file in files:
+            if files == [Path(str(path))]:
+                marks.append(_marked(file, whole))
+            else:
+                marks.append(_marked(file))
+                whole.update(f"{file.name} {marks[-1].digest}".encode())
+    return DataMark(tuple(paths.values()), tuple(marks), whole.hexdigest())
+
+
+def _marked(file: Path, *digests: Any) -> FileMark:
+    """A file as it is, its content added to `digests` too. The stamp is taken first, so that no change is missed."""
+    stamp, own = _stamp(file), hashlib.sha256()
+    with file.open("rb") as content:
+        while chunk := content.read(CHUNK):
+            for digest in (own, *digests):
+                digest.update(chunk)
+    return FileMark(str(file), stamp, own.hexdigest())
 
 
 @contextmanager
@@ -76,22 +101,28 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
     `FileNotFoundError` : where one is not there before the work. It may be there again later. After the work it is not
         missed.
     """
-    here = _found_again(mark, places)
+    here = found_again(mark, places)
     try:
         yield
     finally:
         with suppress(FileNotFoundError):
-            _found_again(here, {})
+            found_again(here, {})
 
 
-def _found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
-    """The mark with the places and the stamps of this machine."""
+def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
+    """The mark with the places and the stamps of this machine.
+
+    # Raises
+
+    `DataChangedError`, `FileNotFoundError` : see `unchanged`.
+    """
     data_paths = moved(list(mark.data_paths), places)
     wanted = {places.get(file.path, file.path): file for file in mark.files}
     new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
     if new:
         raise DataChangedError(f"the data changed: {new[0]} was not there when the selection began")
-    return DataMark(tuple(data_paths), tuple(_same(file, Path(place)) for place, file in wanted.items()))
+    found = tuple(_same(file, Path(place)) for place, file in wanted.items())
+    return replace(mark, data_paths=tuple(data_paths), files=found)
 
 
 def _same(file: FileMark, place: Path) -> FileMark:

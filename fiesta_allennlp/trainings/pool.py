@@ -4,7 +4,6 @@ import hashlib
 import itertools
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, DefaultDict, Dict, FrozenSet, List, Mapping, Optional
 
 from allennlp.common import Params
@@ -13,10 +12,8 @@ from allennlp.data.fields import LabelField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.files import add_content, digest_of
 from fiesta_allennlp.splits import group_targets
 from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by
-from fiesta_allennlp.trainings.data_files import files_behind
 from fiesta_allennlp.trainings.resplit import groups_of, read_parts
 
 
@@ -42,13 +39,14 @@ class Pool:
         return sum(self.official.values())
 
 
-def read_pool(config: Config, group_by: Optional[str]) -> Pool:
+def read_pool(config: Config, group_by: Optional[str], *, data: str = "") -> Pool:
     """Read all parts of a candidate with its own readers.
 
     # Parameters
 
     group_by : a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit reader
         by the key `group_by`, or else its reader by the class attribute `group_by`.
+    data : the fingerprint of the data files; empty where pools are not compared.
 
     # Raises
 
@@ -75,7 +73,7 @@ def read_pool(config: Config, group_by: Optional[str]) -> Pool:
         targets=targets,
         num_groups=len(set(views[0].groups)),
         group_by=key,
-        data=data_fingerprint(config),
+        data=data,
         fingerprint=hashlib.sha256(repr(views[0].identities).encode("utf-8")).hexdigest(),
         words=frozenset().union(*(view.words for view in views)) | _added_words(config),
     )
@@ -136,19 +134,3 @@ def _added_words(config: Config) -> FrozenSet[str]:
     vocabulary = config.get("vocabulary") or {}
     special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
     return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())
-
-
-def data_fingerprint(config: Config) -> str:
-    """A digest of the contents of the data files, or of what stands in place of their paths."""
-    digest = hashlib.sha256()
-    for part, path in sorted(official_paths(config).items()):
-        digest.update(part.encode("utf-8"))
-        files = files_behind(path)
-        if not files:
-            digest.update(repr(path).encode("utf-8"))
-        for file in files:
-            if files != [Path(str(path))]:
-                digest.update(f"{file.name} {digest_of(file)}".encode())
-            else:
-                add_content(digest, file)
-    return digest.hexdigest()

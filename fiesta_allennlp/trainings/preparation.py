@@ -1,23 +1,28 @@
 """Everything that can be found wrong with a candidate before its first training."""
 
-import difflib
 import inspect
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Dict, FrozenSet, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 from allennlp.common.util import prepare_environment
 from allennlp.training import GradientDescentTrainer
+from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Request
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, FiestaError, did_you_mean, plainly
+from fiesta_allennlp.executors.processes import num_workers, run_apart
+from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.records import Candidate, Request
+from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.evaluator import number_of
 from fiesta_allennlp.trainings.pool import Pool, read_pool
+from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.vectors import filtered_vectors, width_of
 
 Vectors = Tuple[Tuple[str, str], ...]
@@ -34,14 +39,81 @@ class Preparation:
     vectors: Vectors = ()
 
 
-def prepare_candidate(config: Config, *, group_by: Optional[str], vectors_directory: Path) -> Preparation:
+def facts_of(preparation: Preparation) -> Dict[str, Any]:
+    """A preparation as plain data, for the store. The words of the pool are left out."""
+    facts = asdict(preparation)
+    del facts["pool"]["words"]
+    return {**facts, "metrics": sorted(preparation.metrics)}
+
+
+def preparation_of(facts: Mapping[str, Any]) -> Preparation:
+    """Back from `facts_of`, without the words."""
+    return Preparation(
+        pool=Pool(**facts["pool"]),
+        num_parameters=facts["num_parameters"],
+        metrics=frozenset(facts["metrics"]),
+        vectors=tuple((original, filtered) for original, filtered in facts["vectors"]),
+    )
+
+
+def prepare_all(
+    candidates: Mapping[str, Candidate], roster: Roster, settings: Settings, directory: RunDirectory, console: Console
+) -> Dict[str, Preparation]:
+    """Build each of these candidates of the roster once, in a process of its own. What they print goes to `checks/`.
+
+    # Raises
+
+    `ConfigError` : naming the candidate and what is wrong.
+    """
+    num_tasks = f"{len(candidates)} candidates" if len(candidates) > 1 else "1 candidate"
+    console.print(f"Checking {num_tasks}: reading the data and building each model once ...", highlight=False)
+    results = run_apart(
+        _prepare_task,
+        {
+            name: (candidate.config, settings.group_by, roster.data[name].fingerprint, directory.vectors)
+            for name, candidate in candidates.items()
+        },
+        logs={name: directory.check_log(name) for name in candidates},
+        settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
+        at_once=_at_once(settings),
+        on_done=lambda name: console.print(f"  {name}", markup=False),
+    )
+    for name, result in results.items():
+        if isinstance(result, BaseException):
+            log = directory.check_log(name)
+            where = "" if isinstance(result, FiestaError) or not directory.store.exists() else f" The log is {log}."
+            raise ConfigError(f"candidate '{name}' ({candidates[name].source}): {plainly(result)}{where}") from result
+        check_metric(name, result, settings.metric)
+    check_same_pool(results)
+    return results
+
+
+def _at_once(settings: Settings) -> int:
+    """No more than this machine has cores for, wherever the trainings will run."""
+    room = num_workers("auto", settings.threads_per_worker)
+    return room if settings.workers == "auto" else min(room, settings.workers)
+
+
+def _prepare_task(config: Config, group_by: Optional[str], data: str, vectors: Path) -> Preparation:
+    return prepare_candidate(config, group_by=group_by, data=data, vectors_directory=vectors)
+
+
+def vectors_are_there(preparation: Preparation) -> bool:
+    """False where the run directory was moved or cleaned: the vectors are then filtered again."""
+    return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
+
+
+def prepare_candidate(
+    config: Config, *, group_by: Optional[str], vectors_directory: Path, data: str = ""
+) -> Preparation:
     """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
+    `data` is the fingerprint of its data files, as for `read_pool`.
 
     # Raises
 
     `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
     """
-    pool = read_pool(config, group_by)
+    pool = read_pool(config, group_by, data=data)
     vectors = {}
     for holder, key in vector_references(config):
         filtered = filtered_vectors(holder[key], pool.words, vectors_directory)
@@ -94,8 +166,7 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
         }
         unknown = sorted(set(trainer) - known)
         if unknown:
-            near = difflib.get_close_matches(unknown[0], known, n=1)
-            hint = f" Did you mean '{near[0]}'?" if near else ""
+            hint = did_you_mean(unknown[0], known)
             raise ConfigError(f"'trainer.{unknown[0]}' is not a key of the trainer.{hint}")
     metrics = metrics | {"loss"}
     wanted = trainer.get("validation_metric", "-loss")

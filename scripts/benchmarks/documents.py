@@ -19,11 +19,13 @@ import numpy as np
 from common import make_parser, print_table, show
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.documents.preparing import Prepared, prepare
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.select import DOCUMENTS, Prepared
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import Evaluation, History, Request
 from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng
+from fiesta_allennlp.selection.session import Stored
 
 STRATEGIES: Dict[str, Any] = {
     "ttts": "ttts",
@@ -61,6 +63,11 @@ class Replayed:
     best: Optional[str]
     stopped_by: Optional[str]
     num_queries: int
+
+
+def prepare(settings: DocumentSettings) -> Prepared:
+    """As for a new selection. Nothing is written."""
+    return DOCUMENTS.check(settings, Stored(RunDirectory(Path())), allow_removed=False)
 
 
 def ask_all(prepared: Prepared) -> Dict[str, Answered]:
@@ -104,7 +111,7 @@ def settings_of(directory: Path, systems: Sequence[str], **options: Any) -> Docu
 
 def replay_many(task: Tuple[DocumentSettings, range]) -> List[Replayed]:
     settings, entropies = task
-    prepared = prepare(settings, order=[])
+    prepared = prepare(settings)
     answered = ask_all(prepared)
     return [replay(prepared, answered, entropy) for entropy in entropies]
 
@@ -132,7 +139,7 @@ def main() -> None:
     parser.add_argument("--orders", nargs="*", default=["shared", "independent"])
     args = parser.parse_args()
     common = {"metric": args.metric, "margin": args.margin}
-    prepared = prepare(settings_of(args.directory, args.systems, belief="student_t", **common), order=[])
+    prepared = prepare(settings_of(args.directory, args.systems, belief="student_t", **common))
     answered = ask_all(prepared)
     measures = true_measures(prepared, answered)
     show_systems(prepared, answered, measures)

@@ -17,9 +17,10 @@ from common import made_up, make_parser
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.records import Candidate, Evaluation
 from fiesta_allennlp.reports.opening import TableOptions
 from fiesta_allennlp.reports.report import make_report, write_report
+from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -37,8 +38,8 @@ def write_store(directory: Path, evaluations: List[Evaluation]) -> None:
     settings = Settings(candidates=tuple(f"{name}.jsonnet" for name in names), metric="f1", max_evaluations=10**6)
     store = RunStore(RunDirectory(directory), create=True)
     store.put_candidates(
-        [{"name": name, "source": f"{name}.jsonnet", "config": {}, "facts": facts} for name in names],
-        settings=settings.as_json(),
+        [Candidate(name, f"{name}.jsonnet", {}, facts) for name in names],
+        settings=as_json(settings),
         entropy="1",
     )
     store.reserve([evaluation.request for evaluation in evaluations])

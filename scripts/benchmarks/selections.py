@@ -12,7 +12,7 @@ from allennlp.common import Params
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
@@ -50,7 +50,7 @@ def run_selection(
 ) -> None:
     """One selection in a new directory, to its end."""
     with closing(RunStore(directory, create=True)) as store, closing(executor):
-        store.put_candidates([{"name": name, "source": name, "config": {}, "facts": {}} for name in candidates])
+        store.put_candidates([Candidate(name, name, {}) for name in candidates])
         Selection(
             strategy=Strategy.from_params(Params({**strategy, "belief": {"type": "student_t"}})),
             evaluator=evaluator,

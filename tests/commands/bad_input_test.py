@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-import fiesta_allennlp.trainings.preparing
+import fiesta_allennlp.trainings.preparation
 from fiesta_allennlp.executors.processes import run_apart
 from tests.commands.conftest import Selections
 from tests.conftest import classifier_config
@@ -39,8 +39,8 @@ def checks_in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.M
         return results
 
     if "real_processes" not in request.fixturenames:
-        assert fiesta_allennlp.trainings.preparing.run_apart is run_apart
-        monkeypatch.setattr(fiesta_allennlp.trainings.preparing, "run_apart", run_here)
+        assert fiesta_allennlp.trainings.preparation.run_apart is run_apart
+        monkeypatch.setattr(fiesta_allennlp.trainings.preparation, "run_apart", run_here)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ import fiesta_allennlp.trainings.select
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.environment import environment
+from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading
 from tests.commands.conftest import BLIND, Selections
 from tests.commands.fiesta_select_test import num_finished, scores_of, start
@@ -336,7 +337,7 @@ def test_versions_and_hardware_are_written_down_and_others_are_added(
 ) -> None:
     def environments() -> List[Any]:
         with reading(RunDirectory(run)) as store:
-            return store.get_meta("environments")
+            return store.meta().environments
 
     options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", 5]
     assert call(*candidates, "-s", run, *options, "--budget", 4)[0] == 0
@@ -362,13 +363,13 @@ def test_edited_code_is_told_and_written_down(
     assert "the code of code_of_mine is not what it was" in selections.resume()
     assert "Note:" not in selections.resume()
     with reading(RunDirectory(run)) as store:
-        digests = [found["code"]["code_of_mine"] for found in store.get_meta("environments")]
+        digests = [found["code"]["code_of_mine"] for found in store.meta().environments]
     assert len(digests) == 2 and digests[0] != digests[1]
 
 
 def test_a_selection_by_documents_is_not_gone_on_with(call: Any, run: Path) -> None:
     with closing(RunStore(RunDirectory(run), create=True)) as store:
-        store.set_meta(settings=DocumentSettings().as_json())
+        store.set_meta(settings=as_json(DocumentSettings()))
     status, output = call("-s", run, "--recover")
     assert status == 2
     assert "the selection there is one of fiesta-documents. Resume it with that command." in output

@@ -1,15 +1,84 @@
+from typing import List, Tuple
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import expit
+from scipy.stats import beta
 
-from fiesta_allennlp.probability.f_measure import BINARY, measure_of
+from fiesta_allennlp.probability.f_measure import BINARY, MeasureModel, Pair, log_odds, macro_prior
 
 FOUR = tuple(BINARY.values())
+ALIKE = 1e8
+
+
+def labelled(num_labels: int) -> List[Pair]:
+    """Every gold label with every answer, among them none of the labels."""
+    labels = [f"l{i:02d}" for i in range(num_labels)]
+    return [(gold, answer) for gold in labels for answer in [*labels, "?"]]
+
+
+def posterior(counts: object, pairs: object, average: str, **options: object) -> Tuple[np.ndarray, np.ndarray]:
+    """Draws of the measure with their weights."""
+    given = {"concentration": 1.0, "learn_concentration": True, "prior_concentration": None, "num_samples": 1024}
+    model = MeasureModel(beta=0.5, average=average, **{**given, **options})  # type: ignore[arg-type]
+    draws, weights = model.posterior(np.array(counts, dtype=float), pairs)  # type: ignore[arg-type]
+    return expit(draws), weights
+
+
+def moments(draws: np.ndarray, weights: np.ndarray) -> Tuple[float, float]:
+    mean = float(weights @ draws)
+    return mean, float(np.sqrt(weights @ (draws - mean) ** 2))
+
+
+def test_accuracy_is_that_of_two_kinds() -> None:
+    # 17 right and 3 wrong, with half an answer of each before, however many labels there are.
+    known = {"concentration": ALIKE, "learn_concentration": False}
+    for counts, pairs in (([[6, 1, 2, 11]], FOUR), ([[9, 0, 1, 2, 8, 0]], labelled(2))):
+        mean, deviation = moments(*posterior(counts, pairs, "accuracy", **known))
+        assert mean == pytest.approx(17.5 / 21, abs=1e-3)
+        assert deviation == pytest.approx(beta.std(17.5, 3.5), abs=1e-3)
+
+
+def test_the_prior_of_a_label_has_the_share_of_all() -> None:
+    pairs = labelled(3)
+    prior = macro_prior(pairs, 0.8)
+    assert prior.sum() == pytest.approx(2 * 3 + 1)
+    expected = [2 * 0.8 + 1 / 6, (2 * 0.2 + 1 / 6) / 3, (2 * 0.2 + 1 / 6) / 3]
+    assert_allclose([prior[pairs.index(pair)] for pair in (("l00", "l00"), ("l00", "l01"), ("l02", "?"))], expected)
+
+
+def test_the_sum_of_the_prior_can_be_given() -> None:
+    known = {"concentration": ALIKE, "learn_concentration": False, "prior_concentration": 40.0}
+    assert moments(*posterior([[6, 1, 2, 11]], FOUR, "accuracy", **known))[0] == pytest.approx(37 / 60, abs=1e-3)
+
+
+def true_rates(num_labels: int, share: float) -> np.ndarray:
+    """Rates of kinds, in the order of `labelled`: equally frequent labels, wrong answers of all kinds but none."""
+    rates = np.zeros((num_labels, num_labels + 1))
+    rates[:, :-1] = (1 - share) / (num_labels - 1) / num_labels
+    rates[np.arange(num_labels), np.arange(num_labels)] = share / num_labels
+    return rates.ravel()
+
+
+@pytest.mark.parametrize("num_documents", [6, 15, 60])
+@pytest.mark.parametrize("num_labels", [3, 12])
+def test_the_true_measure_is_where_it_is_believed_to_be(num_labels: int, num_documents: int) -> None:
+    """Whether a system was asked about few documents or many, it does not seem worse or better than it is by much:
+    else the one that was asked more often would win. Documents of some three items each."""
+    rng, share = np.random.default_rng(5), 0.8
+    rates, pairs = true_rates(num_labels, share), labelled(num_labels)
+    errors = []
+    for _ in range(25):
+        counts = np.stack([rng.multinomial(1 + rng.poisson(2.5), rates) for _ in range(num_documents)])
+        mean, deviation = moments(*posterior(counts, pairs, "macro", num_samples=256))
+        errors.append((mean - share) / deviation)
+    assert abs(np.mean(errors)) < 1.2
+    assert np.mean(np.abs(errors) < 2) >= 0.8
 
 
 def value(pairs: "list[tuple[str, str]]", rates: "list[float]", **options: object) -> float:
-    log_odds = measure_of(pairs, **options).log_odds(np.log(np.array([rates])))  # type: ignore[arg-type]
-    return float(1 / (1 + np.exp(-log_odds[0])))
+    return float(expit(log_odds(np.log([rates]), pairs, **options)[0]))  # type: ignore[arg-type]
 
 
 def test_f1_worked_by_hand() -> None:
@@ -50,6 +119,5 @@ def test_macro_weighs_with_beta() -> None:
 
 
 def test_nothing_is_lost_near_the_ends() -> None:
-    measure = measure_of(FOUR, average="binary", beta=0.5)
     log_rates = np.array([[0.0, -500.0, -500.0, -1.0], [-900.0, 0.0, 0.0, -1.0]])
-    assert_allclose(measure.log_odds(log_rates), [500, -900])
+    assert_allclose(log_odds(log_rates, FOUR, average="binary", beta=0.5), [500, -900])

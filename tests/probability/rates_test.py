@@ -1,10 +1,19 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import quad
 from scipy.special import gammaln
-from scipy.stats import dirichlet
+from scipy.stats import dirichlet, gamma
 
-from fiesta_allennlp.probability.rates import RatesModel, WeightedRates
+from fiesta_allennlp.probability.rates import (
+    RatesModel,
+    ScaledDirichlet,
+    WeightedRates,
+    even_ranks,
+    log_gamma_quantiles,
+    log_sum_exp,
+    rounded,
+)
 
 PRIOR = np.full(4, 0.25)
 COUNTS = np.array([[7, 2, 1, 15], [0, 3, 0, 22], [12, 0, 1, 12]], dtype=float)
@@ -161,3 +170,83 @@ class TestLearnedConcentration:
         deviation = float(drawn.weights @ (drawn.log_concentration - mean) ** 2) ** 0.5
         assert abs(mean - np.log(concentration)) < 3 * deviation
         assert deviation < 0.12
+
+
+def test_every_coordinate_has_every_rank_once() -> None:
+    ranks = even_ranks(256, 5)
+    assert (np.sort(ranks, axis=0) == np.arange(256)[:, None]).all()
+    assert not ranks.flags.writeable
+
+
+def test_points_fill_the_square_evenly() -> None:
+    cells = even_ranks(256, 3) // 16
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        assert (np.bincount(cells[:, first] * 16 + cells[:, second], minlength=256) == 1).all()
+
+
+@pytest.mark.parametrize("shape", [0.25, 1.0, 7.5, 4000.0])
+def test_quantiles_agree_with_scipy(shape: float) -> None:
+    found = log_gamma_quantiles(shape, 64)
+    assert_allclose(found, np.log(gamma.ppf((np.arange(64) + 0.5) / 64, shape)), rtol=1e-6, atol=1e-8)
+
+
+def test_quantiles_too_small_for_a_number() -> None:
+    # P(X < x) = x^a / Gamma(a + 1), as long as x is small.
+    found = log_gamma_quantiles(1e-3, 64)
+    assert_allclose(found[0], np.log(1 / 128) / 1e-3, rtol=1e-3)
+    assert (np.diff(found) > 0).all()
+    assert np.isfinite(found).all()
+
+
+def one_cell(shapes: "list[float]", scales: "list[float]") -> ScaledDirichlet:
+    return ScaledDirichlet(np.array([shapes]), np.log([scales]), np.zeros(2), np.ones(1))
+
+
+def test_with_equal_scales_it_is_the_dirichlet() -> None:
+    shapes = [0.5, 2.0, 7.0]
+    drawn = one_cell(shapes, [3.0, 3.0, 3.0])
+    rates = np.array([[0.2, 0.3, 0.5], [0.01, 0.04, 0.95]])
+    found = drawn.log_density(np.log(rates), np.zeros(2, dtype=int), np.arange(3)) - np.log(rates).sum(axis=1)
+    assert_allclose(found, dirichlet.logpdf(rates.T, shapes))
+    draws = np.exp(drawn.draw(1024).log_rates)
+    assert_allclose(draws.sum(axis=1), 1)
+    assert_allclose(draws.mean(axis=0), dirichlet.mean(shapes), atol=1e-3)
+    assert_allclose(draws.var(axis=0), dirichlet.var(shapes), rtol=0.02)
+
+
+def test_the_density_integrates_to_one_and_is_that_of_the_draws() -> None:
+    proposal = one_cell([1.7, 4.2], [1.0, 6.0])
+
+    def density(p: float) -> float:
+        log_rates = np.log([[p, 1 - p]])
+        log_density = proposal.log_density(log_rates, np.zeros(1, dtype=int), np.arange(2))
+        return float(np.exp(log_density - log_rates.sum(axis=1))[0])
+
+    assert_allclose(quad(density, 0, 1)[0], 1, rtol=1e-8)
+    draws = np.exp(proposal.draw(4096).log_rates[:, 0])
+    assert_allclose(draws.mean(), quad(lambda p: p * density(p), 0, 1)[0], atol=1e-4)
+    assert_allclose((draws < 0.5).mean(), quad(density, 0, 0.5)[0], atol=3e-3)
+
+
+def test_cells_are_drawn_by_their_mass() -> None:
+    proposal = ScaledDirichlet(
+        np.ones((3, 2)), np.zeros((3, 2)), np.array([0.0, 1.0, 3.0, 4.0]), np.array([1.0, 6.0, 1])
+    )
+    drawn = proposal.draw(1024)
+    assert_allclose(np.bincount(drawn.cell) / 1024, [1 / 8, 6 / 8, 1 / 8])
+    edges = proposal.edges
+    assert (edges[drawn.cell] <= drawn.log_concentration).all()
+    assert (drawn.log_concentration <= edges[drawn.cell + 1]).all()
+    assert_allclose(drawn.log_concentration[drawn.cell == 1].mean(), 2, atol=1e-2)
+
+
+def test_rounding_is_within_one_percent() -> None:
+    values = np.geomspace(1e-3, 1e6, 50)
+    assert_allclose(rounded(values), values, rtol=0.0101)
+    assert_allclose(rounded(rounded(values)), rounded(values))
+
+
+def test_log_sum_exp() -> None:
+    assert_allclose(log_sum_exp(np.log([[1.0, 3.0], [2.0, 2.0]])), np.log([4, 4]))
+    assert_allclose(log_sum_exp(np.array([-2000.0, -2000.0])), -2000 + np.log(2))
+    assert_allclose(log_sum_exp(np.array([-np.inf, 3.0])), 3)

@@ -117,7 +117,7 @@ def test_a_missing_or_binary_file_is_named(tmp_path: Path, suffix: str) -> None:
 
 
 def test_an_unknown_preset_is_an_error_with_the_near_one() -> None:
-    with pytest.raises(ConfigError, match="'tdsa8' is neither .* nor a preset. Did you mean tdsa-8?.*tie, noisy"):
+    with pytest.raises(ConfigError, match="'tdsa8' is neither .* nor a preset. Did you mean 'tdsa-8'?.*tie, noisy"):
         open_scores("tdsa8")
 
 

@@ -188,7 +188,7 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
         ({"splits": "paired"}, "--splits must be one of shared, independent but got 'paired'"),
         ({"candidates": "ian,atae"}, '--candidates must be a list but got "ian,atae"'),
         ({"candidates": ("ian",)}, "at least 2 candidates but got 1"),
-        ({"candidates": ("ian", "atea")}, "--candidates: tdsa-8 has no candidate 'atea'. Did you mean atae"),
+        ({"candidates": ("ian", "atea")}, "--candidates: tdsa-8 has no candidate 'atea'. Did you mean 'atae'"),
         ({"budget": 3}, "budget must be at least"),
         ({"confidence": 0.9, "budget": 30}, "--confidence and --budget exclude each other"),
         ({"with_replacement": True}, "--with-replacement: the scores of the preset tdsa-8 never run out"),

@@ -14,7 +14,7 @@ from allennlp.common import Params
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.retries import PAUSES, Retries
@@ -96,7 +96,7 @@ class Run:
 
     def go_with(self, executor: Any, *, resume: bool = False, evaluator: Optional[Evaluator] = None) -> Decision:
         store = RunStore(self.directory, create=not resume)
-        store.put_candidates([{"name": name, "source": name, "config": {}, "facts": {}} for name in MEANS])
+        store.put_candidates([Candidate(name, name, {}, {}) for name in MEANS])
         self.executor = executor
         try:
             return Selection(
@@ -665,5 +665,5 @@ def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
     with pytest.raises(SystemError):
         run.go_with(executor)
     store = RunStore(run.directory, create=False)
-    assert store.get_meta("working_seconds") == 600.0
+    assert store.meta().working_seconds == 600.0
     store.close()

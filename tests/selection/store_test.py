@@ -14,9 +14,8 @@ from hypothesis import strategies as some
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.records import Evaluation, Failure
+from fiesta_allennlp.records import Candidate, Evaluation, Failure, History
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.selection.run_state import RunState
 from fiesta_allennlp.selection.store import RunStore
 from tests.conftest import REPOSITORY
 
@@ -33,7 +32,7 @@ def directory(tmp_path: Path) -> RunDirectory:
 @pytest.fixture
 def store(directory: RunDirectory) -> Iterator[RunStore]:
     store = RunStore(directory, create=True)
-    store.put_candidates([{"name": n, "source": f"{n}.jsonnet", "config": {"x": 1}, "facts": {}} for n in ("b", "a")])
+    store.put_candidates([Candidate(n, f"{n}.jsonnet", {"x": 1}, {}) for n in ("b", "a")])
     yield store
     store.close()
 
@@ -160,8 +159,8 @@ def test_a_candidate_with_enough_failures_is_withdrawn_until_more_are_allowed(st
 
 
 def test_facts_of_a_known_candidate_are_written_anew(store: RunStore) -> None:
-    store.put_candidates([{"name": "b", "source": "b.jsonnet", "config": {}, "facts": {"new": 1}}])
-    assert [(c["name"], c["facts"]) for c in store.candidates()] == [("b", {"new": 1}), ("a", {})]
+    store.put_candidates([Candidate("b", "b.jsonnet", {}, {"new": 1})])
+    assert [(c.name, c.facts) for c in store.candidates()] == [("b", {"new": 1}), ("a", {})]
 
 
 def test_a_full_disk_is_told_as_such_and_loses_nothing(store: RunStore) -> None:
@@ -181,9 +180,9 @@ def test_everything_is_there_after_closing_and_opening(store: RunStore, director
     store.close()
     reopened = RunStore(directory, create=False)
     assert reopened.history(max_failures=3) == before
-    assert reopened.get_meta("entropy") == str(2**127)
-    assert reopened.get_meta("settings") == {"metric": "f1"}
-    assert reopened.get_meta("nothing") is None
+    assert reopened.meta().entropy == str(2**127)
+    assert reopened.meta().settings == {"metric": "f1"}
+    assert reopened.meta().run is None
     reopened.close()
 
 
@@ -278,7 +277,7 @@ def test_the_history_in_memory_is_always_that_of_the_file(data: some.DataObject)
     """After any changes, refused ones included."""
     with tempfile.TemporaryDirectory() as scratch:
         store = RunStore(RunDirectory(Path(scratch)), create=True)
-        store.put_candidates([{"name": n, "source": n, "config": {}, "facts": {}} for n in ("b", "a")])
+        store.put_candidates([Candidate(n, n, {}, {}) for n in ("b", "a")])
         some_requests = some.builds(request, some.sampled_from(["a", "b"]), some.integers(0, 3))
         for _ in range(data.draw(some.integers(1, 12))):
             wanted = data.draw(some.lists(some_requests, min_size=1, max_size=3))
@@ -309,7 +308,7 @@ def test_a_change_that_is_interrupted_leaves_file_and_memory_alike(
 
     store.reserve([request("a", 0)])
     with monkeypatch.context() as patched:
-        patched.setattr(RunState, "record", interrupted)
+        patched.setattr(History, "after", interrupted)
         with pytest.raises(KeyboardInterrupt):
             store.record(Evaluation(request("a", 0), 0.5, "f1"))
     assert store.history(max_failures=3).pending == (request("a", 0),)
@@ -322,7 +321,7 @@ def test_a_removed_candidate_is_withdrawn_and_keeps_its_evaluations(store: RunSt
     store.record(Evaluation(request("a", 0), 0.5, "f1"))
     store.set_meta(removed=["a"])
     history = store.history(max_failures=3)
-    assert (history.active, history.num_finished("a"), store.removed()) == (("b",), 1, {"a"})
+    assert (history.active, history.num_finished("a"), set(store.meta().removed)) == (("b",), 1, {"a"})
     store.set_meta(removed=[])
     assert store.history(max_failures=3).active == ("b", "a")
 

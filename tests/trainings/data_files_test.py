@@ -65,7 +65,7 @@ def test_a_file_that_stands_beside_both_is_no_data(shards: Path, tmp_path: Path)
 def test_data_that_changed_are_noticed_before_and_after(
     shards: Path, path: str, change: Callable[[Path], object], message: str
 ) -> None:
-    mark = mark_data([path.format(shards), "https://example.org/test.txt"])
+    mark = mark_data({"train": path.format(shards), "test": "https://example.org/test.txt"})
 
     def work() -> None:
         with unchanged(mark, {}):
@@ -80,7 +80,7 @@ def test_data_that_changed_are_noticed_before_and_after(
 
 @pytest.mark.parametrize("path", ["{}", "{}/*.txt"])
 def test_a_file_that_is_away_may_come_again(shards: Path, path: str) -> None:
-    mark = mark_data([path.format(shards)])
+    mark = mark_data({"train": path.format(shards)})
     with unchanged(mark, {}):
         (shards / "b.txt").unlink()
     with pytest.raises(FileNotFoundError, match="b.txt"), unchanged(mark, {}):
@@ -91,7 +91,7 @@ def test_a_file_that_is_away_may_come_again(shards: Path, path: str) -> None:
 
 
 def test_only_files_with_other_times_are_read(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mark = mark_data([str(shards)])
+    mark = mark_data({"train": str(shards)})
     read: List[Path] = []
     digest_of = data_files.digest_of
     monkeypatch.setattr(data_files, "digest_of", lambda file: read.append(file) or digest_of(file))
@@ -106,7 +106,7 @@ def test_only_files_with_other_times_are_read(shards: Path, monkeypatch: pytest.
 
 def test_a_file_at_another_place_is_known_by_its_content(shards: Path, tmp_path: Path) -> None:
     a, copy = shards / "a.txt", tmp_path / "sent.txt"
-    mark = mark_data([str(a)])
+    mark = mark_data({"train": str(a)})
     copy.write_bytes(a.read_bytes())
     a.unlink()
     with unchanged(mark, {str(a): str(copy)}):

@@ -5,13 +5,20 @@ import pytest
 import torch
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.trainings.executor_building import check_gpus
+from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.trainings.settings import check_gpus
+
+
+def candidates(*trainers: Dict[str, Any]) -> Dict[str, Candidate]:
+    """`one` and `two`, with these trainers."""
+    named = zip(("one", "two"), trainers, strict=True)
+    return {name: Candidate(name, "", {"trainer": trainer}) for name, trainer in named}
 
 
 @pytest.mark.parametrize("device", [None, -1, "cpu", 0, 1, "cuda:0"])
 @pytest.mark.parametrize("hides_gpus", [False, True])
 def test_a_gpu_that_is_asked_for_must_be_seen(device: object, hides_gpus: bool) -> None:
-    configs = {"one": {"trainer": {}}, "two": {"trainer": {"cuda_device": device}}}
+    configs = candidates({}, {"cuda_device": device})
     executor = Mock(hides_gpus=hides_gpus)
     if not hides_gpus or device in (None, -1, "cpu"):
         check_gpus(configs, executor)
@@ -39,7 +46,7 @@ def test_a_device_that_a_config_names_must_be_there(
     monkeypatch: pytest.MonkeyPatch, trainer: Dict[str, Any], works: bool
 ) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    configs = {"one": {"trainer": {}}, "two": {"trainer": trainer}}
+    configs = candidates({}, trainer)
     check_gpus(configs, Mock(hides_gpus=False, gives_devices=True))
     here = Mock(hides_gpus=False, gives_devices=False)
     if works:

@@ -8,8 +8,9 @@ from allennlp.common.checks import ConfigurationError
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.trainings.config import evaluation_config
-from fiesta_allennlp.trainings.pool import data_fingerprint, read_pool
+from fiesta_allennlp.trainings.config import evaluation_config, official_paths
+from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.pool import read_pool
 from fiesta_allennlp.trainings.preparation import check_metric, check_same_pool, prepare_candidate
 from tests.conftest import classifier_config
 
@@ -48,6 +49,10 @@ def test_rows_of_the_unknown_and_the_padding_word_are_kept(reviews: Path) -> Non
     config = {**classifier_config(reviews), "vocabulary": {"oov_token": "unk"}}
     assert {"unk", "@@PADDING@@", "food"} <= read_pool(config, None).words
     assert "@@UNKNOWN@@" in read_pool(classifier_config(reviews), None).words
+
+
+def data_fingerprint(config: Dict[str, Any]) -> str:
+    return mark_data(official_paths(config)).fingerprint
 
 
 def test_the_order_of_the_instances_is_part_of_the_pool(reviews: Path) -> None:
@@ -106,10 +111,10 @@ def test_another_pool_is_refused_by_name(reviews: Path, tmp_path: Path) -> None:
 
 
 def test_a_change_inside_the_data_is_another_pool(reviews: Path) -> None:
-    before = read_pool(classifier_config(reviews), None)
+    before = data_fingerprint(classifier_config(reviews))
     text = (reviews / "test.jsonl").read_text()
     (reviews / "test.jsonl").write_text(text.replace("food", "fare", 1))
-    assert read_pool(classifier_config(reviews), None).data != before.data
+    assert data_fingerprint(classifier_config(reviews)) != before
 
 
 @pytest.mark.parametrize("path", ["{}", "{}/*.jsonl"])

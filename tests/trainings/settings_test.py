@@ -11,8 +11,10 @@ from hypothesis import settings as limits
 from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import settings_from_file
-from fiesta_allennlp.trainings.settings import Settings, changed_settings, merge, named_candidates
+from fiesta_allennlp.trainings.candidates import named_candidates
+from fiesta_allennlp.trainings.settings import Settings, merge
 
 
 def test_later_layers_win_and_the_rest_are_defaults() -> None:
@@ -30,7 +32,7 @@ def test_a_budget_takes_the_place_of_a_confidence_and_the_other_way_round() -> N
 
 def test_settings_survive_json() -> None:
     settings = merge({"candidates": ["a", "b"], "strategy": {"type": "bts"}, "entropy": 2**100})
-    assert merge(json.loads(json.dumps(settings.as_json()))) == settings
+    assert merge(json.loads(json.dumps(as_json(settings)))) == settings
 
 
 def test_a_file_may_use_dashes(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
 
 
 def test_another_executor_takes_the_options_of_the_one_below_away() -> None:
-    on_ray = merge({"executor": "ray", "ray_address": "local", "workers": 4}).as_json()
+    on_ray = as_json(merge({"executor": "ray", "ray_address": "local", "workers": 4}))
     assert merge(on_ray, {"executor": "processes"}) == Settings(executor="processes", workers=4)
     assert merge(on_ray, {"executor": "ray", "workers": "auto"}).ray_address == "local"
     assert merge({"ray_address": "local"}, {"executor": "ray"}).ray_address == "local"
@@ -125,7 +127,7 @@ def test_another_executor_takes_the_options_of_the_one_below_away() -> None:
 
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
     named = named_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
-    assert {name: str(path) for name, path in named.items()} == {"a": "x/a.jsonnet", "other": "y/a.jsonnet"}
+    assert named == {"a": "x/a.jsonnet", "other": "y/a.jsonnet"}
 
 
 @pytest.mark.parametrize(
@@ -183,9 +185,9 @@ def _is_json(values: Any) -> bool:
 
 
 def test_what_decides_the_scores_must_not_change() -> None:
-    old = Settings(metric="f1", workers=1).as_json()
-    assert changed_settings(old, Settings(metric="f1", workers=8, confidence=0.99)) == []
-    assert changed_settings(old, Settings(metric="accuracy", splits="independent")) == [
+    old = as_json(Settings(metric="f1", workers=1))
+    assert changed_options(old, Settings(metric="f1", workers=8, confidence=0.99)) == []
+    assert changed_options(old, Settings(metric="accuracy", splits="independent")) == [
         '--metric was "f1" and is now "accuracy"',
         '--splits was "shared" and is now "independent"',
     ]

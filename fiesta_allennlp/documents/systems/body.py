@@ -1,11 +1,10 @@
 """What is sent to a system: a template filled with a document's fields."""
 
-import difflib
 import json
 import re
 from typing import Any, Mapping
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.errors import DataError, did_you_mean
 
 PLACE = re.compile(r"\$\{(\w+)\}")
 
@@ -43,8 +42,7 @@ def check_body(body: Any, fields: Mapping[str, Any]) -> None:
 
 def _field(name: str, fields: Mapping[str, Any]) -> Any:
     if name not in fields:
-        near = difflib.get_close_matches(name, list(fields), n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(name, fields)
         raise DataError(f"there is no field '{name}' for 'body'; the fields are {', '.join(fields)}.{hint}")
     return fields[name]
 

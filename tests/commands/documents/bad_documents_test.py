@@ -250,9 +250,10 @@ def test_what_must_not_change_on_resuming(
     before = (run / "evaluations.csv").read_text()
     changed = write_program(tmp_path, "b2", wrong=3).partition("=")[2]
     for given, message in [
-        (["--metric", "macro_f1"], r"--metric was accuracy and is now macro_f1"),
-        (["--documents-order", "independent"], r"--documents-order was shared and is now independent"),
+        (["--metric", "macro_f1"], r'--metric was "accuracy" and is now "macro_f1"'),
+        (["--documents-order", "independent"], r'--documents-order was "shared" and is now "independent"'),
         (["--batch-size", "2"], r"--batch-size was 1 and is now 2"),
+        (["--batch-size", "2", "--metric", "macro_f1"], r"--metric was .* and --batch-size was 1 and is now 2"),
         ([systems[0], f"other={changed}"], r"system 'b' .* belongs to the selection .* but is not given"),
         ([systems[0], f"b={changed}"], r"system 'b' .* is not what it was when the selection .* began"),
     ]:

@@ -76,7 +76,7 @@ def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.Mo
     number = sum(entry["num_documents"] for entry in summary_of(made)["candidates"])
     RunDirectory(made).selection_json.unlink()
     more = {"max_evaluations": 1000, "confidence": 0.9999999}
-    change_store(made, lambda store: store.set_meta(settings={**store.get_meta("settings"), **more}))
+    change_store(made, lambda store: store.set_meta(settings={**(store.meta().settings or {}), **more}))
     assert report(made).stopped_by == "interrupted"
     monkeypatch.setattr(selection_directory, "is_running", lambda directory, host: True)
     told = report(made)

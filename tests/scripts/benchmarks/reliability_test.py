@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.records import Candidate, Evaluation
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.store import RunStore
 from tests.conftest import REPOSITORY
@@ -28,7 +28,7 @@ def killed(kills: ModuleType, tmp_path: Path) -> Any:
     """A run with three finished evaluations, as it was noted at a kill."""
     directory = RunDirectory(tmp_path / "run")
     store = RunStore(directory, create=True)
-    store.put_candidates([{"name": "a", "source": "a", "config": {}, "facts": {}}])
+    store.put_candidates([Candidate("a", "a", {}, {})])
     for replicate in range(3):
         request = make_request(5, "a", replicate, shared_splits=True)
         store.reserve([request])

@@ -1,0 +1,217 @@
+"""Options as fields of a settings record: one declaration gives the check, the parser, the help and the command line.
+
+@dataclass(frozen=True)
+class MySettings:
+    workers: int = option(1, "how many at once (default 1)", group="how to work", least=1)
+"""
+
+import argparse
+import json
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Tuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from fiesta_allennlp.errors import ConfigError, did_you_mean
+
+KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """How a setting is explained, typed and checked.
+
+    # Parameters
+
+    help : what `--help` says of it.
+    group : the heading that it stands under; empty for what is not typed as an option.
+    metavar, short : how its value is called, and its one-letter flag.
+    choices : the values allowed; empty for all.
+    least, above : the least number allowed, and the one that it must be above.
+    parse : from what is typed to the value, where the field's type does not say it.
+    can_be_undone : whether a switch has a `--no-` form.
+    is_fixed : it decides which scores are made, so a selection that is resumed keeps it.
+    is_of_executor : it is an option of one executor or the other, and a key of `--executor` as JSON.
+    """
+
+    help: str
+    group: str = ""
+    metavar: Optional[str] = None
+    short: str = ""
+    choices: Tuple[str, ...] = ()
+    least: Optional[int] = None
+    above: Optional[float] = None
+    parse: Optional[Callable[[str], Any]] = None
+    can_be_undone: bool = True
+    is_fixed: bool = False
+    is_of_executor: bool = False
+
+
+def option(default: Any, help: str, *, factory: Optional[Callable[[], Any]] = None, **declared: Any) -> Any:
+    """A field of a settings record. `factory` makes the default where it is not plain; the others are of `Option`."""
+    metadata = {"option": Option(help, **declared)}
+    return field(default_factory=factory, metadata=metadata) if factory else field(default=default, metadata=metadata)
+
+
+def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
+    """The names and declarations of a record's fields, in their order. Takes a record or its class."""
+    return ((f.name, f.metadata["option"]) for f in fields(settings))
+
+
+def kinds_of(settings: Any) -> Dict[str, Optional[type]]:
+    """What the value of each setting must be, by its annotation, for example `Optional[int]`; None for anything."""
+    hints = get_type_hints(settings if isinstance(settings, type) else type(settings))
+    return {name: _kind(hints[name]) for name, _ in options_of(settings)}
+
+
+def _kind(annotation: Any) -> Optional[type]:
+    if get_origin(annotation) is Union:
+        annotation = next(choice for choice in get_args(annotation) if choice is not type(None))
+    kind = get_origin(annotation) or annotation
+    return kind if kind in KIND_WORDS else None
+
+
+def flag(name: str) -> str:
+    """A setting's name as it is typed."""
+    return "--" + name.replace("_", "-")
+
+
+# The check.
+
+
+def check_options(settings: Any) -> None:
+    """Refuse a value that its option does not allow: of another kind, no choice, or out of range. None is of any kind.
+
+    # Raises
+
+    `ConfigError` : with the option, the rule and the value.
+    """
+    kinds = kinds_of(settings)
+    for name, declared in options_of(settings):
+        if not declared.choices:
+            _check_kind(flag(name), getattr(settings, name), kinds[name])
+    for check in (_check_choice, _check_range):
+        for name, declared in options_of(settings):
+            check(flag(name), getattr(settings, name), declared)
+
+
+def _check_kind(name: str, value: Any, kind: Optional[type]) -> None:
+    if value is None or kind is None:
+        return
+    allowed = (int, float) if kind is float else kind
+    if not isinstance(value, allowed) or isinstance(value, bool) is not (kind is bool):
+        raise ConfigError(f"{name} must be {KIND_WORDS[kind]} but got {json.dumps(value)}.")
+
+
+def _check_choice(name: str, value: Any, declared: Option) -> None:
+    if declared.choices and value not in declared.choices:
+        raise ConfigError(f"{name} must be one of {', '.join(declared.choices)} but got '{value}'.")
+
+
+def _check_range(name: str, value: Any, declared: Option) -> None:
+    if value is None:
+        return
+    if declared.least is not None and value < declared.least:
+        rule = "must not be negative" if declared.least == 0 else f"must be at least {declared.least}"
+        raise ConfigError(f"{name} {rule} but got {value}.")
+    if declared.above is not None and not value > declared.above:
+        raise ConfigError(f"{name} must be above {declared.above:g} but got {value:g}.")
+
+
+def check_names(names: Iterable[str], settings: Any) -> None:
+    """Refuse a name that is no field of the settings.
+
+    # Raises
+
+    `ConfigError` : with the near one, and those that there are.
+    """
+    known = [f.name for f in fields(settings)]
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"'{name}' is not a setting.{did_you_mean(name, known)} There are: {', '.join(known)}.")
+
+
+# The parser.
+
+
+def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any]:
+    """Every option of a settings class, under the headings of its `GROUPS` in their order.
+
+    None has a default here, so that only what was typed is given. Returns argparse's groups by heading.
+    """
+    groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
+    kinds = kinds_of(settings)
+    for name, declared in options_of(settings):
+        if declared.group:
+            flags = filter(None, (declared.short, flag(name)))
+            groups[declared.group].add_argument(
+                *flags, default=argparse.SUPPRESS, help=declared.help, **_how_to_parse(declared, kinds[name])
+            )
+    return groups
+
+
+def _how_to_parse(declared: Option, kind: Optional[type]) -> Dict[str, Any]:
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction if declared.can_be_undone else "store_true"}
+    how = {"type": declared.parse or (kind if kind in (int, float) else None), "metavar": declared.metavar}
+    return {key: value for key, value in how.items() if value is not None}
+
+
+def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
+    """The settings that were typed."""
+    typed = {f.name: getattr(args, f.name) for f in fields(settings) if hasattr(args, f.name)}
+    return {name: value for name, value in typed.items() if value not in ([], ())}
+
+
+# Back to what is typed, and to plain data.
+
+
+def as_typed(settings: Any, *, positional: str, **given: Any) -> List[str]:
+    """The words of a command line that gives these settings: `positional` first, then every option that is not its
+    default. `given` stand for the record's own values, and are told whatever they are."""
+    words = list(getattr(settings, positional))
+    for declared in fields(settings):
+        value = given.get(declared.name, getattr(settings, declared.name))
+        if declared.name in given or (declared.name != positional and value != _default_of(declared)):
+            words += words_of(declared.name, value)
+    return words
+
+
+def _default_of(declared: "Field[Any]") -> Any:
+    return declared.default_factory() if declared.default_factory is not MISSING else declared.default
+
+
+def words_of(name: str, value: Any) -> List[str]:
+    """One setting as it is typed."""
+    typed = flag(name)
+    if isinstance(value, bool):
+        return [typed if value else "--no-" + typed[2:]]
+    if isinstance(value, (list, tuple)):
+        return [word for item in value for word in (typed, str(item))]
+    return [typed, json.dumps(value) if isinstance(value, dict) else str(value)]
+
+
+def as_json(settings: Any) -> Dict[str, Any]:
+    """Plain data, for a store."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()}
+
+
+def changed_options(old: Mapping[str, Any], new: Any) -> List[str]:
+    """In words, what a resumed selection must not change but does."""
+    return [
+        f"{flag(name)} was {json.dumps(old.get(name))} and is now {json.dumps(getattr(new, name))}"
+        for name, declared in options_of(new)
+        if declared.is_fixed and old.get(name) != getattr(new, name)
+    ]

@@ -1,0 +1,99 @@
+"""The run directory while a selection works in it: made room in, opened, closed, and logged to."""
+
+import logging
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.selection.store import RunStore, lock
+
+
+def has_begun(directory: RunDirectory) -> bool:
+    """Whether a selection that passed its checks, or something that is not whole, stands in the directory.
+
+    # Raises
+
+    `StoreError` : where a selection is running there.
+    """
+    if not directory.store.exists():
+        return False
+    lock(directory).release()
+    try:
+        store = RunStore(directory, create=False)
+    except StoreError:
+        return True
+    try:
+        return store.meta().begun
+    finally:
+        store.close()
+
+
+def clear(directory: RunDirectory, *, keep_prepared: bool) -> None:
+    """Make room for a new selection. Deletes what a selection made and nothing else; with `keep_prepared` not what the
+    checks of the new one have just made."""
+    if not directory.store.exists():
+        return
+    held = lock(directory)
+    try:
+        for path in directory.contents():
+            if not (keep_prepared and path in directory.prepared):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+    finally:
+        held.release()
+
+
+@contextmanager
+def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
+    """The store of the directory, closed at the end; one whose selection did not begin is deleted again."""
+    store = RunStore(directory, create=create)
+    try:
+        yield store
+    finally:
+        keep = store.meta().begun
+        store.close()
+        if not keep:
+            directory.store.unlink()
+
+
+class _Log(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Do nothing: a log that cannot be written, as on a full disk, is no reason to write on the terminal."""
+
+
+@contextmanager
+def logging_to(path: Path) -> Iterator[None]:
+    """Send what this package logs to a file, and not to the terminal, where the progress is."""
+    package = logging.getLogger("fiesta_allennlp")
+    handler = _Log(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    level, propagate = package.level, package.propagate
+    package.setLevel(logging.INFO)
+    package.propagate = False
+    package.addHandler(handler)
+    try:
+        yield
+    finally:
+        package.removeHandler(handler)
+        package.setLevel(level)
+        package.propagate = propagate
+        handler.close()
+
+
+@contextmanager
+def writing_results(directory: RunDirectory) -> Iterator[None]:
+    """Say of an error in writing that the results are safe.
+
+    # Raises
+
+    `StoreError` : in place of an `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: make "
+            "room, then write them with --recover."
+        ) from error
