@@ -36,16 +36,7 @@ COMMENT = re.compile(r"^\s*<!-- (not run|file|before): (.*?) -->\s*$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 OURS = re.compile(r"(?:^|[;&|]\s*|\s)(allennlp fiesta-|python -m fiesta_allennlp )(\w+)")
 INLINE_OPTION = re.compile(r"`(--[a-z][\w-]*)[^`]*`")
-FOREIGN = (
-    "--alike",
-    "--executor-options",
-    "--no-deps",
-    "--include-package",
-    "--head",
-    "--num-cpus",
-    "--address",
-    "--logdir",
-)
+FOREIGN = ("--alike", "--include-package", "--num-cpus", "--address")
 """Options of other programs, and of benchmarks, that pages speak of."""
 
 
@@ -160,7 +151,7 @@ def wrong_commands(block: Block) -> Iterator[str]:
             else:
                 wrong = [f"there is no command {name}"]
             yield from (f"{block.where}: {error}" for error in wrong)
-        for script in re.findall(r"\bscripts/\w+\.py", line):
+        for script in re.findall(r"\bscripts/[\w/]+\.py", line):
             if not (REPOSITORY / script).is_file():
                 yield f"{block.where}: there is no {script}"
 
@@ -180,7 +171,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: List[str]) -> List[str]:
 def unknown_options(page: Path) -> Iterator[str]:
     """Options that the prose names and no command has."""
     known = {name for parser in parsers().values() for action in parser._actions for name in action.option_strings}
-    scripts = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "scripts").glob("*.py"))
+    scripts = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "scripts").rglob("*.py"))
     for option in INLINE_OPTION.findall(prose(page)):
         if option not in known and option not in FOREIGN and f'"{option}"' not in scripts:
             yield f"{page.relative_to(REPOSITORY)}: no command has the option {option}"

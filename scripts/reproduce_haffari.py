@@ -12,20 +12,23 @@ other, as in the paper, unless `--alike` says otherwise. `--look-every N` lets N
 
 import argparse
 import math
+import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 from scipy.special import gammaincinv, ndtr
 
+from fiesta_allennlp import replay
 from fiesta_allennlp.probability.power import ERROR, effect_apart, num_documents
 from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.replays.replay import Replay, replay
-from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.reports.results import ReplayResult
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))
+
+from common import make_parser, mean_and_error, print_table
 
 ENTROPY = 2017
 MOST_QUERIES = 2000
@@ -180,9 +183,10 @@ class Row:
         measures = {f"system{i}": self.setting.best - i * self.margin for i in range(self.systems)}
         return SyntheticDocuments(self.setting, measures)
 
-    def run(self, repetitions: int, processes: int, console: Console) -> Replay:
+    def run(self, repetitions: int, processes: int) -> ReplayResult:
         kind, sampler = self.method.split()
-        settings = ReplaySettings(
+        return replay(
+            self.source(),
             strategy={"type": "ttts", "challenger": "posterior", "beta": SAMPLERS[sampler]},
             belief=self.setting.belief() if kind == "hierarchical" else "student_t",
             confidence=self.confidence,
@@ -193,9 +197,6 @@ class Row:
             batch_size=self.look_every,
             entropy=ENTROPY,
         )
-        with Progress(console=console, transient=True) as progress:
-            task = progress.add_task(f"{self.method}, margin {self.margin}, {self.systems} systems", total=repetitions)
-            return replay(settings, source=self.source(), on_repetitions=lambda number: progress.advance(task, number))
 
     def fixed(self) -> Tuple[Optional[int], Optional[int]]:
         """Baseline2 and BaselineK-1, by the F-measures of 100,000 documents of the best two systems."""
@@ -205,29 +206,30 @@ class Row:
         return num_documents(effect), num_documents(effect, error=ERROR / (self.systems - 1))
 
 
-def lines(rows: List[Row], args: argparse.Namespace, console: Console) -> Iterator[str]:
+def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object]]:
     """The table, problem by problem: the Gaussian belief first, which the others are compared with."""
-    yield f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}"
     for margin, systems in dict.fromkeys((row.margin, row.systems) for row in rows):
         here = [row for row in rows if (row.margin, row.systems) == (margin, systems)]
         fixed, gaussian = here[0].fixed(), math.nan
         papers = PAPER_FIXED.get((margin, systems), ("-", "-"))
         for name, number, paper in zip(("Baseline2", "BaselineK-1"), fixed, papers, strict=True):
-            yield f"| {margin} | {systems} | {name} | {paper} | {number} | | | | |"
+            yield margin, systems, name, paper, number, "", "", "", ""
         for row in here:
             repetitions = args.gaussian_repetitions if row.method.startswith("Gaussian") else args.repetitions
-            done = row.run(repetitions or args.repetitions, args.processes, console).repetitions
-            queries = np.array([one.num_evaluations for one in done])
-            mean, error = queries.mean(), queries.std(ddof=1) / math.sqrt(len(done))
+            result = row.run(repetitions or args.repetitions, args.processes)
+            mean = result.mean_evaluations
             if row.method.startswith("Gaussian"):
                 gaussian = mean
-            paper = "{} ({} %)".format(*PAPER.get((row.method, margin, systems), ("-", "-")))
-            right = np.mean([one.correct for one in done])
-            limit = np.mean([one.stopped_by != "confidence" for one in done])
-            ratios = f"{mean / gaussian:.2f} | {mean / fixed[0]:.2f}" if fixed[0] else f"{mean / gaussian:.2f} | "
             yield (
-                f"| {margin} | {systems} | {row.method} | {paper} | {mean:.0f} ± {error:.0f} | "
-                f"{right:.0%} | {limit:.0%} | {ratios} |"
+                margin,
+                systems,
+                row.method,
+                "{} ({} %)".format(*PAPER.get((row.method, margin, systems), ("-", "-"))),
+                mean_and_error(result.num_evaluations),
+                f"{result.correct:.0%}",
+                f"{result.undecided:.0%}",
+                f"{mean / gaussian:.2f}",
+                f"{mean / fixed[0]:.2f}" if fixed[0] else "",
             )
 
 
@@ -244,9 +246,8 @@ SEARCHED: Tuple[Mapping[str, Any], ...] = (
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, repetitions=500)
     default = Setting()
-    parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--gaussian-repetitions", type=int, help="of the Gaussian belief; as the others where left out")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", metavar="WORDS", help="methods that have all of these words")
@@ -262,7 +263,7 @@ def parse() -> argparse.Namespace:
 
 
 def main() -> None:
-    args, console = parse(), Console(stderr=True)
+    args = parse()
     given = Setting(**{field.name: getattr(args, field.name) for field in fields(Setting)})
     given = replace(given, believed=None if args.learn else args.believed)
     settings = [Setting(**open_ones) for open_ones in SEARCHED] if args.search else [given]
@@ -276,8 +277,7 @@ def main() -> None:
             for margin, systems in problems
             for method in methods
         ]
-        for line in lines(rows, args, console):
-            print(line, flush=True)
+        print_table(HEADINGS, cells(rows, args))
 
 
 if __name__ == "__main__":

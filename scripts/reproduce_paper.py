@@ -6,26 +6,25 @@ Tables are printed, as Markdown, and kept in `reproduced/tables.md`; figures are
 directory of a selection in place of the table, it draws figure 3 of that selection.
 """
 
-import argparse
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
-from benchmark_strategies import EVALUATIONS_PER_SPLIT, PAPERS_TTTS, TWELVE, Row, default, fixed_budget, independent
-from rich.console import Console
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.replays.files import read_json
-from fiesta_allennlp.replays.replay import replay
-from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import restrict
-from fiesta_allennlp.replays.summary import summarise_replay, wilson_interval
+from fiesta_allennlp.replays.summary import wilson_interval
 from fiesta_allennlp.reports.results import SelectionResult
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))
+
+from common import EVALUATIONS_PER_SPLIT, TWELVE, make_parser, print_table
+from strategies import PAPERS_TTTS, Row, default, fixed_budget, independent
 
 CONFIDENCES = (0.95, 0.90, 0.80)
 BUDGETS = (48, 96, 144, 192, 240, 288)
@@ -62,18 +61,10 @@ class Reproduction:
     output: Path
     repetitions: int
     processes: int
-    console: Console
 
     def summary(self, row: Row) -> Mapping[str, Any]:
         """Run one replay. Returns the content of its JSON file."""
-        settings: ReplaySettings = replace(
-            row.settings(self.repetitions), scores=str(self.scores), processes=self.processes
-        )
-        with repetition_bar(self.console, self.repetitions) as advance:
-            result = replay(settings, on_repetitions=advance)
-        if result.interrupted:
-            raise KeyboardInterrupt
-        return summarise_replay(result)
+        return row.run(self.repetitions, self.scores, processes=self.processes).summary
 
     def tables(self) -> Iterable[Tuple[str, ...]]:
         """The rows of tables 2 and 3, one text for each of `TABLE_HEADINGS`."""
@@ -178,9 +169,7 @@ class Printer:
             out.write(text + "\n")
 
     def table(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        self.say(f"\n### {title}\n\n| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
-        for row in rows:
-            self.say(f"| {' | '.join(row)} |")
+        print_table(headings, rows, title=title, say=self.say)
 
 
 def reproduce_selection(directory: Path, output: Path, printer: Printer) -> None:
@@ -205,10 +194,9 @@ def reproduce(reproduction: Reproduction, printer: Printer) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, repetitions=500)
     parser.add_argument("source", type=Path, help="the table of scores (.json), or the directory of a selection")
     parser.add_argument("--output", type=Path, required=True, help="directory for the figures and tables")
-    parser.add_argument("--repetitions", type=int, default=500, help="of every replay (default 500)")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at once (default: one for each core)")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
@@ -218,8 +206,7 @@ def main() -> None:
         if args.source.is_dir():
             reproduce_selection(args.source, args.output, printer)
         else:
-            console = Console(stderr=True)
-            reproduce(Reproduction(args.source, args.output, args.repetitions, args.processes, console), printer)
+            reproduce(Reproduction(args.source, args.output, args.repetitions, args.processes), printer)
     except FiestaError as error:
         sys.exit(f"error: {error}")
     print(f"\nThe tables are in {printer.path}, the figures beside it.")

@@ -269,7 +269,7 @@ def test_data_that_changed_are_told_with_the_node(make: Callable[..., RayExecuto
 def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_again_elsewhere(
     make: Callable[..., RayExecutor], cluster: Any, second_node: Any, tmp_path: Path
 ) -> None:
-    """Of one that is killed, see `tests/scripts/random_kills_test.py`."""
+    """Of one that is killed, see `tests/scripts/benchmarks/random_kills_test.py`."""
     executor = make(workers="auto")
     assert executor.slots == 2
     for replicate in range(2):

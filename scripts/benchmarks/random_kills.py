@@ -1,6 +1,6 @@
 """Kills a selection at random moments, resumes it until it is done, and counts what was lost.
 
-A part of `benchmark_reliability.py`.
+A part of `reliability.py`.
 """
 
 import itertools
@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import psutil
+from common import show
 from ray_nodes import RayNodes, ray_nodes
-from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 CANDIDATES = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm", "tdrnn", "ian")]
 KILLS_PER_SELECTION = 10
 MOST_BETWEEN = 6
@@ -234,7 +234,7 @@ def num_twice(directory: RunDirectory) -> int:
     return len(keys) - len(set(keys))
 
 
-def kill_many(number: int, targets: Sequence[str], root: Path, console: Console) -> Counts:
+def kill_many(number: int, targets: Sequence[str], root: Path) -> Counts:
     """Kill so often in all, every target equally often, over as many selections as it takes."""
     counts, waiting = Counts(), Counter(itertools.islice(itertools.cycle(targets), number))
     references: Dict[Tuple[str, ...], Dict[Any, Any]] = {}
@@ -260,7 +260,7 @@ def kill_many(number: int, targets: Sequence[str], root: Path, console: Console)
             hit = killed.run(kills)
             waiting -= Counter(hit)
             _count(counts, killed, hit, reference, ordered=plan.ordered)
-            console.print(f"{plan.name}: {len(hit)} kills, {len(reference)} evaluations; {counts}", soft_wrap=True)
+            show(f"{plan.name}: {len(hit)} kills, {len(reference)} evaluations; {counts}")
     return counts
 
 

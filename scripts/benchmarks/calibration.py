@@ -1,22 +1,20 @@
 """How often the default names a wrong winner on families of synthetic problems, as Markdown.
 
-    python scripts/benchmark_calibration.py --only "noise" --repetitions 200
+    python scripts/benchmarks/calibration.py --only "noise" --repetitions 200
 
 The share of wrong winners is to be at most 1 - confidence in each family. Where two candidates are near to each other,
 no Bayesian rule promises that for the single problem; such families are here too, to show what it comes to.
 """
 
-import argparse
-import re
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
+from common import make_parser, print_sections, share
 
-from fiesta_allennlp.replays.replay import replay
-from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp import replay
 from fiesta_allennlp.replays.sources import NOISE_SD, PRESETS, SPLIT_SD, TDSA_MEANS, ScorePreset
-from fiesta_allennlp.replays.summary import summarise_replay, wilson_interval
+from fiesta_allennlp.replays.summary import wilson_interval
 
 ENTROPY = 20190802
 HEADINGS = ("family", "margin", "mean evaluations", "5-95 %", "wrong (95 % interval)", "undecided", "seconds")
@@ -75,45 +73,43 @@ FAMILIES: Dict[str, List[Family]] = {
 
 def cells(family: Family, *, confidence: float, repetitions: int, processes: Optional[int]) -> Tuple[str, ...]:
     """Run it. One text for each of `HEADINGS`. Every winner is wrong where several are equal and there is no margin."""
-    settings = ReplaySettings(
-        scores=family.name,
+    result = replay(
+        family,
         confidence=confidence,
         margin=family.margin or None,
         repetitions=repetitions,
         processes=processes,
         entropy=ENTROPY,
+        progress=False,
     )
-    outcome = replay(settings, source=family)
     best = max(family.means.values())
     equal = sum(best - mean <= family.margin for mean in family.means.values()) > 1 and not family.margin
-    wrong = sum(run.stopped_by == "confidence" and (equal or not run.correct) for run in outcome.repetitions)
-    summary = summarise_replay(outcome)
-    low, high = wilson_interval(wrong, repetitions)
+    wrong = 1 - result.undecided if equal else result.wrong
+    quantiles = result.summary["evaluations"]["quantiles"]
     return (
         family.name,
         f"{family.margin:g}",
-        f"{summary['evaluations']['mean']:.1f}",
-        f"{summary['evaluations']['quantiles']['5']}-{summary['evaluations']['quantiles']['95']}",
-        f"{wrong / repetitions:.3f} ({low:.3f}-{high:.3f})",
-        f"{summary['undecided']:.3f}",
-        f"{summary['seconds']:.0f}",
+        f"{result.mean_evaluations:.1f}",
+        f"{quantiles['5']}-{quantiles['95']}",
+        share(wrong, wilson_interval(round(wrong * repetitions), repetitions)),
+        f"{result.undecided:.3f}",
+        f"{result.seconds:.0f}",
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=1000)
+    parser = make_parser(__doc__, repetitions=1000, only="families whose name")
     parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--processes", type=int, help="by default one for each core")
-    parser.add_argument("--only", default="", metavar="PATTERN", help="families whose name has this regular expression")
     args = parser.parse_args()
-    for title, families in FAMILIES.items():
-        chosen = [family for family in families if re.search(args.only, family.name)]
-        if chosen:
-            print(f"\n### {title}\n\n| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}", flush=True)
-        for family in chosen:
-            row = cells(family, confidence=args.confidence, repetitions=args.repetitions, processes=args.processes)
-            print(f"| {' | '.join(row)} |", flush=True)
+    options = {"confidence": args.confidence, "repetitions": args.repetitions, "processes": args.processes}
+    print_sections(
+        HEADINGS,
+        FAMILIES,
+        lambda family: cells(family, **options),
+        label=lambda family: family.name,
+        only=args.only,
+    )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from fiesta_allennlp.records import Candidate, Evaluation
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.store import RunStore
 from tests.conftest import REPOSITORY
-from tests.scripts.conftest import SCRIPTS
+from tests.scripts.conftest import BENCHMARKS
 
 
 @pytest.fixture
@@ -81,8 +81,8 @@ def test_another_score_or_order_is_unequal(kills: ModuleType, killed: Any) -> No
 
 
 def test_a_short_soak_samples_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([SCRIPTS, str(REPOSITORY)]))  # for the workers
-    samples = importlib.import_module("benchmark_reliability").soak(13, 2, tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([BENCHMARKS, str(REPOSITORY)]))  # for the workers
+    samples = importlib.import_module("reliability").soak(13, 2, tmp_path)
     assert len(samples) == 12
     assert all(
         sample.megabytes > 0 and sample.step > 0 and sample.processor > 0 and sample.processes >= 1

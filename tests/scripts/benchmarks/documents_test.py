@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import REPOSITORY
-
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
@@ -27,8 +25,8 @@ def directory(tmp_path: Path) -> Path:
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, *arguments: Any) -> str:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(sys, "argv", ["benchmark_documents.py", *map(str, arguments)])
-    import_module("benchmark_documents").main()
+    monkeypatch.setattr(sys, "argv", ["documents.py", *map(str, arguments)])
+    import_module("documents").main()
     return capsys.readouterr().out
 
 
@@ -52,19 +50,3 @@ def test_systems_and_a_metric_can_be_chosen(
     output = run(monkeypatch, capsys, directory, *how, "--systems", "fair", "poor", "--metric", "accuracy")
     assert "accuracy over all of them" in output
     assert "good" not in output
-
-
-def test_parts_and_reviews(tmp_path: Path) -> None:
-    fixture = (REPOSITORY / "tests" / "fixtures" / "tdsa" / "restaurants.xml").read_text(encoding="utf-8")
-    for name in ("Restaurants_Train_v2.xml", "Restaurants_Test_Gold.xml"):
-        (tmp_path / name).write_text(fixture, encoding="utf-8")
-    script = import_module("restaurant_systems")
-    script.write_parts(tmp_path, tmp_path)
-    number = fixture.count("<sentence ")
-    sizes = {part: (tmp_path / f"{part}.xml").read_text().count("<sentence ") for part in ("train", "validation")}
-    assert sum(sizes.values()) == number
-    assert sizes["validation"] == round(0.2 * number)
-    script.write_reviews(tmp_path, tmp_path / "documents.jsonl")
-    items = [item for line in (tmp_path / "documents.jsonl").open() for item in json.loads(line)["items"]]
-    assert items and all(item["text"][item["from"] : item["to"]] == item["target"] for item in items)
-    assert "conflict" not in {item["label"] for item in items}

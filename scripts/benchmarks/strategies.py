@@ -1,28 +1,21 @@
 """How many trainings each strategy needs on the FIESTA paper's released scores, beside its figures, as Markdown.
 
-    python scripts/benchmark_strategies.py --only "ttts|default" --repetitions 100
+    python scripts/benchmarks/strategies.py --only "ttts|default" --repetitions 100
 
 `SECTIONS` is all that is measured. A family of synthetic problems is one more section, of rows with a `source` in place
-of the released scores; a comparison with another package is a module of its own that prints its rows with
-`print_section`.
+of the released scores.
 """
 
-import argparse
-import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.replays.replay import replay
+from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, TWELVE, make_parser, print_sections, share
+
+from fiesta_allennlp import replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
-from fiesta_allennlp.replays.summary import summarise_replay
-
-RELEASED = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data")) / "scores" / "fiesta_tdsa_test_f1.json"
-EVALUATIONS_PER_SPLIT = 5
-EIGHT = ("tdlstm", "atae", "ian", "tdlstm_50", "lstm", "atae_50", "ian_50", "lstm_50")
-TWELVE = (*EIGHT, "tdlstm_200", "atae_200", "ian_200", "lstm_200")
+from fiesta_allennlp.reports.results import ReplayResult
 
 ENTROPY = 20190801
 """The same for all rows, so that every strategy meets the same scores."""
@@ -61,15 +54,21 @@ class Row:
     candidates: Tuple[str, ...] = EIGHT
     source: Optional[ScoreSource] = None
 
+    def all_options(self, repetitions: int) -> Dict[str, Any]:
+        """What a replay of this row is told, save the scores."""
+        released = {"candidates": self.candidates, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
+        given = released if self.source is None else {}
+        return {**given, "repetitions": repetitions, "entropy": ENTROPY, **self.options}
+
     def settings(self, repetitions: int) -> ReplaySettings:
-        return ReplaySettings(
-            scores=str(RELEASED) if self.source is None else self.source.name,
-            candidates=self.candidates if self.source is None else (),
-            evaluations_per_split=EVALUATIONS_PER_SPLIT if self.source is None else None,
-            repetitions=repetitions,
-            entropy=ENTROPY,
-            **self.options,
-        )
+        return ReplaySettings(**self.all_options(repetitions))
+
+    def run(self, repetitions: int, scores: Path = RELEASED, **more: Any) -> ReplayResult:
+        """Replay the row, of these scores where it has no source."""
+        result = replay(self.source or scores, **self.all_options(repetitions), **more)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return result
 
     @property
     def label(self) -> str:
@@ -82,9 +81,10 @@ class Row:
 
     def cells(self, repetitions: int) -> Tuple[str, ...]:
         """Run it. One text for each of `HEADINGS`."""
+        result = self.run(repetitions)
+        summary = result.summary
+        quantiles = summary["evaluations"]["quantiles"]
         settings = self.settings(repetitions)
-        summary = summarise_replay(replay(settings, source=self.source))
-        quantiles, (low, high) = summary["evaluations"]["quantiles"], summary["correct_interval"]
         return (
             summary["strategy"]["type"],
             summary["belief"]["type"],
@@ -92,12 +92,12 @@ class Row:
             str(settings.batch_size),
             f"{settings.budget or settings.confidence}",
             self.paper,
-            f"{summary['evaluations']['mean']:.1f}",
+            f"{result.mean_evaluations:.1f}",
             f"{quantiles['5']}-{quantiles['95']}",
             f"{summary['rounds']['mean']:.1f}",
-            f"{summary['correct']:.3f} ({low:.3f}-{high:.3f})",
-            f"{summary['undecided']:.3f}",
-            f"{summary['seconds']:.0f}",
+            share(result.correct, result.correct_interval),
+            f"{result.undecided:.3f}",
+            f"{result.seconds:.0f}",
         )
 
 
@@ -134,22 +134,11 @@ SECTIONS: Dict[str, List[Row]] = {
 }
 
 
-def print_section(title: str, rows: Iterable[Tuple[str, ...]]) -> None:
-    """A heading and a table; every row is printed as soon as it is there."""
-    print(f"\n### {title}\n\n| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}", flush=True)
-    for row in rows:
-        print(f"| {' | '.join(row)} |", flush=True)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=500)
-    parser.add_argument("--only", default="", metavar="PATTERN", help="rows whose label has this regular expression")
-    args = parser.parse_args()
-    for title, rows in SECTIONS.items():
-        chosen = [row for row in rows if re.search(args.only, row.label)]
-        if chosen:
-            print_section(title, (row.cells(args.repetitions) for row in chosen))
+    args = make_parser(__doc__, repetitions=500, only="rows whose label").parse_args()
+    print_sections(
+        HEADINGS, SECTIONS, lambda row: row.cells(args.repetitions), label=lambda row: row.label, only=args.only
+    )
 
 
 if __name__ == "__main__":

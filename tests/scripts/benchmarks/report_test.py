@@ -7,8 +7,8 @@ import pytest
 def test_the_report_of_a_small_selection_is_timed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    script = import_module("benchmark_report")
-    monkeypatch.setattr(sys, "argv", ["benchmark_report.py", "--candidates", "3", "--evaluations", "12"])
+    script = import_module("report")
+    monkeypatch.setattr(sys, "argv", ["report.py", "--candidates", "3", "--evaluations", "12"])
     script.main()
     first, seconds, *sizes = capsys.readouterr().out.splitlines()
     assert first.startswith("3 candidates, 12 evaluations, ")
@@ -17,5 +17,5 @@ def test_the_report_of_a_small_selection_is_timed(
 
 
 def test_evaluations_are_as_many_as_asked_for_and_their_seeds_differ() -> None:
-    made = import_module("benchmark_report").made_up(5, 60)
+    made = import_module("report").made_up(5, 60)
     assert len(made) == len({evaluation.request.key for evaluation in made}) == 60

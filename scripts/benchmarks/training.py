@@ -3,31 +3,27 @@
 Both run in fresh processes from the same preloaded fork server, in turn, one at a time and on one thread. Prints the
 ratio of whole evaluations, the fixed overhead of ours (everything but the epochs) and where the time goes.
 
-    python scripts/benchmark_training.py --data DIRECTORY --vectors vectors.50d.txt.gz
+    python scripts/benchmarks/training.py --data DIRECTORY --vectors vectors.50d.txt.gz
 """
 
-import argparse
 import copy
 import json
 import os
-import re
 import statistics
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.table import Table
+from common import make_parser, print_table, show
+from selections import prepared_trainings
 from sklearn.metrics import f1_score
 
-import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
@@ -35,15 +31,14 @@ from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.splits import Split, group_targets, split_pool
 from fiesta_allennlp.tdsa.semeval_xml import read_sentences
 from fiesta_allennlp.tdsa.word_tokenizer import WordTokenizer
-from fiesta_allennlp.trainings.config import load_config
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
-from fiesta_allennlp.trainings.preparation import prepare_candidate
 
 DIM = 50
 BATCH_SIZE = 32
 LABELS = {"positive": 0, "negative": 1, "neutral": 2}
-CANDIDATE = "tdlstm_50"
-REQUEST = Request(CANDIDATE, 0, split_seed=1, random_seed=2, numpy_seed=3, pytorch_seed=4)
+CONFIG = Path("training_configs/tdsa/tdlstm_50.jsonnet")
+HEADINGS = ("", "whole evaluation", "epochs", "process", "data, model, test", "macro-F1")
+REQUEST = Request(CONFIG.stem, 0, split_seed=1, random_seed=2, numpy_seed=3, pytorch_seed=4)
 
 Sides = List[Tuple[torch.Tensor, torch.Tensor]]
 """For the left and the right context: word ids of shape `(batch_size, num_words)`, and lengths."""
@@ -62,6 +57,10 @@ class Timing:
     def fixed(self) -> float:
         return self.total - self.epochs
 
+    def cells(self) -> List[float]:
+        """Whole evaluation, epochs, process, and all else."""
+        return [self.total, self.epochs, self.process, self.fixed - self.process]
+
 
 def ours(evaluator: AllenNLPTraining, run: RunDirectory) -> Timing:
     """One evaluation through the executor, as a selection makes it."""
@@ -73,25 +72,19 @@ def ours(evaluator: AllenNLPTraining, run: RunDirectory) -> Timing:
     if not isinstance(outcome, Evaluation):
         raise SystemExit(f"the evaluation failed: {outcome.error}")
     metrics = json.loads((run.evaluation(REQUEST.name) / "metrics.json").read_text(encoding="utf-8"))
-    found = re.fullmatch(r"(\d+):(\d+):([\d.]+)", metrics["training_duration"])
-    if found is None:
-        raise SystemExit(f"AllenNLP reports an unreadable training_duration: {metrics['training_duration']}")
-    hours, minutes, seconds = found.groups()
-    epochs = timedelta(hours=int(hours), minutes=int(minutes), seconds=float(seconds)).total_seconds()
-    return Timing(total, epochs, total - outcome.seconds, outcome.score)
+    hours, minutes, seconds = map(float, metrics["training_duration"].split(":"))
+    return Timing(total, 3600 * hours + 60 * minutes + seconds, total - outcome.seconds, outcome.score)
 
 
-def bare(config: Dict[str, Any], vectors: str, log: Path) -> Timing:
+def bare(config: Mapping[str, Any], vectors: str, log: Path) -> Timing:
     """The same model on the same split in a bare loop, in a process of its own."""
     start = time.monotonic()
-    (result,) = run_apart(
-        bare_training, {"bare": (config, vectors)}, logs={"bare": log}, settings=WorkerSettings()
-    ).values()
+    work = {"bare": (config, vectors)}
+    (result,) = run_apart(bare_training, work, logs={"bare": log}, settings=WorkerSettings()).values()
     total = time.monotonic() - start
     if isinstance(result, BaseException):
         raise result
-    work, epochs, score = result
-    return Timing(total, epochs, total - work, score)
+    return Timing(total, result.epochs, total - result.total, result.score)
 
 
 @dataclass(frozen=True)
@@ -104,7 +97,7 @@ class Data:
     matrix: torch.Tensor
 
 
-def read_data(config: Dict[str, Any], vectors: str) -> Data:
+def read_data(config: Mapping[str, Any], vectors: str) -> Data:
     """Tokens as our reader makes them; rows of the filtered vectors for the words that have one."""
     tokenizer = WordTokenizer()
     words: Dict[str, int] = {}
@@ -179,11 +172,9 @@ def predict(
     return torch.cat([p for p, _ in pairs]), torch.cat([g for _, g in pairs])
 
 
-def bare_training(config: Dict[str, Any], vectors: str) -> Tuple[float, float, float]:
-    """Train for as many epochs, keep the best by validation accuracy, score it on the test part.
-
-    Returns the seconds of all the work and of the epochs, and the macro-F1.
-    """
+def bare_training(config: Mapping[str, Any], vectors: str) -> Timing:
+    """Train for as many epochs, keep the best by validation accuracy, score it on the test part: macro-F1. The process
+    around it is not in the seconds."""
     begin = time.monotonic()
     torch.manual_seed(REQUEST.pytorch_seed)
     rng = np.random.default_rng(REQUEST.numpy_seed)
@@ -206,44 +197,38 @@ def bare_training(config: Dict[str, Any], vectors: str) -> Tuple[float, float, f
     net.load_state_dict(best_state)
     predicted, gold = predict(net, data, data.split.test, rng)
     score = float(f1_score(gold.numpy(), predicted.numpy(), average="macro"))
-    return time.monotonic() - begin, epochs, score
+    return Timing(time.monotonic() - begin, epochs, 0.0, score)
 
 
-def report(pairs: List[Tuple[Timing, Timing]], num_epochs: int, console: Console) -> None:
+def report(pairs: Sequence[Tuple[Timing, Timing]], num_epochs: int) -> None:
     title = f"TD-LSTM, {DIM} dimensions, {num_epochs} epochs; medians of {len(pairs)} runs of each, in seconds"
-    table = Table(title=title)
-    for column in ("", "whole evaluation", "epochs", "process", "data, model, test", "macro-F1"):
-        table.add_column(column, justify="right")
-    for name, timings in (("fiesta_allennlp", [p[0] for p in pairs]), ("bare PyTorch", [p[1] for p in pairs])):
-        rest = [t.fixed - t.process for t in timings]
-        columns = [[t.total for t in timings], [t.epochs for t in timings], [t.process for t in timings], rest]
-        score = statistics.median(t.score for t in timings)
-        table.add_row(name, *(f"{statistics.median(column):.2f}" for column in columns), f"{score:.3f}")
-    console.print(table)
+    rows = []
+    for name, timings in zip(("fiesta_allennlp", "bare PyTorch"), zip(*pairs, strict=True), strict=True):
+        medians = map(statistics.median, zip(*(timing.cells() for timing in timings), strict=True))
+        score = statistics.median(timing.score for timing in timings)
+        rows.append([name, *(f"{median:.2f}" for median in medians), f"{score:.3f}"])
+    print_table(HEADINGS, rows, title=title)
     ratio = statistics.median(mine.total / rival.total for mine, rival in pairs)
     fixed = statistics.median(mine.fixed for mine, _ in pairs)
-    console.print(f"whole-evaluation ratio {ratio:.2f} (wanted: at most 1.3)")
-    console.print(f"fixed overhead of an evaluation {fixed:.2f} s (wanted: at most 2)")
+    show(f"\nwhole-evaluation ratio {ratio:.2f} (wanted: at most 1.3)")
+    show(f"fixed overhead of an evaluation {fixed:.2f} s (wanted: at most 2)")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, repetitions=5)
     parser.add_argument("--data", required=True, help="directory of the SemEval-2014 Restaurants files")
     parser.add_argument("--vectors", required=True, help="50-dimensional word vectors in GloVe's format")
     parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--repetitions", type=int, default=5)
     args = parser.parse_args()
     os.environ.update(FIESTA_DATA=str(Path(args.data).resolve()), FIESTA_VECTORS=str(Path(args.vectors).resolve()))
     overrides = json.dumps({"trainer.num_epochs": args.epochs, "trainer.patience": None})
-    config = load_config(Path("training_configs/tdsa") / f"{CANDIDATE}.jsonnet", overrides)
     with tempfile.TemporaryDirectory() as scratch:
         run = RunDirectory(Path(scratch))
-        vectors = dict(prepare_candidate(config, group_by=None, vectors_directory=run.vectors).vectors)
-        evaluator = AllenNLPTraining({CANDIDATE: config}, "macro_f1", "sentence_id", {CANDIDATE: vectors})
-        (filtered,) = vectors.values()
+        evaluator = prepared_trainings([CONFIG], run.vectors, overrides=overrides)
+        config, (filtered,) = evaluator.configs[CONFIG.stem], evaluator.vectors[CONFIG.stem].values()
         bare(config, filtered, run.root / "warm.log")  # starts the fork server
         pairs = [(ours(evaluator, run), bare(config, filtered, run.root / "bare.log")) for _ in range(args.repetitions)]
-    report(pairs, args.epochs, Console(highlight=False, width=110))
+    report(pairs, args.epochs)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """What a report of a large selection costs: makes a store as a selection leaves it, and times the report of it.
 
-    python scripts/benchmark_report.py --candidates 40 --evaluations 2000
+    python scripts/benchmarks/report.py --candidates 40 --evaluations 2000
 
 The time to start an `allennlp` command, some seconds, is not in it.
 """
 
-import argparse
 import os
 import tempfile
 import time
@@ -14,37 +13,16 @@ from typing import Any, Dict, List
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import numpy as np
+from common import made_up, make_parser
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.records import Candidate, Evaluation
 from fiesta_allennlp.reports.opening import TableOptions
 from fiesta_allennlp.reports.report import make_report, write_report
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings
-
-SECONDS = 60.0
-"""Of a made-up training."""
-
-
-def made_up(num_candidates: int, num_evaluations: int) -> List[Evaluation]:
-    """Evaluations as a selection makes them: the nearer to the best, the more. Normal scores on shared splits, with a
-    development score that tells a little of them."""
-    rng = np.random.default_rng(1)
-    weights = 1 / np.arange(1, num_candidates + 1)
-    counts = np.maximum(2, np.round(weights / weights.sum() * num_evaluations).astype(int))
-    counts[0] += num_evaluations - counts.sum()
-    splits = rng.normal(0, 0.02, counts.max())
-    late = [(max(k - 1, 0) / counts[i], k, i) for i in range(num_candidates) for k in range(counts[i])]
-    made = []
-    for _, k, i in sorted(late):
-        noise, score = rng.normal(0, 0.02, 2), 0.6 - i / 500 + splits[k]
-        request = make_request(1, f"candidate-{i}", k, shared_splits=True)
-        metrics = {"best_validation_f1": score + noise.sum(), "test_f1": score + noise[0]}
-        made.append(Evaluation(request, score + noise[0], "f1", SECONDS, "2026-01-01T00:00:00+00:00", metrics))
-    return made
 
 
 def write_store(directory: Path, evaluations: List[Evaluation]) -> None:
@@ -60,8 +38,8 @@ def write_store(directory: Path, evaluations: List[Evaluation]) -> None:
     settings = Settings(candidates=tuple(f"{name}.jsonnet" for name in names), metric="f1", max_evaluations=10**6)
     store = RunStore(RunDirectory(directory), create=True)
     store.put_candidates(
-        [{"name": name, "source": f"{name}.jsonnet", "config": {}, "facts": facts} for name in names],
-        settings=settings.as_json(),
+        [Candidate(name, f"{name}.jsonnet", {}, facts) for name in names],
+        settings=as_json(settings),
         entropy="1",
     )
     store.reserve([evaluation.request for evaluation in evaluations])
@@ -71,7 +49,7 @@ def write_store(directory: Path, evaluations: List[Evaluation]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--candidates", type=int, default=40)
     parser.add_argument("--evaluations", type=int, default=2000)
     args = parser.parse_args()

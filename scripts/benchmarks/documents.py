@@ -1,13 +1,12 @@
 """How many queries it takes to find the best of several trained systems: one document after the other in random orders,
 from predictions that were made once, beside the fixed sizes of a power analysis (Haffari et al., 2017, section 4.1).
 
-    python scripts/benchmark_documents.py DIRECTORY --repetitions 200
+    python scripts/benchmarks/documents.py DIRECTORY --repetitions 200
 
-DIRECTORY is what `restaurant_systems` wrote: `documents.jsonl` and a file of predictions for each system. Prints a
-table.
+DIRECTORY holds `documents.jsonl` and a file of predictions of each system, `NAME.jsonl`. Prints a table.
 """
 
-import argparse
+import itertools
 import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -17,14 +16,16 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 os.environ.update({"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 
 import numpy as np
-from fiesta_allennlp.documents.preparing import Prepared, prepare
-from rich.console import Console
+from common import make_parser, print_table, show
 
 import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.select import DOCUMENTS, Prepared
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.probability.power import FixedSize, fixed_size
-from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.probability.power import fixed_size
+from fiesta_allennlp.records import Evaluation, History, Request
 from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng
+from fiesta_allennlp.selection.session import Stored
 
 STRATEGIES: Dict[str, Any] = {
     "ttts": "ttts",
@@ -51,14 +52,22 @@ class Answered:
     scores: Sequence[float]
     counts: Sequence[Mapping[str, float]]
 
+    def evaluation(self, request: Request, document: int) -> Evaluation:
+        return Evaluation(request, self.scores[document], "", metrics=self.counts[document])
+
 
 @dataclass(frozen=True)
 class Replayed:
-    """What one selection came to; `num_queries` by system, `measures` over the whole file."""
+    """What one selection came to."""
 
     best: Optional[str]
     stopped_by: Optional[str]
     num_queries: int
+
+
+def prepare(settings: DocumentSettings) -> Prepared:
+    """As for a new selection. Nothing is written."""
+    return DOCUMENTS.check(settings, Stored(RunDirectory(Path())), allow_removed=False)
 
 
 def ask_all(prepared: Prepared) -> Dict[str, Answered]:
@@ -87,10 +96,7 @@ def replay(prepared: Prepared, answered: Mapping[str, Answered], entropy: int) -
         evaluations: List[Evaluation] = []
         for name in choice.strategy.propose(history, 1, rng):
             request = make_request(entropy, name, history.num_started(name), shared_splits=shared)
-            document = int(orders[name][request.replicate])
-            answer = answered[name]
-            metrics = answer.counts[document]
-            evaluations.append(Evaluation(request, answer.scores[document], choice.task.metric, metrics=metrics))
+            evaluations.append(answered[name].evaluation(request, int(orders[name][request.replicate])))
         history = history.after(evaluations)
         decision = choice.strategy.recommend(history)
     return Replayed(decision.best, decision.stopped_by, len(history.evaluations))
@@ -105,95 +111,75 @@ def settings_of(directory: Path, systems: Sequence[str], **options: Any) -> Docu
 
 def replay_many(task: Tuple[DocumentSettings, range]) -> List[Replayed]:
     settings, entropies = task
-    prepared = prepare(settings, order=[])
+    prepared = prepare(settings)
     answered = ask_all(prepared)
     return [replay(prepared, answered, entropy) for entropy in entropies]
 
 
 def true_measures(prepared: Prepared, answered: Mapping[str, Answered]) -> Dict[str, float]:
     """The metric of every system over the whole file."""
-    names = list(answered)
     evaluations = [
-        Evaluation(make_request(0, name, k, shared_splits=True), score, "", metrics=answered[name].counts[k])
-        for name in names
-        for k, score in enumerate(answered[name].scores)
+        one.evaluation(make_request(0, name, k, shared_splits=True), k)
+        for name, one in answered.items()
+        for k in range(len(one.scores))
     ]
-    history = History(tuple(names), tuple(evaluations))
-    return {name: prepared.choice.strategy.measure(history, name) for name in names}
-
-
-def baselines(answered: Mapping[str, Answered]) -> Optional[FixedSize]:
-    """The power analysis on all documents, as the paper has it for real data."""
-    return fixed_size({name: dict(enumerate(one.scores)) for name, one in answered.items()})
+    history = History(tuple(answered), tuple(evaluations))
+    return {name: prepared.choice.strategy.measure(history, name) for name in answered}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__, repetitions=200)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--systems", nargs="*", default=[], help="take only these")
-    parser.add_argument("--metric", default=None, help="accuracy, in place of macro_f1")
+    parser.add_argument("--metric", default=None, help="accuracy, instead of macro_f1")
     parser.add_argument("--margin", type=float, default=None)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--strategies", nargs="*", default=list(STRATEGIES), choices=list(STRATEGIES))
     parser.add_argument("--beliefs", nargs="*", default=list(BELIEFS), choices=list(BELIEFS))
     parser.add_argument("--orders", nargs="*", default=["shared", "independent"])
     args = parser.parse_args()
-    console = Console(highlight=False)
     common = {"metric": args.metric, "margin": args.margin}
-    prepared = prepare(settings_of(args.directory, args.systems, belief="student_t", **common), order=[])
+    prepared = prepare(settings_of(args.directory, args.systems, belief="student_t", **common))
     answered = ask_all(prepared)
     measures = true_measures(prepared, answered)
-    show_systems(console, prepared, answered, measures)
+    show_systems(prepared, answered, measures)
     right = [name for name in measures if measures[name] >= max(measures.values()) - (args.margin or 0)]
-    print("| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS), sep="\n", flush=True)
+    chunks = [range(i, args.repetitions, 4 * args.processes) for i in range(4 * args.processes)]
+
+    def row(order: str, belief: str, strategy: str) -> List[str]:
+        how = {"strategy": STRATEGIES[strategy], "belief": BELIEFS[belief], "documents_order": order}
+        settings = settings_of(args.directory, args.systems, **how, **common)
+        results = pool.map(replay_many, [(settings, chunk) for chunk in chunks if chunk])
+        return [order, belief, strategy, *in_cells(list(itertools.chain.from_iterable(results)), right)]
+
     with ProcessPoolExecutor(args.processes) as pool:
-        for order in args.orders:
-            for belief in args.beliefs:
-                for strategy in args.strategies:
-                    how = {"strategy": STRATEGIES[strategy], "belief": BELIEFS[belief], "documents_order": order}
-                    settings = settings_of(args.directory, args.systems, **how, **common)
-                    chunks = [range(i, args.repetitions, 4 * args.processes) for i in range(4 * args.processes)]
-                    results = [r for rs in pool.map(replay_many, [(settings, c) for c in chunks if c]) for r in rs]
-                    row = [order, belief, strategy, *row_of(results, right)]
-                    print("| " + " | ".join(row) + " |", flush=True)
+        print_table(HEADINGS, itertools.starmap(row, itertools.product(args.orders, args.beliefs, args.strategies)))
 
 
-def row_of(results: Sequence[Replayed], right: Sequence[str]) -> List[str]:
+def in_cells(results: Sequence[Replayed], right: Sequence[str]) -> List[str]:
     """Queries, the share that named one of `right`, and the share that went through all documents."""
     queries = np.array([result.num_queries for result in results])
     low, high = np.percentile(queries, [5, 95])
     correct = sum(result.best in right for result in results) / len(results)
     ran_out = sum(result.stopped_by == "documents" for result in results) / len(results)
-    return [
-        f"{queries.mean():.0f}",
-        f"{np.median(queries):.0f}",
-        f"{low:.0f} to {high:.0f}",
-        f"{correct:.1%}",
-        f"{ran_out:.1%}",
-    ]
+    mean, median = queries.mean(), np.median(queries)
+    return [f"{mean:.0f}", f"{median:.0f}", f"{low:.0f} to {high:.0f}", f"{correct:.1%}", f"{ran_out:.1%}"]
 
 
-def show_systems(
-    console: Console, prepared: Prepared, answered: Mapping[str, Answered], measures: Mapping[str, float]
-) -> None:
+def show_systems(prepared: Prepared, answered: Mapping[str, Answered], measures: Mapping[str, float]) -> None:
     """The systems' measures over the whole file, and what tests of a fixed size need."""
-    number = len(prepared.file.documents)
-    console.print(
-        f"{number} documents with {prepared.file.num_items} items; {prepared.choice.task.metric} over all of them:"
-    )
+    number, metric = len(prepared.file.documents), prepared.choice.task.metric
+    show(f"{number} documents with {prepared.file.num_items} items; {metric} over all of them:")
     for name in sorted(measures, key=lambda key: -measures[key]):
-        console.print(
-            f"  {name}: {measures[name]:.4f} (mean of the documents' own {np.mean(answered[name].scores):.4f})"
-        )
-    found = baselines(answered)
+        show(f"  {name}: {measures[name]:.4f} (mean of the documents' own {np.mean(answered[name].scores):.4f})")
+    found = fixed_size({name: dict(enumerate(one.scores)) for name, one in answered.items()})
     if found is not None and found.baseline_2 is not None and found.baseline_all is not None:
         num_systems = len(answered)
-        console.print(
+        show(
             f"Fixed size for {found.best} against {found.second} (effect {found.effect:.3f}): Baseline2 "
             f"{found.baseline_2} documents, {2 * found.baseline_2} queries; BaselineK-1 {found.baseline_all} "
             f"documents, {num_systems * found.baseline_all} queries. There are {number} documents, "
-            f"{num_systems * number} queries."
+            f"{num_systems * number} queries.\n"
         )
 
 

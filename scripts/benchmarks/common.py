@@ -1,0 +1,91 @@
+"""What the benchmarks have in common: arguments, tables in Markdown, the paper's released scores, invented scores."""
+
+import argparse
+import os
+import re
+from pathlib import Path
+from typing import Callable, Iterable, List, Mapping, Optional, Sequence, TypeVar
+
+import numpy as np
+
+from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.seeding import make_request
+
+RELEASED = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data")) / "scores" / "fiesta_tdsa_test_f1.json"
+"""Scores that were released with the FIESTA paper: 500 of each of its 12 candidates, on 100 splits."""
+
+EVALUATIONS_PER_SPLIT = 5
+EIGHT = ("tdlstm", "atae", "ian", "tdlstm_50", "lstm", "atae_50", "ian_50", "lstm_50")
+TWELVE = (*EIGHT, "tdlstm_200", "atae_200", "ian_200", "lstm_200")
+
+Row = TypeVar("Row")
+
+
+def make_parser(
+    description: Optional[str], *, repetitions: Optional[int] = None, only: Optional[str] = None
+) -> argparse.ArgumentParser:
+    """A parser with the options of these defaults; `only` is what `--only` chooses by a regular expression."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if repetitions is not None:
+        parser.add_argument("--repetitions", type=int, default=repetitions)
+    if only is not None:
+        parser.add_argument("--only", default="", metavar="PATTERN", help=f"{only} has this regular expression")
+    return parser
+
+
+def show(text: str) -> None:
+    """Print at once, also into a file."""
+    print(text, flush=True)
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", say: Callable[[str], None] = show
+) -> None:
+    """A Markdown table, below its title where it has one. Every row is printed as soon as it is there."""
+    heading = f"\n### {title}\n\n" if title else ""
+    say(f"{heading}| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
+    for row in rows:
+        say(f"| {' | '.join(map(str, row))} |")
+
+
+def print_sections(
+    headings: Sequence[str],
+    sections: Mapping[str, Sequence[Row]],
+    cells: Callable[[Row], Sequence[object]],
+    *,
+    label: Callable[[Row], str],
+    only: str,
+) -> None:
+    """A table for each section that has a row whose label has the regular expression `only`."""
+    for title, rows in sections.items():
+        chosen = [row for row in rows if re.search(only, label(row))]
+        if chosen:
+            print_table(headings, map(cells, chosen), title=title)
+
+
+def mean_and_error(values: Sequence[float]) -> str:
+    """The mean and its standard error."""
+    return f"{np.mean(values):.0f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.0f}"
+
+
+def share(value: float, interval: Sequence[float]) -> str:
+    low, high = interval
+    return f"{value:.3f} ({low:.3f}-{high:.3f})"
+
+
+def made_up(num_candidates: int, num_evaluations: int) -> List[Evaluation]:
+    """Evaluations as a selection makes them: the nearer to the best, the more. Normal scores on shared splits, with a
+    validation score that tells a little of them."""
+    rng = np.random.default_rng(1)
+    weights = 1 / np.arange(1, num_candidates + 1)
+    counts = np.maximum(3, np.round(weights / weights.sum() * num_evaluations).astype(int))
+    counts[0] += num_evaluations - counts.sum()
+    splits = rng.normal(0, 0.02, counts.max())
+    late = [(max(k - 1, 0) / counts[i], k, i) for i in range(num_candidates) for k in range(counts[i])]
+    made = []
+    for _, k, i in sorted(late):
+        noise, score = rng.normal(0, 0.02, 2), 0.6 - i / 500 + splits[k]
+        request = make_request(1, f"candidate-{i}", k, shared_splits=True)
+        metrics = {"best_validation_f1": score + noise.sum(), "test_f1": score + noise[0]}
+        made.append(Evaluation(request, score + noise[0], "f1", 60.0, "2026-01-01T00:00:00+00:00", metrics))
+    return made

@@ -1,0 +1,72 @@
+"""Selections as the benchmarks run them: of evaluations that do nothing, or of real trainings, without a directory that
+stays."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+from allennlp.common import Params
+
+import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.selection.loop import Listener, Selection
+from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.trainings.config import load_config, with_absolute_paths
+from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.preparation import prepare_candidate
+
+
+@dataclass(frozen=True)
+class Nothing(Evaluator):
+    """A score at once, from the request's seeds alone."""
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        return Evaluation(request, float(np.random.default_rng(request.random_seed).normal(0.6, 0.02)), "score")
+
+
+class Silent:
+    """Listens to a selection and stops the script where an evaluation fails."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        pass
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failure):
+            raise SystemExit(f"{outcome.request.name} failed: {outcome.error}")
+
+
+def run_selection(
+    directory: RunDirectory,
+    candidates: Sequence[str],
+    strategy: Mapping[str, Any],
+    evaluator: Evaluator,
+    executor: Executor,
+    listener: Listener,
+) -> None:
+    """One selection in a new directory, to its end."""
+    with closing(RunStore(directory, create=True)) as store, closing(executor):
+        store.put_candidates([Candidate(name, name, {}) for name in candidates])
+        Selection(
+            strategy=Strategy.from_params(Params({**strategy, "belief": {"type": "student_t"}})),
+            evaluator=evaluator,
+            executor=executor,
+            store=store,
+            directory=directory,
+            listener=listener,
+            entropy=1,
+        ).run()
+
+
+def prepared_trainings(paths: Sequence[Path], vectors_directory: Path, *, overrides: str = "") -> AllenNLPTraining:
+    """Trainings of TDSA configs, with word vectors filtered into this directory."""
+    configs = {path.stem: with_absolute_paths(load_config(path, overrides)) for path in paths}
+    vectors = {
+        name: dict(prepare_candidate(config, group_by=None, vectors_directory=vectors_directory).vectors)
+        for name, config in configs.items()
+    }
+    return AllenNLPTraining(configs, "macro_f1", "sentence_id", vectors)
