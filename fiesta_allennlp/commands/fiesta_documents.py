@@ -72,7 +72,7 @@ def _select(args: argparse.Namespace, console: Console) -> int:
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.documents.preparing import plan_documents
+    from fiesta_allennlp.documents.select import plan_documents
     from fiesta_allennlp.documents.settings import DocumentSettings
     from fiesta_allennlp.reports.documents import show_plan
 

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List
 import psutil
 import pytest
 
-import fiesta_allennlp.trainings.select
+import fiesta_allennlp.selection.session
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.environment import environment
@@ -206,7 +206,7 @@ counter.write_text(str(jumps + 1))
 true = time.time
 time.time = lambda: true() - 86400 * jumps
 
-import fiesta_allennlp.evaluators.allennlp_training as training
+import fiesta_allennlp.trainings.evaluator as training
 
 class Jumped(datetime.datetime):
     @classmethod
@@ -280,7 +280,9 @@ def test_a_kill_during_the_checks_needs_no_force(
     assert summary_of(run)["entropy"] == "6"
 
 
-@pytest.mark.parametrize("moment", ["write_csv", "write_json", "summarise"])
+@pytest.mark.parametrize(
+    "moment", ["selection.session.write_csv", "selection.session.write_json", "trainings.select.summarise"]
+)
 def test_an_interruption_of_the_last_write_costs_nothing(
     selections: Selections, candidates: List[str], call: Any, run: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -289,7 +291,7 @@ def test_an_interruption_of_the_last_write_costs_nothing(
 
     options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", 4]
     with monkeypatch.context() as patched:
-        patched.setattr(fiesta_allennlp.trainings.select, moment, interrupted)
+        patched.setattr(f"fiesta_allennlp.{moment}", interrupted)
         status, output = call(*candidates, "-s", run, *options)
     assert status == 130
     assert f"nothing that finished is lost. Go on with: allennlp fiesta-select -s {run} --recover" in output
@@ -307,7 +309,7 @@ def test_results_that_cannot_be_written_are_told_and_written_later(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(fiesta_allennlp.trainings.select, "write_csv", full)
+        patched.setattr(fiesta_allennlp.selection.session, "write_csv", full)
         output = selections.refused(*candidates, "--metric", "accuracy", "--budget", 2)
     assert "the results cannot be written" in output and "No space left on device" in output
     assert "safe in store.sqlite: make room, then write them with --recover" in output
@@ -341,12 +343,12 @@ def test_versions_and_hardware_are_written_down_and_others_are_added(
 
     options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", 5]
     assert call(*candidates, "-s", run, *options, "--budget", 4)[0] == 0
-    assert environments() == [environment()]
+    assert list(environments()) == [environment()]
     assert call("-s", run, "--recover")[0] == 0
-    assert environments() == [environment()]
+    assert list(environments()) == [environment()]
     monkeypatch.setattr("fiesta_allennlp.selection.environment.environment", lambda packages: {"host": "elsewhere"})
     assert call("-s", run, "--recover")[0] == 0
-    assert environments() == [environment(), {"host": "elsewhere"}]
+    assert list(environments()) == [environment(), {"host": "elsewhere"}]
 
 
 def test_edited_code_is_told_and_written_down(
