@@ -19,8 +19,9 @@ import numpy as np
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.reports.opening import TableOptions
-from fiesta_allennlp.reports.report import make_report, write_report
+from fiesta_allennlp.reports.pages import write_report
+from fiesta_allennlp.reports.report import make_report
+from fiesta_allennlp.reports.sources import TableOptions
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings

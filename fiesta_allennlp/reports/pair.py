@@ -7,8 +7,7 @@ from typing import Dict, Mapping, Optional, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Evaluation, Failure, History
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.reports.opening import TableOptions, open_source
-from fiesta_allennlp.reports.source import Source
+from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
 from fiesta_allennlp.strategies.base import believed
 
 

@@ -173,7 +173,7 @@ def _conclude(decision: Decision, settings: Settings, store: RunStore, directory
         "splits": settings.splits,
         "entropy": store.get_meta("entropy"),
     }
-    summary = summarise(history, decision, about, removed=store.removed())
+    summary = summarise(history, decision, about)
     with writing_results(directory):
         if settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):
             BestArchives(directory, history).keep_only(summary["best"])

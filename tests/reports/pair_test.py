@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.reports.opening import TableOptions, open_source
 from fiesta_allennlp.reports.pair import open_pair
-from fiesta_allennlp.reports.source import Source
+from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
 from tests.selections import write_selection
 
 
