@@ -3,15 +3,14 @@
 import csv
 import io
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import UNDECIDED
-from fiesta_allennlp.reports import tables as cells
-from fiesta_allennlp.reports import texts
+from fiesta_allennlp.reports import tables, texts
 from fiesta_allennlp.reports.content import Report
 from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, draw_all, embed
 from fiesta_allennlp.reports.formats import render
@@ -19,9 +18,6 @@ from fiesta_allennlp.selection.summary import duration_text, probability_text
 
 PLACE = "figures"
 """The directory of the figures, beside the other files."""
-
-BELIEF = "P(best)"
-"""The column that the candidates are sorted by."""
 
 
 def check_output(directory: Path) -> None:
@@ -86,24 +82,13 @@ def render_csv(report: Report) -> str:
 def render_markdown(report: Report, paths: Optional[Mapping[str, str]] = None) -> str:
     """The whole of a report. `paths` are the files of the figures that were drawn, by name."""
     figures = {figure.name: figure for figure in FIGURES if figure.name in (paths or {})}
-    text = render("report.md.j2", report=report, cells=cells, texts=texts, figures=figures, paths=paths)
+    text = render("report.md.j2", report=report, tables=tables, texts=texts, figures=figures, paths=paths)
     return text.rstrip() + "\n"
 
 
 def render_latex(report: Report) -> str:
     """Two `tabular` environments, of the candidates and of the comparisons, to be put into a `table` each."""
-    return render("table.tex.j2", report=report, cells=cells)
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a table of the page: the name of a candidate, its other cells, and P(best) for a bar behind it."""
-
-    name: str
-    cells: Tuple[str, ...]
-    prob_best: float = 0.0
-    is_best: bool = False
-    withdrawn: bool = False
+    return render("table.tex.j2", report=report, tables=tables)
 
 
 def render_html(report: Report) -> str:
@@ -114,14 +99,10 @@ def render_html(report: Report) -> str:
         "report.html.j2",
         report=shown,
         words=shown.words,
-        cells=cells,
+        tables=tables,
         texts=texts,
         rank=_rank(shown),
         facts=_facts(shown),
-        bar=BELIEF,
-        candidate_header=_belief_first(cells.candidate_header(shown), shown)[1:],
-        candidate_rows=_candidate_rows(shown),
-        rows=_rows,
         figures={figure.name: embed(shown, figure) for figure in FIGURES},
     )
 
@@ -143,7 +124,7 @@ def _facts(report: Report) -> List[Tuple[str, str]]:
     facts: List[Tuple[str, str]] = []
     if report.best is not None:
         best = report.candidate(report.best)
-        facts += [(_rank(report), best.name), (BELIEF, probability_text(best.prob_best))]
+        facts += [(_rank(report), best.name), ("P(best)", probability_text(best.prob_best))]
         if report.margin:
             facts.append((f"P(within {report.margin:g} of the best)", probability_text(best.prob_within_margin)))
     evaluated = report.words.finished if report.by_documents else report.words.evaluations
@@ -168,23 +149,3 @@ def _spent(report: Report) -> List[Tuple[str, str]]:
     numbers = [one.num_queries for one in asked if one.num_queries is not None]
     costs = [one.cost for one in asked if one.cost is not None]
     return [("queries", str(sum(numbers))), ("cost", f"{sum(costs):g}")] if numbers else []
-
-
-def _candidate_rows(report: Report) -> List[Row]:
-    rows = []
-    for candidate, texts_of in zip(report.candidates, cells.candidate_rows(report), strict=True):
-        name, *others = _belief_first(texts_of, report)
-        is_best = candidate.name == report.best
-        rows.append(Row(name, tuple(others), candidate.prob_best or 0.0, is_best, candidate.withdrawn))
-    return rows
-
-
-def _belief_first(row: Sequence[str], report: Report) -> List[str]:
-    """A row of the candidates' table with its probabilities right of the name: a telephone shows little more."""
-    start = cells.candidate_header(report).index(BELIEF)
-    end = start + (2 if report.margin else 1)
-    return [row[0], *row[start:end], *row[1:start], *row[end:]]
-
-
-def _rows(rows: cells.Rows) -> List[Row]:
-    return [Row(name, tuple(others)) for name, *others in rows]

@@ -1,143 +1,149 @@
-"""The tables of a report as rows of texts: the same in Markdown, LaTeX and HTML; and those of the terminal."""
+"""The tables of a report as texts, the same in Markdown, LaTeX and HTML; and those of the terminal."""
 
-from typing import Any, List, Mapping, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Iterable, List, Mapping, Sequence, Tuple, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
-from fiesta_allennlp.reports.content import CandidateReport, Comparison, Report, TestResult
+from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Report, TestResult
 from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 
-Rows = List[List[str]]
+
+@dataclass(frozen=True)
+class Cells:
+    """A table of texts. The first column has names."""
+
+    header: List[str]
+    rows: List[List[str]]
 
 
-def candidate_header(report: Report) -> List[str]:
-    within = [f"P(within {report.margin:g})"] if report.margin else []
+Item = TypeVar("Item")
+Columns = Sequence[Tuple[str, Callable[[Item], str]]]
+"""Heads, each with what gives the texts beneath it."""
+
+
+def _cells(columns: "Columns[Item]", items: Iterable[Item]) -> Cells:
+    return Cells([head for head, _ in columns], [[text(item) for _, text in columns] for item in items])
+
+
+SCORES: "Columns[CandidateReport]" = (
+    ("n", lambda c: str(c.num_evaluations)),
+    ("mean", lambda c: number_text(c.mean)),
+    ("sd", lambda c: number_text(c.sd)),
+    ("95 % interval of the mean", lambda c: interval_text(c.interval)),
+    ("median", lambda c: number_text(c.median)),
+    ("min", lambda c: number_text(c.min)),
+    ("max", lambda c: number_text(c.max)),
+)
+
+WORK: "Columns[CandidateReport]" = (
+    ("failures", lambda c: str(c.failures)),
+    ("mean s", lambda c: number_text(c.mean_seconds or None, 1)),
+    ("parameters", lambda c: MISSING if c.num_parameters is None else f"{c.num_parameters:,}"),
+)
+
+QUERIES: "Columns[CandidateReport]" = (
+    ("queries", lambda c: MISSING if _asked(c).num_queries is None else str(_asked(c).num_queries)),
+    ("cost", lambda c: MISSING if _asked(c).cost is None else f"{_asked(c).cost:g}"),
+    ("failures", lambda c: str(c.failures)),
+    ("mean s", lambda c: number_text(c.mean_seconds or None, 3)),
+)
+
+DIFFERENCES: "Columns[Comparison]" = (
+    ("shared splits", lambda c: str(c.num_pairs)),
+    ("mean difference", lambda c: MISSING if c.mean_difference is None else f"{c.mean_difference:+.4f}"),
+    ("95 % interval", lambda c: interval_text(c.interval)),
+    ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
+    ("Vargha-Delaney A", lambda c: number_text(c.vargha_delaney, 3)),
+    ("Cohen's d, paired", lambda c: number_text(c.cohens_d_paired, 2)),
+    ("ASO epsilon min", lambda c: number_text(c.aso_epsilon_min, 3)),
+)
+
+
+def _asked(candidate: CandidateReport) -> Asked:
+    return candidate.asked or Asked()
+
+
+def candidates(report: Report, *, belief_first: bool = False) -> Cells:
+    """A row for every candidate, in the order given. The probabilities stand right of the names where they are to be
+    first: a telephone shows little more."""
+    name: "Columns[CandidateReport]" = ((report.words.candidate, lambda c: c.name),)
+    belief: "Columns[CandidateReport]" = (("P(best)", chance_text),)
+    if report.margin:
+        belief = (*belief, (f"P(within {report.margin:g})", lambda c: probability_text(c.prob_within_margin)))
+    before, after = SCORES, WORK
     if report.by_documents:
-        asked = ["system", "documents", report.metric, "95 % interval", "P(best)", *within]
-        return [*asked, "queries", "cost", "failures", "mean s"]
-    names = ["candidate", "n", "mean", "sd", "95 % interval of the mean", "median", "min", "max", "P(best)", *within]
-    return [*names, "failures", "mean s", "parameters"]
+        before = (
+            ("documents", lambda c: str(_asked(c).num_documents)),
+            (report.metric, lambda c: number_text(_asked(c).measure)),
+            ("95 % interval", lambda c: interval_text(_asked(c).interval)),
+        )
+        after = QUERIES
+    columns = (*name, *belief, *before, *after) if belief_first else (*name, *before, *belief, *after)
+    return _cells(columns, report.candidates)
 
 
-def candidate_rows(report: Report) -> Rows:
-    """A row for every candidate, in the order given."""
-    return [_candidate_row(candidate, report) for candidate in report.candidates]
+def chance_text(candidate: CandidateReport) -> str:
+    return "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
 
 
-def _candidate_row(candidate: CandidateReport, report: Report) -> List[str]:
-    within = [probability_text(candidate.prob_within_margin)] if report.margin else []
-    believed = ["withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best), *within]
-    failures, seconds = str(candidate.failures), candidate.mean_seconds or None
-    asked = candidate.asked
-    if asked is not None:
-        return [
-            candidate.name,
-            str(asked.num_documents),
-            number_text(asked.measure),
-            interval_text(asked.interval),
-            *believed,
-            MISSING if asked.num_queries is None else str(asked.num_queries),
-            MISSING if asked.cost is None else f"{asked.cost:g}",
-            failures,
-            number_text(seconds, 3),
-        ]
-    return [
-        candidate.name,
-        str(candidate.num_evaluations),
-        number_text(candidate.mean),
-        number_text(candidate.sd),
-        interval_text(candidate.interval),
-        number_text(candidate.median),
-        number_text(candidate.min),
-        number_text(candidate.max),
-        *believed,
-        failures,
-        number_text(seconds, 1),
-        MISSING if candidate.num_parameters is None else f"{candidate.num_parameters:,}",
-    ]
-
-
-DIFFERENCE_HEADER = [
-    "against",
-    "shared splits",
-    "mean difference",
-    "95 % interval",
-    "Cliff's delta",
-    "Vargha-Delaney A",
-    "Cohen's d, paired",
-    "ASO epsilon min",
-]
-
-
-def difference_rows(report: Report) -> Rows:
+def differences(report: Report) -> Cells:
     """A row for every comparison: differences and effect sizes."""
-    return [
-        [
-            against(comparison, report),
-            str(comparison.num_pairs),
-            MISSING if comparison.mean_difference is None else f"{comparison.mean_difference:+.4f}",
-            interval_text(comparison.interval),
-            number_text(comparison.cliffs_delta, 3),
-            number_text(comparison.vargha_delaney, 3),
-            number_text(comparison.cohens_d_paired, 2),
-            number_text(comparison.aso_epsilon_min, 3),
-        ]
-        for comparison in report.comparisons
-    ]
+    return _cells((_against(report), *DIFFERENCES), report.comparisons)
 
 
-def against(comparison: Comparison, report: Report) -> str:
-    """Who is compared: the other one, where all comparisons are of the best candidate."""
-    is_with_best = comparison.first == report.best
-    return comparison.second if is_with_best else f"{comparison.first} against {comparison.second}"
-
-
-def p_value_header(report: Report) -> List[str]:
-    return ["against", *(test.name for test in report.comparisons[0].tests)] if report.comparisons else ["against"]
-
-
-def p_value_rows(report: Report) -> Rows:
+def p_values(report: Report) -> Cells:
     """A row for every comparison: the p-value of each test, and after a slash Holm's."""
-    return [[against(c, report), *(p_values_text(test) for test in c.tests)] for c in report.comparisons]
+    names = [test.name for test in report.comparisons[0].tests] if report.comparisons else []
+    named = _cells((_against(report),), report.comparisons)
+    rows = [[*row, *map(_p_values_text, c.tests)] for row, c in zip(named.rows, report.comparisons, strict=True)]
+    return Cells([*named.header, *names], rows)
 
 
-def comparison_rows(report: Report) -> Rows:
+def comparisons(report: Report) -> Cells:
     """A row for every comparison with all that is told of it."""
-    rows = zip(difference_rows(report), p_value_rows(report), strict=True)
-    return [[*differences, *p_values[1:]] for differences, p_values in rows]
+    first, second = differences(report), p_values(report)
+    rows = [[*one, *other[1:]] for one, other in zip(first.rows, second.rows, strict=True)]
+    return Cells([*first.header, *second.header[1:]], rows)
 
 
-def p_values_text(test: TestResult) -> str:
+def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
+    """Who is compared: the other one, where all comparisons are of the best candidate."""
+    return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
+
+
+def _p_values_text(test: TestResult) -> str:
     if test.p_value is None:
         return test.too_few.partition(":")[0]
     return f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
 
 
-def single_score_lines(report: Report) -> List[Tuple[str, str]]:
+def single_score(report: Report) -> Cells:
     """What was compared, and how often it named another candidate than the best one."""
     single = report.single_score
     if single is None:
-        return []
+        return Cells([], [])
     splits = f"{count_text(single.num_common_splits, 'split')} that all have"
     lines = [
-        ("one run of each, every one on a split of its own", share_text(single.wrong_single)),
-        (f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)),
-        ("of 3 runs of each the one with the best development score", share_text(single.wrong_best_of_3)),
+        ["one run of each, every one on a split of its own", share_text(single.wrong_single)],
+        [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
+        ["of 3 runs of each the one with the best development score", share_text(single.wrong_best_of_3)],
     ]
-    return [line for line in lines if line[1] != MISSING]
+    return Cells(["what is compared", "names another one"], [line for line in lines if line[1] != MISSING])
 
 
-def development_rows(report: Report) -> Rows:
+def development(report: Report) -> Cells:
     """Rank correlations of development and test scores: over all evaluations, and within candidates."""
     found = report.development
     if found is None:
-        return []
-    everything = [f"all {found.num_evaluations} evaluations", number_text(found.overall, 3)]
-    return [everything, *([name, number_text(value, 3)] for name, value in found.by_candidate.items())]
+        return Cells([], [])
+    rows = [[f"all {found.num_evaluations} evaluations", number_text(found.overall, 3)]]
+    rows += [[name, number_text(value, 3)] for name, value in found.by_candidate.items()]
+    return Cells(["of", "Spearman's rho"], rows)
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
