@@ -168,18 +168,38 @@ class Development:
     by_candidate: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where scores come from, as far as a report passes it on.
+
+    `asked_confidence` is the probability at which the selection stops; None where it spends a budget, and of a table.
+    `running` tells that the selection is at work at this moment, `adaptive` that the numbers of scores depend on
+    scores, of one candidate at least. `checklist` is what is needed to repeat it all, as pairs of key and value.
+    `notes` are caveats to be shown. `words` is what things are called.
+    """
+
+    asked_confidence: Optional[float] = None
+    running: bool = False
+    adaptive: bool = False
+    checklist: Tuple[Tuple[str, str], ...] = ()
+    notes: Tuple[str, ...] = ()
+    words: Words = TRAININGS
+
+    @property
+    def by_documents(self) -> bool:
+        return self.words != TRAININGS
+
+
 @dataclass(frozen=True)
-class Report:
+class Report(Origin):
     """Everything a report says of a selection, of a table of scores, or of two candidates.
 
     `decision` is two sentences or so, each an element. `best` leads or has won; None where nothing can be said yet.
-    `confidence` is the probability that it is best, within `margin`; `asked_confidence` the one that was to be reached,
-    None where none was. `stopped_by` is as in `selection.json`, None for a table of scores and while nothing has
-    stopped the selection; `running` tells that it is still at work, `adaptive` that a selection chose what was
-    evaluated. `equal_evaluations` and `equal_seconds` are what evaluating every candidate as often as `best` would have
-    cost. `path` is P(best) over the evaluations, `order` the candidate of every finished evaluation in order of
-    finishing (empty for a table). `comparisons` are of `best` against every other, or of the two that were asked for.
-    `checklist` are pairs of key and value. `notes` are caveats to be shown. `words` is what things are called.
+    `confidence` is the probability that it is best, within `margin`. `stopped_by` is as in `selection.json`, None for a
+    table of scores and while nothing has stopped the selection. `belief` is its registered name. `equal_evaluations`
+    and `equal_seconds` are what evaluating every candidate as often as `best` would have cost. `path` is P(best) over
+    the evaluations, `order` the candidate of every finished evaluation in order of finishing (empty for a table).
+    `comparisons` are of `best` against every other, or of the two that were asked for.
 
     Of a selection by documents there are no comparisons, `single_score`, `development` nor equal allocation.
     """
@@ -191,11 +211,8 @@ class Report:
     best: Optional[str]
     candidates: Tuple[CandidateReport, ...]
     confidence: Optional[float] = None
-    asked_confidence: Optional[float] = None
     margin: float = 0.0
     stopped_by: Optional[str] = None
-    running: bool = False
-    adaptive: bool = False
     belief: str = ""
     seconds: float = 0.0
     equal_evaluations: Optional[int] = None
@@ -205,13 +222,6 @@ class Report:
     comparisons: Tuple[Comparison, ...] = ()
     single_score: Optional[SingleScore] = None
     development: Optional[Development] = None
-    checklist: Tuple[Tuple[str, str], ...] = ()
-    notes: Tuple[str, ...] = ()
-    words: Words = TRAININGS
-
-    @property
-    def by_documents(self) -> bool:
-        return self.words != TRAININGS
 
     @property
     def num_evaluations(self) -> int:

@@ -39,7 +39,7 @@ def open_pair(
     """
     first, second = (_side(text, source, options) for text in typed)
     for side in (first, second):
-        if side.source.documents is not None:
+        if side.source.by_documents:
             raise ConfigError(
                 f"--compare: {side.source.name} is a selection by documents, of which no two systems can be compared "
                 "alone. Leave --compare out: the report on all of them has their intervals and P(best)."

@@ -1,7 +1,7 @@
 """From a selection or a table of scores to its report. What the command line calls."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -14,7 +14,7 @@ from fiesta_allennlp.errors import ConfigError, DataError, StoreError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.comparison import compare as compare_two
 from fiesta_allennlp.reports.comparison import with_holm
-from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, PathPoint, Report
+from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Origin, PathPoint, Report
 from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.pages import check_output, write_report
 from fiesta_allennlp.reports.pair import open_pair
@@ -121,20 +121,15 @@ def _report(source: Source, *, pair: bool) -> Report:
         best=decision.best,
         candidates=candidates,
         confidence=decision.confidence,
-        asked_confidence=source.asked_confidence,
         margin=decision.margin,
         stopped_by=decision.stopped_by,
-        running=source.running,
-        adaptive=source.adaptive,
         belief=source.belief_name,
         seconds=summary["seconds"],
         path=belief_path(history, source.belief),
         order=tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
-        checklist=source.checklist,
-        notes=source.notes,
-        words=source.words,
+        **{f.name: getattr(source, f.name) for f in fields(Origin)},
     )
-    if source.documents is None:
+    if not source.by_documents:
         made = _with_comparisons(made, source, summary, pair=pair)
     return replace(made, decision=_decision(made, source, summary, pair=pair))
 
@@ -159,7 +154,7 @@ def _candidates(source: Source, summary: Mapping[str, Any]) -> Tuple[CandidateRe
         report_candidate(
             source.history,
             candidate,
-            development=source.development if source.documents is None else None,
+            development=None if source.by_documents else source.development,
             num_parameters=source.num_parameters.get(candidate.name),
             asked=_asked(candidate, source.intervals) if isinstance(candidate, SystemSummary) else None,
         )

@@ -19,7 +19,7 @@ from fiesta_allennlp.replays.files import read_csv, read_json
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.replays.table import ScoreTable
 from fiesta_allennlp.reports.checklist import documents_checklist, selection_checklist, table_checklist
-from fiesta_allennlp.reports.content import BATCHES, DOCUMENTS, TRAININGS, Words
+from fiesta_allennlp.reports.content import BATCHES, DOCUMENTS, Origin
 from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.single_scores import LEVEL
 from fiesta_allennlp.reports.stored import Stored, importing, opened
@@ -34,7 +34,7 @@ SCORE_ENDINGS = (".json", ".csv")
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Origin):
     """Everything that a report is made from.
 
     # Parameters
@@ -43,16 +43,10 @@ class Source:
     history : scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
     decision : what is made of them; of a table of scores, what the belief says of all.
     belief : the selection's own; `belief_name` as in its settings.
-    asked_confidence : the probability at which the selection stops; None where it spends a budget, and of a table.
     is_selection : whether evaluations were chosen one after the other; else they are a table, in no order.
-    adaptive : whether the numbers of scores depend on scores, of one candidate at least.
-    running : whether the selection is at work at this moment.
     num_parameters : by candidate, as far as they are known.
-    checklist : what is needed to repeat it all, as pairs of key and value.
     data : a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
     split_names : of a table, what its splits are called, by split seed.
-    notes : what else has to be known of these scores.
-    words : what candidates and evaluations are called.
     documents : of a selection by documents, the content of `selection.json` as it would be now.
     intervals : of such a one, the 95 % credible intervals of the measure, as far as they are known.
     """
@@ -63,16 +57,10 @@ class Source:
     decision: Decision
     belief: Belief
     belief_name: str
-    asked_confidence: Optional[float] = None
     is_selection: bool = False
-    adaptive: bool = False
-    running: bool = False
     num_parameters: Mapping[str, int] = field(default_factory=dict)
-    checklist: Tuple[Tuple[str, str], ...] = ()
     data: str = ""
     split_names: Tuple[str, ...] = ()
-    notes: Tuple[str, ...] = ()
-    words: Words = TRAININGS
     documents: Optional[Mapping[str, Any]] = None
     intervals: Mapping[str, Interval] = field(default_factory=dict)
 
