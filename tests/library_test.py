@@ -13,7 +13,7 @@ import fiesta_allennlp
 from fiesta_allennlp import replay, select
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, StoreError
 from fiesta_allennlp.replays.sources import PRESETS
-from fiesta_allennlp.reports.results import CandidateResult, SelectionResult
+from fiesta_allennlp.reports.results import SelectionResult
 from tests.conftest import REPOSITORY
 
 QUICK = {"trainer": {"num_epochs": 1}}
@@ -88,7 +88,7 @@ def shown(name: str) -> SelectionResult:
         "entropy": "1",
         "seconds": 18.0,
         "seconds_of_equal_allocation": 18.0,
-        "candidates": [CandidateResult(**best), CandidateResult(**{**entry, "name": "other"})],
+        "candidates": [best, {**entry, "name": "other"}],
         "a_key_of_a_later_version": 1,
     }
     return SelectionResult.from_summary(summary, Path("runs/x"))

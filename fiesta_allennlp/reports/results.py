@@ -58,8 +58,9 @@ class SelectionResult:
 
     @classmethod
     def from_summary(cls, summary: Mapping[str, Any], directory: Path) -> "SelectionResult":
-        """The result of a selection in this directory, whose `candidates` are records."""
-        return cls(**{**_known(cls, summary), "directory": directory, "candidates": tuple(summary["candidates"])})
+        """The result of a selection in this directory, from what it returned or from its `selection.json`."""
+        candidates = tuple(map(_candidate, summary["candidates"]))
+        return cls(**{**_known(cls, summary), "directory": directory, "candidates": candidates})
 
     @classmethod
     def read(cls, directory: Union[str, Path]) -> "SelectionResult":
@@ -71,9 +72,7 @@ class SelectionResult:
         """
         path = RunDirectory(Path(directory)).selection_json
         try:
-            summary = json.loads(path.read_text(encoding="utf-8"))
-            candidates = [_candidate(entry) for entry in summary["candidates"]]
-            return cls.from_summary({**summary, "candidates": candidates}, Path(directory))
+            return cls.from_summary(json.loads(path.read_text(encoding="utf-8")), Path(directory))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(
                 f"{path}: cannot be read as the result of a selection: {error}. Give the directory of one that has "
@@ -159,8 +158,10 @@ class ReplayResult:
         return _as_html(replay_table(self.summary), replay_in_words(self.summary).splitlines())
 
 
-def _candidate(entry: Mapping[str, Any]) -> CandidateSummary:
-    """An entry of `candidates` in `selection.json`; a key of a later version is left out, and none may be missing."""
+def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]]) -> CandidateSummary:
+    """The record of an entry of `candidates`; a key of a later version is left out, and none may be missing."""
+    if isinstance(entry, CandidateSummary):
+        return entry
     known = {f.name: entry[f.name] for f in fields(CandidateSummary)}
     return CandidateSummary(**{**known, "failure_reasons": tuple(known["failure_reasons"])})
 

@@ -87,14 +87,18 @@ class Source(Origin):
 
     def restricted(self, names: Sequence[str]) -> "Source":
         """The same with these candidates only, which are there, withdrawn or not; what is believed is of them alone."""
-        history = self.history
-        kept = History(
-            candidates=tuple(names),
-            evaluations=tuple(e for e in history.evaluations if e.request.candidate in names),
-            failures=tuple(f for f in history.failures if f.request.candidate in names),
-        )
+        kept = only(self.history, names)
         decision = believed(kept, self.belief, margin=self.decision.margin).decision
         return replace(self, history=kept, decision=decision)
+
+
+def only(history: History, names: Sequence[str]) -> History:
+    """The history of these candidates, none of them withdrawn, without what is pending."""
+    return History(
+        candidates=tuple(names),
+        evaluations=tuple(e for e in history.evaluations if e.request.candidate in names),
+        failures=tuple(f for f in history.failures if f.request.candidate in names),
+    )
 
 
 @dataclass(frozen=True)
