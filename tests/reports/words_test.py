@@ -8,6 +8,7 @@ from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.replays.summary import summarise_replay
 from fiesta_allennlp.reports.tables import replay_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
+from fiesta_allennlp.selection.summary import CandidateSummary
 from tests.replays.summary_test import REPLAY
 
 
@@ -73,6 +74,24 @@ def test_a_plan_that_drops_systems_says_nothing_of_probabilities() -> None:
     assert " b saw fewer.\n" in in_lines(ended("a", entry("a", 1.0), entry("b", 1.0, 1), strategy=plan))
     words = in_lines(ended("a", entry("a", 1.0, 1), entry("b", None, 0, failures=2), strategy=plan))
     assert words.startswith("No documents are left for what the plan asks next: a leads, with accuracy 1.0000, after ")
+
+
+def test_a_winner_within_the_margin_has_both_probabilities() -> None:
+    decided = {"stopped_by": "confidence", "margin": 0.01, "confidence": 0.97}
+    words = in_lines({**ended("a", entry("a", 1.0), entry("b", 0.5)), **decided})
+    assert words.startswith(
+        "a is within 0.01 of the best with probability 0.970 (the very best with 0.250), by accuracy, after 4 answered "
+    )
+
+
+def test_failures_of_a_running_selection_are_counted() -> None:
+    candidates = [CandidateSummary("a", 2, prob_best=0.8), CandidateSummary("b", 2, prob_best=0.2, failures=1)]
+    summary = {"best": "a", "confidence": 0.8, "margin": 0.0, "metric": "f1", "num_evaluations": 4, "num_failures": 1}
+    spent = {"seconds": 0.0, "seconds_of_equal_allocation": None}
+    assert selection_in_words({**summary, **spent, "candidates": candidates}, running=True) == (
+        "The selection is running; after 4 evaluations of 2 candidates and 1 failure a leads with probability 0.800, "
+        "by f1.",
+    )
 
 
 def test_words_tell_shares_replacement_and_interruption() -> None:
