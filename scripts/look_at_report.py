@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import List, Optional
 
 from fiesta_allennlp.reports.figures.drawing import draw_all
-from fiesta_allennlp.reports.html import render
+from fiesta_allennlp.reports.pages import render_html
 from tests.reports.made_up import all_made_up
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -54,7 +54,7 @@ def main() -> None:
         begin, cpu = time.perf_counter(), time.process_time()
         draw_all(report, args.output / name)
         page = args.output / f"{name}.html"
-        page.write_text(render(report), encoding="utf-8")
+        page.write_text(render_html(report), encoding="utf-8")
         seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
         print(f"{name}: {page.stat().st_size / 1e6:.2f} MB, {seconds:.1f} s, processor time {cpu:.1f} s")
         if browser is not None:

@@ -56,7 +56,8 @@ def documents_from_args(args: argparse.Namespace) -> None:
 def _select(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.documents.select import select_system
     from fiesta_allennlp.documents.settings import DocumentSettings
-    from fiesta_allennlp.reports.documents import documents_in_words, documents_table
+    from fiesta_allennlp.reports.tables import documents_table
+    from fiesta_allennlp.reports.words import selection_in_words
 
     summary = select_system(
         typed_settings(args, DocumentSettings),
@@ -67,14 +68,14 @@ def _select(args: argparse.Namespace, console: Console) -> int:
     )
     console.print(documents_table(summary))
     say_failures(summary, console)
-    console.print(documents_in_words(summary), markup=False, soft_wrap=True)
+    console.print("\n".join(selection_in_words(summary)), markup=False, soft_wrap=True)
     return status_of(summary, args, console)
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.documents.select import plan_documents
     from fiesta_allennlp.documents.settings import DocumentSettings
-    from fiesta_allennlp.reports.documents import show_plan
+    from fiesta_allennlp.reports.tables import show_plan
 
     plan = plan_documents(DocumentSettings(**typed_settings(args, DocumentSettings)), args.serialization_dir, console)
     show_plan(plan, console)

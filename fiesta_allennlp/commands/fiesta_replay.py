@@ -55,8 +55,9 @@ def _replay(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.replays.replay import replay
     from fiesta_allennlp.replays.settings import ReplaySettings
     from fiesta_allennlp.replays.summary import summarise_replay
-    from fiesta_allennlp.reports.figures.replay import draw_evaluations
-    from fiesta_allennlp.reports.replay import replay_in_words, replay_table
+    from fiesta_allennlp.reports.figures.drawing import draw_evaluations
+    from fiesta_allennlp.reports.tables import replay_table
+    from fiesta_allennlp.reports.words import replay_in_words
     from fiesta_allennlp.selection.options import typed_options
     from fiesta_allennlp.selection.summary import write_json
 
@@ -84,7 +85,7 @@ def _check_files(args: argparse.Namespace) -> None:
     `ConfigError` : with the option and the path.
     """
     from fiesta_allennlp.errors import ConfigError
-    from fiesta_allennlp.reports.figures.replay import FIGURE_ENDINGS
+    from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
 
     for name, endings in (("output", (".json",)), ("figure", FIGURE_ENDINGS)):
         path = getattr(args, name)

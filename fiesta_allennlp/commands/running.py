@@ -108,10 +108,10 @@ def _interruptible() -> Iterator[None]:
 def say_failures(summary: Mapping[str, Any], console: Console) -> None:
     """Every failure and every withdrawal of a `selection.json`, each in a line."""
     for candidate in summary["candidates"]:
-        for reason in candidate["failure_reasons"]:
+        for reason in candidate.failure_reasons:
             console.print(f"failed: {reason}", markup=False, soft_wrap=True)
-        if candidate["withdrawn"]:
-            reason = f"{candidate['name']}: {candidate['withdrawn_because']}"
+        if candidate.withdrawn:
+            reason = f"{candidate.name}: {candidate.withdrawn_because}"
             console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)
 
 

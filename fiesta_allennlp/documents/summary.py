@@ -1,15 +1,26 @@
 """What `selection.json` has of a selection by documents beside other selections."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import History
+from fiesta_allennlp.selection.summary import CandidateSummary
 
 Charge = Tuple[int, float]
 
-
 ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
+
+
+@dataclass(frozen=True)
+class SystemSummary(CandidateSummary):
+    """One system in numbers. `measure` is over all that it was asked about, None before its first answer. Kept answers
+    are in neither `num_queries` nor `cost`, which are None where they are not known."""
+
+    measure: Optional[float] = None
+    num_documents: int = 0
+    num_queries: Optional[int] = None
+    cost: Optional[float] = None
 
 
 def add_documents(
@@ -32,24 +43,25 @@ def add_documents(
     documents_of : the documents of a candidate's replicate.
     """
     candidates = []
-    for entry in summary["candidates"]:
-        name = entry["name"]
+    for candidate in summary["candidates"]:
+        name = candidate.name
         replicates = [e.request.replicate for e in history.evaluations if e.request.candidate == name]
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         candidates.append(
-            {
-                **entry,
-                "measure": measure(history, name) if replicates else None,
-                "num_documents": sum(len(documents_of(name, replicate)) for replicate in replicates),
-                "num_queries": num_queries,
-                "cost": cost,
-            }
+            SystemSummary(
+                **vars(candidate),
+                measure=measure(history, name) if replicates else None,
+                num_documents=sum(len(documents_of(name, replicate)) for replicate in replicates),
+                num_queries=num_queries,
+                cost=cost,
+            )
         )
     kept = {key: value for key, value in summary.items() if key not in (*ABOUT_TRAININGS, "candidates")}
+    known = charges is not None
     return {
         **kept,
-        "num_queries": None if charges is None else sum(candidate["num_queries"] for candidate in candidates),
-        "cost": None if charges is None else sum(candidate["cost"] for candidate in candidates),
+        "num_queries": sum(candidate.num_queries or 0 for candidate in candidates) if known else None,
+        "cost": sum(candidate.cost or 0.0 for candidate in candidates) if known else None,
         "fixed_size": _fixed_size(history, documents_of),
         "candidates": candidates,
     }

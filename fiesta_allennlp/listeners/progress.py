@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Callable, Iterator, Mapping, Optional, Type
+from typing import Any, Callable, Iterator, Optional, Sequence, Type
 
 from rich import box
 from rich.console import Console
@@ -19,7 +19,13 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from fiesta_allennlp.records import Decision, Failure, History, Outcome
-from fiesta_allennlp.selection.summary import count_text, probability_text, summarise_candidate
+from fiesta_allennlp.selection.summary import (
+    CandidateSummary,
+    count_text,
+    number_text,
+    probability_text,
+    summarise_candidate,
+)
 
 
 class SteadyConsole(Console):
@@ -36,33 +42,34 @@ class SteadyConsole(Console):
             self.on_broken_pipe()
 
 
-def candidate_table(title: str, *, running: bool) -> Table:
-    """An empty table of candidates, narrow enough for 80 columns; with `running`, for a selection under way."""
+def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = None) -> Table:
+    """An empty table: a column of names, called `first`, and columns of numbers."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
-    table.add_column("candidate", overflow="fold")
-    for column in ("evaluations", "running", "failed", "mean", "sd", "P(best)", "seconds"):
-        if running or column != "running":
-            table.add_column(column, justify="right", no_wrap=True)
+    table.add_column(first, overflow="fold")
+    for column in numbers:
+        table.add_column(column, justify="right", no_wrap=True)
     return table
 
 
-def add_candidate(table: Table, candidate: Mapping[str, Any], *, running: Optional[int] = None) -> None:
-    """Add one entry of `candidates` in `selection.json` to a table."""
-    probability = "withdrawn" if candidate["withdrawn"] else probability_text(candidate["prob_best"])
+def candidate_table(title: str, *, running: bool) -> Table:
+    """An empty table of candidates, narrow enough for 80 columns; with `running`, for a selection under way."""
+    columns = ("evaluations", *(["running"] if running else []), "failed", "mean", "sd", "P(best)", "seconds")
+    return number_table("candidate", columns, title=title)
+
+
+def add_candidate(table: Table, candidate: CandidateSummary, *, running: Optional[int] = None) -> None:
+    """Add one candidate to a table."""
+    probability = "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
     table.add_row(
-        escape(candidate["name"]),
-        str(candidate["num_evaluations"]),
+        escape(candidate.name),
+        str(candidate.num_evaluations),
         *([] if running is None else [str(running or "")]),
-        str(candidate["failures"] or ""),
-        _number(candidate["mean"]),
-        _number(candidate["sd"]),
+        str(candidate.failures or ""),
+        number_text(candidate.mean),
+        number_text(candidate.sd),
         probability,
-        f"{candidate['seconds']:.0f}",
+        f"{candidate.seconds:.0f}",
     )
-
-
-def _number(value: Optional[float]) -> str:
-    return "-" if value is None else f"{value:.4f}"
 
 
 class Progress:
@@ -136,8 +143,7 @@ class Progress:
         title = f"{done}, {len(history.pending)} running, {self._elapsed()} elapsed"
         table = candidate_table(f"{self._metric}: {title}", running=True)
         for name in history.candidates:
-            candidate = summarise_candidate(history, self._decision, name)
-            add_candidate(table, candidate, running=history.num_pending(name))
+            add_candidate(table, summarise_candidate(history, self._decision, name), running=history.num_pending(name))
         return table
 
 

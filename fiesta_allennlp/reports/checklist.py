@@ -1,17 +1,17 @@
 """What the reproducibility checklists of conferences ask for, as far as it was written down."""
 
-import hashlib
 import shlex
 from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.documents.choice import DocumentChoice
 from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.files import digest_of
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.table import ScoreTable
+from fiesta_allennlp.reports.stored import Stored
 from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_typed, words_of
-from fiesta_allennlp.selection.store import StoreReader
 from fiesta_allennlp.selection.summary import duration_text
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -21,18 +21,18 @@ UNKNOWN = "not written down: the selection was begun by an older version"
 
 
 def selection_checklist(
-    store: StoreReader, settings: Settings, history: History, *, asked_confidence: Optional[float]
+    stored: Stored, settings: Settings, history: History, *, asked_confidence: Optional[float]
 ) -> Checklist:
-    """The checklist of a selection, from its store. `asked_confidence` is None where a budget was given."""
-    entropy = store.meta().entropy
+    """The checklist of a selection. `asked_confidence` is None where a budget was given."""
+    entropy = stored.meta.entropy
     rows = [
-        ("candidates", _given(store)),
+        ("candidates", _given(stored)),
         ("metric", f"{settings.metric} on the test part, of the epoch that was best on the validation part"),
         *_choosing(settings.strategy_params(), "evaluations", asked_confidence),
         *_seeds(settings, entropy),
-        *_pool(store.candidates()[0].facts["pool"]),
-        *_environments(store.meta().environments),
-        *_work(store, settings, history),
+        *_pool(stored.candidates[0].facts["pool"]),
+        *_environments(stored.meta.environments),
+        *_work(stored, settings, history),
         ("command to repeat it all", repeat_command(settings, entropy)),
         (
             "command to repeat one training",
@@ -44,28 +44,28 @@ def selection_checklist(
 
 
 def documents_checklist(
-    store: StoreReader, choice: DocumentChoice, history: History, *, asked_confidence: Optional[float]
+    stored: Stored, choice: DocumentChoice, history: History, *, asked_confidence: Optional[float]
 ) -> Checklist:
-    """The checklist of a selection by documents, likewise."""
-    settings, facts, entropy = choice.settings, choice.facts, store.meta().entropy
+    """The checklist of a selection by documents. `asked_confidence` is None where a budget was given."""
+    settings, facts, entropy = choice.settings, choice.facts, stored.meta.entropy
     shared = "one random order for all systems"
     own = "every system has a random order of its own"
     return (
-        ("systems", _given(store)),
+        ("systems", _given(stored)),
         ("metric", f"{choice.task.metric} of all answers together, task {settings.task}"),
         *_choosing(choice.strategy_params, "queries", asked_confidence),
         (
             "documents",
             f"{facts.file}: {facts.num_documents} with {facts.num_items} items, {settings.batch_size} a query",
         ),
-        ("data fingerprint (SHA-256)", str(store.meta().documents)),
+        ("data fingerprint (SHA-256)", str(stored.meta.documents)),
         (
             "order of documents",
             f"{shared if settings.documents_order == 'shared' else own}, from the entropy {entropy}",
         ),
-        *_environments(store.meta().environments),
+        *_environments(stored.meta.environments),
         ("workers", str(settings.workers)),
-        *_done(store, history, "evaluations", "answering"),
+        *_done(stored, history, "evaluations", "answering"),
         ("command to repeat it all", repeat_command(settings, entropy)),
     )
 
@@ -75,7 +75,7 @@ def table_checklist(path: Path, table: ScoreTable) -> Checklist:
     counts = [len(scores) for scores in table.scores.values()]
     num_scores = f"{counts[0]} each" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)} each"
     return (
-        ("scores", f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"),
+        ("scores", f"{path.name}, SHA-256 {digest_of(path)}"),
         ("candidates", f"{len(counts)} with {sum(counts)} scores, {num_scores}"),
         ("splits", str(len(table.split_names))),
         ("made with", _versions(environment())),
@@ -98,8 +98,8 @@ def _typed(params: Mapping[str, Any], without: str = "") -> str:
     return f"{params['type']} ({listed or 'defaults'})"
 
 
-def _given(store: StoreReader) -> str:
-    return "; ".join(f"{candidate.name}: {candidate.source}" for candidate in store.candidates())
+def _given(stored: Stored) -> str:
+    return "; ".join(f"{candidate.name}: {candidate.source}" for candidate in stored.candidates)
 
 
 def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[float]) -> Checklist:
@@ -155,15 +155,15 @@ def _hardware(found: Mapping[str, Any]) -> str:
     )
 
 
-def _work(store: StoreReader, settings: Settings, history: History) -> Checklist:
+def _work(stored: Stored, settings: Settings, history: History) -> Checklist:
     executor = settings.executor if isinstance(settings.executor, str) else settings.executor["type"]
     return (
         ("workers", f"{settings.workers}, executor {executor}, {settings.threads_per_worker} threads each"),
-        *_done(store, history, "trainings", "training"),
+        *_done(stored, history, "trainings", "training"),
     )
 
 
-def _done(store: StoreReader, history: History, what: str, doing: str) -> Checklist:
+def _done(stored: Stored, history: History, what: str, doing: str) -> Checklist:
     started = sorted(e.started_at for e in history.evaluations if e.started_at)
     seconds = sum(e.seconds for e in history.evaluations)
     lost = sum(f.seconds for f in history.failures)
@@ -171,5 +171,5 @@ def _done(store: StoreReader, history: History, what: str, doing: str) -> Checkl
     return (
         (what, f"{len(history.evaluations)} finished, {len(history.failures)} failed{when}"),
         (f"{doing} time", f"{duration_text(seconds)}, all workers together, and {duration_text(lost)} of failed ones"),
-        ("time at work", duration_text(store.meta().working_seconds)),
+        ("time at work", duration_text(stored.meta.working_seconds)),
     )

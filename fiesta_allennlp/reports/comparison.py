@@ -10,9 +10,10 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 import numpy as np
 from scipy import stats
 
-from fiesta_allennlp.reports.content import CandidateReport, Comparison, Interval, TestResult
+from fiesta_allennlp.reports.content import CandidateReport, Comparison, TestResult
+from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.single_scores import LEVEL, mean_interval
-from fiesta_allennlp.selection.summary import shared_splits
+from fiesta_allennlp.selection.summary import count_text, shared_splits
 
 BOUND_LEVEL = 0.95
 
@@ -175,7 +176,7 @@ def _tests(x: np.ndarray, y: np.ndarray, differences: np.ndarray) -> Tuple[TestR
     )
     results = [_tested(test, min(len(x), len(y)), sizes, call) for test, call in samples]
     unequal = int(np.count_nonzero(differences))  # equal scores tell this test nothing
-    pairs = f"{unequal} shared split{'' if unequal == 1 else 's'} with a difference"
+    pairs = f"{count_text(unequal, 'shared split')} with a difference"
     results.append(_tested(WILCOXON, unequal, pairs, lambda: stats.wilcoxon(differences)))
     return tuple(results)
 

@@ -4,12 +4,12 @@ A number that does not exist, such as the sd of one score, is None. Scores are i
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-
-Interval = Tuple[float, float]
-"""Lower and upper end."""
+from fiesta_allennlp.reports.formats import Interval, render
+from fiesta_allennlp.selection.summary import CandidateSummary
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Words:
         return self.candidate if number == 1 else self.candidates
 
     def evaluations_of(self, number: int) -> str:
-        """Likewise of evaluations."""
+        """The noun that goes with so many evaluations."""
         return self.evaluation if number == 1 else self.evaluations
 
 
@@ -54,42 +54,27 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class CandidateReport:
+class CandidateReport(CandidateSummary):
     """One candidate and its scores.
 
     `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long; the last is empty
     where trainings told none, and has None where one did not. Evaluations with equal split seed share a data split.
-    `sd` has ddof 1. `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone,
-    mean +- t(.975; n - 1) sd / sqrt(n): the posterior under the prior 1 / sigma. It has the splits' variance in it, so
-    two of them may overlap where the paired comparison is sure. `prob_best` and `prob_within_margin` are the belief's.
-    `failures` are reasons, each with its evaluation. `seconds` is the sum over finished evaluations. `asked` is there
-    in a selection by documents, where the scores are those of single documents, or of batches.
+    `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone, mean +- t(.975;
+    n - 1) sd / sqrt(n): the posterior under the prior 1 / sigma. It has the splits' variance in it, so two of them may
+    overlap where the paired comparison is sure. `asked` is there in a selection by documents, where the scores are
+    those of single documents, or of batches.
     """
 
-    name: str
     scores: Tuple[float, ...] = ()
     split_seeds: Tuple[int, ...] = ()
     replicates: Tuple[int, ...] = ()
     development_scores: Tuple[Optional[float], ...] = ()
-    mean: Optional[float] = None
-    sd: Optional[float] = None
     median: Optional[float] = None
     min: Optional[float] = None
     max: Optional[float] = None
     interval: Optional[Interval] = None
-    prob_best: Optional[float] = None
-    prob_within_margin: Optional[float] = None
-    failures: Tuple[str, ...] = ()
-    withdrawn: bool = False
-    withdrawn_because: Optional[str] = None
-    seconds: float = 0.0
-    mean_seconds: Optional[float] = None
     num_parameters: Optional[int] = None
     asked: Optional[Asked] = None
-
-    @property
-    def num_evaluations(self) -> int:
-        return len(self.scores)
 
 
 @dataclass(frozen=True)
@@ -183,18 +168,38 @@ class Development:
     by_candidate: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where scores come from, as far as a report passes it on.
+
+    `asked_confidence` is the probability at which the selection stops; None where it spends a budget, and of a table.
+    `running` tells that the selection is at work at this moment, `adaptive` that the numbers of scores depend on
+    scores, of one candidate at least. `checklist` is what is needed to repeat it all, as pairs of key and value.
+    `notes` are caveats to be shown. `words` is what things are called.
+    """
+
+    asked_confidence: Optional[float] = None
+    running: bool = False
+    adaptive: bool = False
+    checklist: Tuple[Tuple[str, str], ...] = ()
+    notes: Tuple[str, ...] = ()
+    words: Words = TRAININGS
+
+    @property
+    def by_documents(self) -> bool:
+        return self.words != TRAININGS
+
+
 @dataclass(frozen=True)
-class Report:
+class Report(Origin):
     """Everything a report says of a selection, of a table of scores, or of two candidates.
 
     `decision` is two sentences or so, each an element. `best` leads or has won; None where nothing can be said yet.
-    `confidence` is the probability that it is best, within `margin`; `asked_confidence` the one that was to be reached,
-    None where none was. `stopped_by` is as in `selection.json`, None for a table of scores and while nothing has
-    stopped the selection; `running` tells that it is still at work, `adaptive` that a selection chose what was
-    evaluated. `equal_evaluations` and `equal_seconds` are what evaluating every candidate as often as `best` would have
-    cost. `path` is P(best) over the evaluations, `order` the candidate of every finished evaluation in order of
-    finishing (empty for a table). `comparisons` are of `best` against every other, or of the two that were asked for.
-    `checklist` are pairs of key and value. `notes` are caveats to be shown. `words` is what things are called.
+    `confidence` is the probability that it is best, within `margin`. `stopped_by` is as in `selection.json`, None for a
+    table of scores and while nothing has stopped the selection. `belief` is its registered name. `equal_evaluations`
+    and `equal_seconds` are what evaluating every candidate as often as `best` would have cost. `path` is P(best) over
+    the evaluations, `order` the candidate of every finished evaluation in order of finishing (empty for a table).
+    `comparisons` are of `best` against every other, or of the two that were asked for.
 
     Of a selection by documents there are no comparisons, `single_score`, `development` nor equal allocation.
     """
@@ -206,11 +211,8 @@ class Report:
     best: Optional[str]
     candidates: Tuple[CandidateReport, ...]
     confidence: Optional[float] = None
-    asked_confidence: Optional[float] = None
     margin: float = 0.0
     stopped_by: Optional[str] = None
-    running: bool = False
-    adaptive: bool = False
     belief: str = ""
     seconds: float = 0.0
     equal_evaluations: Optional[int] = None
@@ -220,13 +222,6 @@ class Report:
     comparisons: Tuple[Comparison, ...] = ()
     single_score: Optional[SingleScore] = None
     development: Optional[Development] = None
-    checklist: Tuple[Tuple[str, str], ...] = ()
-    notes: Tuple[str, ...] = ()
-    words: Words = TRAININGS
-
-    @property
-    def by_documents(self) -> bool:
-        return self.words != TRAININGS
 
     @property
     def num_evaluations(self) -> int:
@@ -234,12 +229,18 @@ class Report:
 
     @property
     def num_failures(self) -> int:
-        return sum(len(candidate.failures) for candidate in self.candidates)
+        return sum(candidate.failures for candidate in self.candidates)
 
-    @property
-    def active(self) -> Tuple[CandidateReport, ...]:
-        """The candidates that were not withdrawn."""
-        return tuple(candidate for candidate in self.candidates if not candidate.withdrawn)
+    @cached_property
+    def ranked(self) -> Tuple[CandidateReport, ...]:
+        """By falling P(best), then by mean, `best` first and withdrawn candidates last; equal ones as given."""
+
+        def place(candidate: CandidateReport) -> Tuple[bool, bool, float, float]:
+            prob_best = -1.0 if candidate.prob_best is None else candidate.prob_best
+            mean = float("-inf") if candidate.mean is None else candidate.mean
+            return candidate.name != self.best, candidate.withdrawn, -prob_best, -mean
+
+        return tuple(sorted(self.candidates, key=place))
 
     def candidate(self, name: str) -> CandidateReport:
         """# Raises
@@ -253,6 +254,4 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The decision and a small table, for notebooks."""
-        from fiesta_allennlp.reports.html import render_fragment
-
-        return render_fragment(self)
+        return render("fragment.html.j2", report=self)

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Dict, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Evaluation, Failure, History
+from fiesta_allennlp.records import History, Request
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.reports.opening import TableOptions, open_source
-from fiesta_allennlp.reports.source import Source
+from fiesta_allennlp.reports.sources import Source, TableOptions, only, open_source
 from fiesta_allennlp.strategies.base import believed
 
 
@@ -40,7 +39,7 @@ def open_pair(
     """
     first, second = (_side(text, source, options) for text in typed)
     for side in (first, second):
-        if side.source.documents is not None:
+        if side.source.by_documents:
             raise ConfigError(
                 f"--compare: {side.source.name} is a selection by documents, of which no two systems can be compared "
                 "alone. Leave --compare out: the report on all of them has their intervals and P(best)."
@@ -81,14 +80,8 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
     if names[0] == names[1]:
         raise ConfigError(f"--compare: '{names[0]}' is given twice. Give two candidates.")
     splits = _splits_of_second(first.source, second.source, paired=paired)
-    evaluations = [*_evaluations(first, names[0], {}), *_evaluations(second, names[1], splits)]
-    failures = [*_failures(first, names[0]), *_failures(second, names[1])]
-    history = History(tuple(names), tuple(evaluations), failures=tuple(failures))
-    known = (
-        (name, side.source.num_parameters[side.name])
-        for name, side in zip(names, (first, second), strict=True)
-        if side.name in side.source.num_parameters
-    )
+    one, two = _renamed(first, names[0], {}), _renamed(second, names[1], splits)
+    history = History(tuple(names), one.evaluations + two.evaluations, failures=one.failures + two.failures)
     return replace(
         first.source,
         name=f"{first.source.name} and {second.source.name}",
@@ -100,7 +93,11 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
         adaptive=first.source.adaptive or second.source.adaptive,
         notes=_notes(first.source, second.source),
         running=first.source.running or second.source.running,
-        num_parameters=dict(known),
+        num_parameters={
+            name: side.source.num_parameters[side.name]
+            for name, side in zip(names, (first, second), strict=True)
+            if side.name in side.source.num_parameters
+        },
         checklist=tuple(
             (f"{side.typed}: {key}", value) for side in (first, second) for key, value in side.source.checklist
         ),
@@ -138,23 +135,15 @@ def _by_name(first: Source, second: Source) -> Dict[int, int]:
     return {split: numbers.setdefault(name, len(numbers)) for split, name in enumerate(second.split_names)}
 
 
-def _evaluations(side: _Side, name: str, splits: Mapping[int, int]) -> Tuple[Evaluation, ...]:
-    """The evaluations of one side under the name it has here, on splits as they are called here."""
-    return tuple(
-        replace(
-            e,
-            request=replace(
-                e.request, candidate=name, split_seed=splits.get(e.request.split_seed, e.request.split_seed)
-            ),
-        )
-        for e in side.source.history.evaluations
-        if e.request.candidate == side.name
-    )
+def _renamed(side: _Side, name: str, splits: Mapping[int, int]) -> History:
+    """The history of one side under the name it has here, on splits as they are called here."""
 
+    def renamed(request: Request) -> Request:
+        return replace(request, candidate=name, split_seed=splits.get(request.split_seed, request.split_seed))
 
-def _failures(side: _Side, name: str) -> Tuple[Failure, ...]:
-    return tuple(
-        replace(f, request=replace(f.request, candidate=name))
-        for f in side.source.history.failures
-        if f.request.candidate == side.name
+    own = only(side.source.history, [side.name])
+    return History(
+        (name,),
+        tuple(replace(evaluation, request=renamed(evaluation.request)) for evaluation in own.evaluations),
+        failures=tuple(replace(failure, request=renamed(failure.request)) for failure in own.failures),
     )

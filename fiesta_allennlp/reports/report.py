@@ -1,27 +1,26 @@
 """From a selection or a table of scores to its report. What the command line calls."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.comparison import compare as compare_two
 from fiesta_allennlp.reports.comparison import with_holm
-from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Interval, PathPoint, Report
-from fiesta_allennlp.reports.documents import documents_sentences
-from fiesta_allennlp.reports.files import check_output, write_report
-from fiesta_allennlp.reports.opening import TableOptions, open_source
+from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Origin, PathPoint, Report
+from fiesta_allennlp.reports.formats import Interval
+from fiesta_allennlp.reports.pages import check_output, write_report
 from fiesta_allennlp.reports.pair import open_pair
 from fiesta_allennlp.reports.single_scores import report_candidate, report_development, single_score
-from fiesta_allennlp.reports.source import Source, development_name
+from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
 from fiesta_allennlp.reports.words import equal_evaluations, pair_in_words, selection_in_words, table_in_words
-from fiesta_allennlp.selection.summary import summarise
 
 MOST_POINTS = 120
 """As many as a figure can show; each costs as much as a step of the selection."""
@@ -97,7 +96,7 @@ def report(
 def make_report(
     source: Optional[Pathlike], *, compare: Optional[Sequence[str]], options: TableOptions, paired: bool
 ) -> Report:
-    """See `report`."""
+    """The report that `report` writes and returns."""
     if compare is None:
         if source is None:
             raise ConfigError("give the directory of a selection or a table of scores, or two candidates to --compare.")
@@ -112,89 +111,60 @@ def make_report(
 
 def _report(source: Source, *, pair: bool) -> Report:
     _check_scores(source)
-    if source.documents is not None:
-        return _documents_report(source, source.documents)
-    history, decision = source.history, source.decision
-    development = development_name(history, source.metric)
-    candidates = _candidates(source, development)
-    summary = summarise(history, decision, {"metric": source.metric}, removed=source.removed)
-    equal = equal_evaluations(candidates, decision.best)
-    comparisons = with_holm(_comparisons(candidates, decision.best, pair=pair))
-    active = [candidate for candidate in candidates if not candidate.withdrawn]
-    return Report(
+    history, decision, summary = source.history, source.decision, source.summary()
+    candidates = _candidates(source, summary)
+    made = Report(
         title=_title(source, pair=pair),
-        decision=_decision(source, candidates, comparisons, summary, equal, pair=pair),
+        source=source.name,
+        decision=(),
+        metric=source.metric,
+        best=decision.best,
         candidates=candidates,
+        confidence=decision.confidence,
+        margin=decision.margin,
+        stopped_by=decision.stopped_by,
+        belief=source.belief_name,
         seconds=summary["seconds"],
-        equal_evaluations=equal,
+        path=belief_path(history, source.belief),
+        order=tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
+        **{f.name: getattr(source, f.name) for f in fields(Origin)},
+    )
+    if not source.by_documents:
+        made = _with_comparisons(made, source, summary, pair=pair)
+    return replace(made, decision=_decision(made, source, summary, pair=pair))
+
+
+def _with_comparisons(made: Report, source: Source, summary: Mapping[str, Any], *, pair: bool) -> Report:
+    """The report with what is told of trainings, or of scores in a table, alone."""
+    candidates, best, development = made.candidates, made.best, source.development
+    active = [candidate for candidate in candidates if not candidate.withdrawn]
+    return replace(
+        made,
+        equal_evaluations=equal_evaluations(candidates, best),
         equal_seconds=summary["seconds_of_equal_allocation"],
-        comparisons=comparisons,
-        single_score=None if decision.best is None else single_score(active, decision.best),
+        comparisons=with_holm(_comparisons(candidates, best, pair=pair)),
+        single_score=None if best is None else single_score(active, best),
         development=None if development is None else report_development(active, development),
-        notes=(*source.notes, *_notes(candidates)),
-        **_in_common(source),
+        notes=(*made.notes, *_notes(candidates)),
     )
 
 
-def _documents_report(source: Source, summary: Mapping[str, Any]) -> Report:
-    entries = {entry["name"]: entry for entry in summary["candidates"]}
-    return Report(
-        title=_title(source, pair=False),
-        decision=documents_sentences(summary, running=source.running),
-        candidates=tuple(
-            replace(candidate, asked=_asked(entries[candidate.name], source.intervals.get(candidate.name)))
-            for candidate in _candidates(source, None)
-        ),
-        seconds=summary["seconds"],
-        notes=source.notes,
-        **_in_common(source),
-    )
-
-
-def _asked(entry: Mapping[str, Any], interval: Optional[Interval]) -> Asked:
-    """From the entry of a system in `selection.json`."""
-    return Asked(
-        num_documents=entry["num_documents"],
-        measure=entry["measure"],
-        interval=interval,
-        num_queries=entry["num_queries"],
-        cost=entry["cost"],
-    )
-
-
-def _in_common(source: Source) -> Dict[str, Any]:
-    """What is the same in every report."""
-    history, decision = source.history, source.decision
-    return {
-        "source": source.name,
-        "metric": source.metric,
-        "best": decision.best,
-        "confidence": decision.confidence,
-        "asked_confidence": source.asked_confidence,
-        "margin": decision.margin,
-        "stopped_by": decision.stopped_by,
-        "running": source.running,
-        "adaptive": source.adaptive,
-        "belief": source.belief_name,
-        "path": belief_path(history, source.belief),
-        "order": tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
-        "checklist": source.checklist,
-        "words": source.words,
-    }
-
-
-def _candidates(source: Source, development: Optional[str]) -> Tuple[CandidateReport, ...]:
+def _candidates(source: Source, summary: Mapping[str, Any]) -> Tuple[CandidateReport, ...]:
     return tuple(
         report_candidate(
             source.history,
-            source.decision,
-            name,
-            development=development,
-            removed=source.removed,
-            num_parameters=source.num_parameters,
+            candidate,
+            development=None if source.by_documents else source.development,
+            num_parameters=source.num_parameters.get(candidate.name),
+            asked=_asked(candidate, source.intervals) if isinstance(candidate, SystemSummary) else None,
         )
-        for name in source.history.candidates
+        for candidate in summary["candidates"]
     )
+
+
+def _asked(system: SystemSummary, intervals: Mapping[str, Interval]) -> Asked:
+    interval = intervals.get(system.name)
+    return Asked(system.num_documents, system.measure, interval, system.num_queries, system.cost)
 
 
 def _notes(candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
@@ -232,28 +202,12 @@ def _comparisons(candidates: Tuple[CandidateReport, ...], best: Optional[str], *
     return tuple(compare_two(first, other) for first in firsts for other in others)
 
 
-def _decision(
-    source: Source,
-    candidates: Tuple[CandidateReport, ...],
-    comparisons: Tuple[Comparison, ...],
-    summary: Mapping[str, Any],
-    equal: Optional[int],
-    *,
-    pair: bool,
-) -> Tuple[str, ...]:
-    decision = source.decision
+def _decision(made: Report, source: Source, summary: Mapping[str, Any], *, pair: bool) -> Tuple[str, ...]:
     if pair:
-        return pair_in_words(comparisons[0], decision.best, decision.confidence, source.metric)
+        return pair_in_words(summary, made.comparisons[0])
     if source.is_selection:
-        return selection_in_words(summary, running=source.running, equal=equal)
-    return table_in_words(
-        candidates,
-        decision.best,
-        decision.confidence,
-        metric=source.metric,
-        belief=source.belief_name,
-        min_evaluations=source.belief.min_evaluations,
-    )
+        return selection_in_words(summary, running=made.running, equal=made.equal_evaluations)
+    return table_in_words(summary, belief=made.belief, min_evaluations=source.belief.min_evaluations)
 
 
 def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -16,30 +16,16 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.replays.replay import Replay
 from fiesta_allennlp.replays.summary import summarise_replay
-from fiesta_allennlp.reports.replay import replay_in_words, replay_table
-from fiesta_allennlp.reports.tables import summary_table
-from fiesta_allennlp.reports.words import in_words, savings_in_words
+from fiesta_allennlp.reports.tables import replay_table, summary_table
+from fiesta_allennlp.reports.words import in_words, replay_in_words, savings_in_words
+from fiesta_allennlp.selection.summary import CandidateSummary
 
 WIDTH = 100
 """Of a result's text, in characters."""
 
 
-@dataclass(frozen=True)
-class CandidateResult:
-    """An entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations."""
-
-    name: str
-    num_evaluations: int
-    mean: Optional[float]
-    sd: Optional[float]
-    prob_best: Optional[float]
-    prob_within_margin: Optional[float]
-    failures: int
-    failure_reasons: Tuple[str, ...]
-    withdrawn: bool
-    withdrawn_because: Optional[str]
-    seconds: float
-    mean_seconds: Optional[float]
+CandidateResult = CandidateSummary
+"""The documented name of an entry of `candidates`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,16 +52,14 @@ class SelectionResult:
     entropy: str
     seconds: float
     seconds_of_equal_allocation: Optional[float]
-    candidates: Tuple[CandidateResult, ...]
+    candidates: Tuple[CandidateSummary, ...]
     credible_margin: Optional[Mapping[str, Any]] = None
     ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
 
     @classmethod
     def from_summary(cls, summary: Mapping[str, Any], directory: Path) -> "SelectionResult":
-        candidates = tuple(
-            CandidateResult(**{**_known(CandidateResult, entry), "failure_reasons": tuple(entry["failure_reasons"])})
-            for entry in summary["candidates"]
-        )
+        """The result of a selection in this directory, from what it returned or from its `selection.json`."""
+        candidates = tuple(map(_candidate, summary["candidates"]))
         return cls(**{**_known(cls, summary), "directory": directory, "candidates": candidates})
 
     @classmethod
@@ -110,14 +94,13 @@ class SelectionResult:
         return scores
 
     def __repr__(self) -> str:
-        return _as_text(summary_table(asdict(self)), self._words())
+        return _as_text(summary_table(vars(self)), self._words())
 
     def _repr_html_(self) -> str:
-        return _as_html(summary_table(asdict(self)), self._words())
+        return _as_html(summary_table(vars(self)), self._words())
 
     def _words(self) -> List[str]:
-        summary = asdict(self)
-        lines = [in_words(summary), savings_in_words(summary), f"Everything is in {self.directory}."]
+        lines = [in_words(vars(self)), savings_in_words(vars(self)), f"Everything is in {self.directory}."]
         return [line for line in lines if line]
 
 
@@ -173,6 +156,14 @@ class ReplayResult:
 
     def _repr_html_(self) -> str:
         return _as_html(replay_table(self.summary), replay_in_words(self.summary).splitlines())
+
+
+def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]]) -> CandidateSummary:
+    """The record of an entry of `candidates`; a key of a later version is left out, and none may be missing."""
+    if isinstance(entry, CandidateSummary):
+        return entry
+    known = {f.name: entry[f.name] for f in fields(CandidateSummary)}
+    return CandidateSummary(**{**known, "failure_reasons": tuple(known["failure_reasons"])})
 
 
 def _known(record: Any, content: Mapping[str, Any]) -> Dict[str, Any]:

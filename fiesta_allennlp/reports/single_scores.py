@@ -1,14 +1,16 @@
 """What single scores tell: the scores of one candidate in numbers, development beside test scores, and how often a
 comparison of single runs names another candidate than the best one."""
 
-from typing import AbstractSet, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import fields
+from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy import stats
 
-from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.reports.content import CandidateReport, Development, Interval, SingleScore
-from fiesta_allennlp.selection.summary import summarise_candidate
+from fiesta_allennlp.records import History
+from fiesta_allennlp.reports.content import Asked, CandidateReport, Development, SingleScore
+from fiesta_allennlp.reports.formats import Interval
+from fiesta_allennlp.selection.summary import CandidateSummary
 
 LEVEL = 0.95
 """Of every interval in a report."""
@@ -16,51 +18,37 @@ LEVEL = 0.95
 
 def report_candidate(
     history: History,
-    decision: Decision,
-    name: str,
+    summary: CandidateSummary,
     *,
     development: Optional[str],
-    removed: AbstractSet[str] = frozenset(),
-    num_parameters: Optional[Mapping[str, int]] = None,
+    num_parameters: Optional[int] = None,
+    asked: Optional[Asked] = None,
 ) -> CandidateReport:
-    """All that a report says of one candidate.
-
-    `development` names the metric that is its development score; None where there is none. `removed` are candidates
-    that the user took out.
-    """
+    """All that a report says of one candidate. `development` names the metric that is its development score; None where
+    there is none."""
     evaluations = sorted(
-        (e for e in history.evaluations if e.request.candidate == name), key=lambda e: e.request.replicate
+        (e for e in history.evaluations if e.request.candidate == summary.name), key=lambda e: e.request.replicate
     )
     scores = np.array([e.score for e in evaluations])
-    summary = summarise_candidate(history, decision, name, removed=name in removed)
     has_any = len(scores) > 0
+    told = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
     return CandidateReport(
-        name=name,
+        **{f.name: getattr(summary, f.name) for f in fields(CandidateSummary)},
         scores=tuple(scores.tolist()),
         split_seeds=tuple(e.request.split_seed for e in evaluations),
         replicates=tuple(e.request.replicate for e in evaluations),
-        development_scores=()
-        if development is None
-        else tuple(_finite(e.metrics.get(development)) for e in evaluations),
-        mean=summary["mean"],
-        sd=summary["sd"],
+        development_scores=tuple(told),
         median=float(np.median(scores)) if has_any else None,
         min=float(scores.min()) if has_any else None,
         max=float(scores.max()) if has_any else None,
         interval=mean_interval(scores),
-        prob_best=summary["prob_best"],
-        prob_within_margin=summary["prob_within_margin"],
-        failures=tuple(summary["failure_reasons"]),
-        withdrawn=summary["withdrawn"],
-        withdrawn_because=summary["withdrawn_because"],
-        seconds=summary["seconds"],
-        mean_seconds=summary["mean_seconds"],
-        num_parameters=(num_parameters or {}).get(name),
+        num_parameters=num_parameters,
+        asked=asked,
     )
 
 
 def _finite(value: Optional[float]) -> Optional[float]:
-    """None in place of a development score that is not a number, as of a training without an epoch."""
+    """None instead of a development score that is not a number, as of a training without an epoch."""
     return value if value is not None and np.isfinite(value) else None
 
 

@@ -1,223 +1,238 @@
-"""The tables of a report as rows of texts: the same in Markdown, LaTeX and HTML; and those of the terminal."""
+"""The tables of a report as texts, the same in Markdown, LaTeX and HTML; and those of the terminal."""
 
-from collections import Counter
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Iterable, List, Mapping, Sequence, Tuple, TypeVar
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from fiesta_allennlp.listeners.progress import add_candidate, candidate_table
-from fiesta_allennlp.reports.content import CandidateReport, Comparison, Interval, Report, TestResult
-from fiesta_allennlp.selection.summary import probability_text
+from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
+from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Report, TestResult
+from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
+from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 
 
-def ranked(report: Report) -> Tuple[CandidateReport, ...]:
-    """By falling P(best), then by mean, `report.best` first and withdrawn candidates last; equal ones as given."""
-    return tuple(sorted(report.candidates, key=lambda candidate: _place(candidate, report)))
+@dataclass(frozen=True)
+class Cells:
+    """A table of texts. The first column has names."""
+
+    header: List[str]
+    rows: List[List[str]]
 
 
-def _place(candidate: CandidateReport, report: Report) -> "Tuple[bool, bool, float, float]":
-    prob_best = -1.0 if candidate.prob_best is None else candidate.prob_best
-    mean = float("-inf") if candidate.mean is None else candidate.mean
-    return candidate.name != report.best, candidate.withdrawn, -prob_best, -mean
+Item = TypeVar("Item")
+Columns = Sequence[Tuple[str, Callable[[Item], str]]]
+"""Heads, each with what gives the texts beneath it."""
 
 
-def shown_names(
-    names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool] = str.isprintable
-) -> Dict[str, str]:
-    """Names of at most `length` characters, cut in the middle, for long ones often differ at the ends only.
-
-    Names that would look the same are told apart by their place, as in `#3 bert…base`. Characters without a glyph are
-    shown as a box.
-
-    # Parameters
-
-    has_glyph : whether one character can be drawn.
-    """
-    clean = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}
-    shown = {name: _cut(text, length) for name, text in clean.items()}
-    often = Counter(shown.values())
-    for place, name in enumerate(names, start=1):
-        if often[shown[name]] > 1:
-            lead = f"#{place} "
-            shown[name] = lead + _cut(clean[name], length - len(lead))
-    return shown
+def _cells(columns: "Columns[Item]", items: Iterable[Item]) -> Cells:
+    return Cells([head for head, _ in columns], [[text(item) for _, text in columns] for item in items])
 
 
-def _cut(text: str, length: int) -> str:
-    if len(text) <= length:
-        return text
-    tail = (length - 1) // 2
-    return text[: length - 1 - tail] + "…" + text[len(text) - tail :]
+SCORES: "Columns[CandidateReport]" = (
+    ("n", lambda c: str(c.num_evaluations)),
+    ("mean", lambda c: number_text(c.mean)),
+    ("sd", lambda c: number_text(c.sd)),
+    ("95 % interval of the mean", lambda c: interval_text(c.interval)),
+    ("median", lambda c: number_text(c.median)),
+    ("min", lambda c: number_text(c.min)),
+    ("max", lambda c: number_text(c.max)),
+)
+
+WORK: "Columns[CandidateReport]" = (
+    ("failures", lambda c: str(c.failures)),
+    ("mean s", lambda c: number_text(c.mean_seconds or None, 1)),
+    ("parameters", lambda c: MISSING if c.num_parameters is None else f"{c.num_parameters:,}"),
+)
+
+QUERIES: "Columns[CandidateReport]" = (
+    ("queries", lambda c: MISSING if _asked(c).num_queries is None else str(_asked(c).num_queries)),
+    ("cost", lambda c: MISSING if _asked(c).cost is None else f"{_asked(c).cost:g}"),
+    ("failures", lambda c: str(c.failures)),
+    ("mean s", lambda c: number_text(c.mean_seconds or None, 3)),
+)
+
+DIFFERENCES: "Columns[Comparison]" = (
+    ("shared splits", lambda c: str(c.num_pairs)),
+    ("mean difference", lambda c: MISSING if c.mean_difference is None else f"{c.mean_difference:+.4f}"),
+    ("95 % interval", lambda c: interval_text(c.interval)),
+    ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
+    ("Vargha-Delaney A", lambda c: number_text(c.vargha_delaney, 3)),
+    ("Cohen's d, paired", lambda c: number_text(c.cohens_d_paired, 2)),
+    ("ASO epsilon min", lambda c: number_text(c.aso_epsilon_min, 3)),
+)
 
 
-MISSING = "-"
+def _asked(candidate: CandidateReport) -> Asked:
+    return candidate.asked or Asked()
 
 
-Rows = List[List[str]]
-
-
-def number_text(value: Optional[float], digits: int = 4) -> str:
-    return MISSING if value is None else f"{value:.{digits}f}"
-
-
-def interval_text(interval: Optional[Interval]) -> str:
-    return MISSING if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
-
-
-def p_value_text(value: Optional[float]) -> str:
-    """Three decimals, but never a rounded 0."""
-    return MISSING if value is None else "< 0.001" if value < 0.0005 else f"{value:.3f}"
-
-
-def candidate_header(report: Report) -> List[str]:
-    within = [f"P(within {report.margin:g})"] if report.margin else []
+def candidates(report: Report, *, belief_first: bool = False) -> Cells:
+    """A row for every candidate, in the order given. The probabilities stand right of the names where they are to be
+    first: a telephone shows little more."""
+    name: "Columns[CandidateReport]" = ((report.words.candidate, lambda c: c.name),)
+    belief: "Columns[CandidateReport]" = (("P(best)", chance_text),)
+    if report.margin:
+        belief = (*belief, (f"P(within {report.margin:g})", lambda c: probability_text(c.prob_within_margin)))
+    before, after = SCORES, WORK
     if report.by_documents:
-        asked = ["system", "documents", report.metric, "95 % interval", "P(best)", *within]
-        return [*asked, "queries", "cost", "failures", "mean s"]
-    names = ["candidate", "n", "mean", "sd", "95 % interval of the mean", "median", "min", "max", "P(best)", *within]
-    return [*names, "failures", "mean s", "parameters"]
+        before = (
+            ("documents", lambda c: str(_asked(c).num_documents)),
+            (report.metric, lambda c: number_text(_asked(c).measure)),
+            ("95 % interval", lambda c: interval_text(_asked(c).interval)),
+        )
+        after = QUERIES
+    columns = (*name, *belief, *before, *after) if belief_first else (*name, *before, *belief, *after)
+    return _cells(columns, report.candidates)
 
 
-def candidate_rows(report: Report) -> Rows:
-    """A row for every candidate, in the order given."""
-    return [_candidate_row(candidate, report) for candidate in report.candidates]
+def chance_text(candidate: CandidateReport) -> str:
+    return "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
 
 
-def _candidate_row(candidate: CandidateReport, report: Report) -> List[str]:
-    within = [probability_text(candidate.prob_within_margin)] if report.margin else []
-    believed = ["withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best), *within]
-    failures, seconds = str(len(candidate.failures)), candidate.mean_seconds or None
-    asked = candidate.asked
-    if asked is not None:
-        return [
-            candidate.name,
-            str(asked.num_documents),
-            number_text(asked.measure),
-            interval_text(asked.interval),
-            *believed,
-            MISSING if asked.num_queries is None else str(asked.num_queries),
-            MISSING if asked.cost is None else f"{asked.cost:g}",
-            failures,
-            number_text(seconds, 3),
-        ]
-    return [
-        candidate.name,
-        str(candidate.num_evaluations),
-        number_text(candidate.mean),
-        number_text(candidate.sd),
-        interval_text(candidate.interval),
-        number_text(candidate.median),
-        number_text(candidate.min),
-        number_text(candidate.max),
-        *believed,
-        failures,
-        number_text(seconds, 1),
-        MISSING if candidate.num_parameters is None else f"{candidate.num_parameters:,}",
-    ]
-
-
-DIFFERENCE_HEADER = [
-    "against",
-    "shared splits",
-    "mean difference",
-    "95 % interval",
-    "Cliff's delta",
-    "Vargha-Delaney A",
-    "Cohen's d, paired",
-    "ASO epsilon min",
-]
-
-
-def difference_rows(report: Report) -> Rows:
+def differences(report: Report) -> Cells:
     """A row for every comparison: differences and effect sizes."""
-    return [
-        [
-            against(comparison, report),
-            str(comparison.num_pairs),
-            MISSING if comparison.mean_difference is None else f"{comparison.mean_difference:+.4f}",
-            interval_text(comparison.interval),
-            number_text(comparison.cliffs_delta, 3),
-            number_text(comparison.vargha_delaney, 3),
-            number_text(comparison.cohens_d_paired, 2),
-            number_text(comparison.aso_epsilon_min, 3),
-        ]
-        for comparison in report.comparisons
-    ]
+    return _cells((_against(report), *DIFFERENCES), report.comparisons)
 
 
-def against(comparison: Comparison, report: Report) -> str:
-    """Who is compared: the other one, where all comparisons are of the best candidate."""
-    is_with_best = comparison.first == report.best
-    return comparison.second if is_with_best else f"{comparison.first} against {comparison.second}"
-
-
-def p_value_header(report: Report) -> List[str]:
-    return ["against", *(test.name for test in report.comparisons[0].tests)] if report.comparisons else ["against"]
-
-
-def p_value_rows(report: Report) -> Rows:
+def p_values(report: Report) -> Cells:
     """A row for every comparison: the p-value of each test, and after a slash Holm's."""
-    return [[against(c, report), *(p_values_text(test) for test in c.tests)] for c in report.comparisons]
+    names = [test.name for test in report.comparisons[0].tests] if report.comparisons else []
+    named = _cells((_against(report),), report.comparisons)
+    rows = [[*row, *map(_p_values_text, c.tests)] for row, c in zip(named.rows, report.comparisons, strict=True)]
+    return Cells([*named.header, *names], rows)
 
 
-def p_values_text(test: TestResult) -> str:
+def comparisons(report: Report) -> Cells:
+    """A row for every comparison with all that is told of it."""
+    first, second = differences(report), p_values(report)
+    rows = [[*one, *other[1:]] for one, other in zip(first.rows, second.rows, strict=True)]
+    return Cells([*first.header, *second.header[1:]], rows)
+
+
+def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
+    """Who is compared: the other one, where all comparisons are of the best candidate."""
+    return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
+
+
+def _p_values_text(test: TestResult) -> str:
     if test.p_value is None:
         return test.too_few.partition(":")[0]
     return f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
 
 
-def share_text(value: Optional[float]) -> str:
-    return MISSING if value is None else f"{value:.1%}"
-
-
-def single_score_lines(report: Report) -> List[Tuple[str, str]]:
+def single_score(report: Report) -> Cells:
     """What was compared, and how often it named another candidate than the best one."""
     single = report.single_score
     if single is None:
-        return []
-    splits = f"{single.num_common_splits} split{'' if single.num_common_splits == 1 else 's'} that all have"
+        return Cells([], [])
+    splits = f"{count_text(single.num_common_splits, 'split')} that all have"
     lines = [
-        ("one run of each, every one on a split of its own", share_text(single.wrong_single)),
-        (f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)),
-        ("of 3 runs of each the one with the best development score", share_text(single.wrong_best_of_3)),
+        ["one run of each, every one on a split of its own", share_text(single.wrong_single)],
+        [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
+        ["of 3 runs of each the one with the best development score", share_text(single.wrong_best_of_3)],
     ]
-    return [line for line in lines if line[1] != MISSING]
+    return Cells(["what is compared", "names another one"], [line for line in lines if line[1] != MISSING])
+
+
+def development(report: Report) -> Cells:
+    """Rank correlations of development and test scores: over all evaluations, and within candidates."""
+    found = report.development
+    if found is None:
+        return Cells([], [])
+    rows = [[f"all {found.num_evaluations} evaluations", number_text(found.overall, 3)]]
+    rows += [[name, number_text(value, 3)] for name, value in found.by_candidate.items()]
+    return Cells(["of", "Spearman's rho"], rows)
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
-    """The candidates of a `selection.json`."""
+    """The candidates of a selection."""
     table = candidate_table(f"test {summary['metric']}", running=False)
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
     return table
 
 
+def documents_table(summary: Mapping[str, Any]) -> Table:
+    """The systems of a selection by documents."""
+    metric, number = summary["metric"], summary["documents"]["num_documents"]
+    columns = ("documents", "failed", metric, "P(best)", "queries", "cost", "seconds")
+    table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} at hand")
+    for system in summary["candidates"]:
+        table.add_row(
+            escape(system.name),
+            str(system.num_documents),
+            str(system.failures or ""),
+            number_text(system.measure),
+            "withdrawn" if system.withdrawn else probability_text(system.prob_best),
+            str(system.num_queries),
+            f"{system.cost:g}",
+            f"{system.seconds:.0f}",
+        )
+    return table
+
+
+def replay_table(summary: Mapping[str, Any]) -> Table:
+    """The candidates of a replay: true mean score and how often each was recommended."""
+    table = number_table("candidate", ("true mean", "recommended"))
+    for candidate in summary["candidates"]:
+        share = f"{candidate['recommended']:.1%}" if candidate["recommended"] else ""
+        table.add_row(escape(candidate["name"]), number_text(candidate["true_mean"]), share)
+    return table
+
+
 def plan_table(plan: Any, console: Console) -> None:
     """What a dry run found: candidates, pool, split sizes, strategy, and the least and most trainings."""
-    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True)
-    table.add_column("candidate", overflow="fold")
-    table.add_column("parameters", justify="right")
+    table = number_table("candidate", ("parameters",))
     table.add_column("metrics it reports", overflow="fold")
     for name, preparation in plan.preparations.items():
         table.add_row(escape(name), f"{preparation.num_parameters:,}", ", ".join(sorted(preparation.metrics)))
-    console.print(table)
     pool = plan.pool
     official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
-    console.print(f"Pool: {pool.size} instances (official parts: {official}).", soft_wrap=True)
     groups = f"{pool.num_groups} groups of equal {pool.group_by} kept whole" if pool.group_by else "no groups"
     about = "about " if pool.group_by else ""
     sizes = ", ".join(f"{part} {about}{size}" for part, size in pool.targets.items())
-    console.print(f"Every split: {sizes}; {groups}.", soft_wrap=True)
-    options = {key: value for key, value in plan.strategy.items() if key not in ("type", "belief")}
-    if "stop" in options:
-        options["stop"] = options["stop"]["type"]
-    strategy = ", ".join(f"{key} {value}" for key, value in options.items())
-    console.print(
-        f"Strategy: {plan.strategy['type']} ({strategy or 'defaults'}), belief {plan.strategy['belief']['type']}."
+    strategy = dict(plan.strategy)
+    if "stop" in strategy:
+        strategy["stop"] = strategy["stop"]["type"]
+    _print_plan(
+        console,
+        table,
+        f"Pool: {pool.size} instances (official parts: {official}).",
+        f"Every split: {sizes}; {groups}.",
+        _strategy_text(strategy),
+        f"It takes at least {plan.least} and at most {plan.most} trainings. Nothing was trained.",
     )
-    console.print(
-        f"It takes at least {plan.least} and at most {plan.most} trainings. Nothing was trained.", soft_wrap=True
+
+
+def show_plan(plan: Any, console: Console) -> None:
+    """What a dry run found: systems, answers that are kept, documents, strategy, and the least and most evaluations."""
+    prepared, choice = plan.prepared, plan.prepared.choice
+    table = number_table("system", ())
+    table.add_column("type")
+    for column in ("cost of a query", "answers kept"):
+        table.add_column(column, justify="right")
+    for name, system in prepared.systems.items():
+        kept = plan.kept.get(name, 0)
+        table.add_row(escape(name), prepared.given[name].config["type"], f"{system.cost:g}", str(kept or ""))
+    file = prepared.file
+    _print_plan(
+        console,
+        table,
+        f"{count_text(len(file.documents), 'document')} with {count_text(file.num_items, 'item')} in {file.path}.",
+        _strategy_text({key: value for key, value in choice.strategy_params.items() if key != "stop"}),
+        f"It takes at least {plan.least} and at most {plan.most} evaluations by {choice.task.metric}. "
+        "Nothing was asked.",
     )
+
+
+def _print_plan(console: Console, table: Table, *lines: str) -> None:
+    console.print(table)
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def _strategy_text(params: Mapping[str, Any]) -> str:
+    options = ", ".join(f"{key} {value}" for key, value in params.items() if key not in ("type", "belief"))
+    return f"Strategy: {params['type']} ({options or 'defaults'}), belief {params['belief']['type']}."

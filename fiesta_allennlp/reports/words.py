@@ -1,35 +1,60 @@
-"""What came out, in two sentences or so."""
+"""What came out, in sentences: of a selection of any kind, of a table of scores, of two candidates, and of a replay.
 
-from typing import Any, List, Mapping, Optional, Tuple
+`summary` is the content of `selection.json`, with a record for each candidate.
+"""
 
-from fiesta_allennlp.reports.content import CandidateReport, Comparison
-from fiesta_allennlp.selection.summary import count_text, duration_text, probability_text
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.reports.content import Comparison
+from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, probability_text
+
+LIMITS = {"max_evaluations": "the most that was allowed", "max_hours": "in the time that was allowed"}
+"""What ends a selection without a decision."""
 
 
-def equal_evaluations(candidates: Tuple[CandidateReport, ...], best: Optional[str]) -> Optional[int]:
-    """How many evaluations it takes to evaluate every candidate that has any as often as `best`."""
-    known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
-    return known[best] * len(known) if best in known else None
-
-
-def selection_in_words(summary: Mapping[str, Any], *, running: bool, equal: Optional[int]) -> Tuple[str, ...]:
-    """The decision of a selection, or how it stands, and what equal allocation would have cost where it is more.
+def selection_in_words(
+    summary: Mapping[str, Any], *, running: bool = False, equal: Optional[int] = None
+) -> Tuple[str, ...]:
+    """The decision of a selection, or how it stands, and what was spent, sentence by sentence.
 
     # Parameters
 
-    summary : the content of `selection.json`.
-    equal : the evaluations of equal allocation.
+    equal : how many evaluations equal allocation takes; of trainings this is told where it is more than was done.
     """
-    done = f"{count_text(summary['num_evaluations'], 'evaluation')} of {len(summary['candidates'])} candidates"
-    words = [running_in_words(summary, done) if running else in_words(summary)]
-    if equal is not None and equal > summary["num_evaluations"]:
-        words.append(_cost_in_words(summary, equal))
-    return tuple(words)
+    decision = running_in_words(summary) if running else in_words(summary)
+    by_documents = "documents" in summary
+    spent = (_queries(summary), _fixed_size(summary)) if by_documents else (_equal_allocation(summary, equal),)
+    return tuple(sentence for sentence in (decision, *spent) if sentence)
 
 
-def running_in_words(summary: Mapping[str, Any], done: str) -> str:
-    """How a selection stands that is at work, after what was `done`."""
-    best, confidence = summary["best"], summary["confidence"]
+def in_words(summary: Mapping[str, Any]) -> str:
+    """The decision of a selection in one or two sentences."""
+    best, stopped_by, done = summary["best"], summary["stopped_by"], _done(summary)
+    by_documents = "documents" in summary
+    if stopped_by == "documents":
+        return _documents_ran_out(summary)
+    if stopped_by == "interrupted":
+        kept = "no answer is lost" if by_documents else "nothing that finished is lost"
+        return f"Interrupted after {done}; {kept}. {leaning(summary)}".strip()
+    if stopped_by == "failures":
+        nobody = "no system is left that answered" if by_documents else "no candidate is left"
+        left = f"only {best} is left" if best else nobody
+        return f"No comparison: after {done} {left}, because the others failed too often. See their reasons."
+    if stopped_by in LIMITS:
+        return f"Undecided after {done}, {LIMITS[stopped_by]}. {leaning(summary)}".strip()
+    margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
+    confidence = summary["confidence"]
+    sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
+    if summary["margin"] and confidence is not None:
+        prob_best = next(c.prob_best for c in summary["candidates"] if c.name == best)
+        sure += f" (the very best with {probability_text(prob_best)})"
+    return f"{best} is{margin}{sure}, by {summary['metric']}, after {done}.{_ahead(summary)}"
+
+
+def running_in_words(summary: Mapping[str, Any]) -> str:
+    """How a selection stands that is at work."""
+    best, confidence, done = summary["best"], summary["confidence"], _done(summary)
     if best is None or confidence is None:
         return f"The selection is running; after {done} nothing can be said yet."
     within = f"is within {summary['margin']:g} of the best" if summary["margin"] else "leads"
@@ -39,75 +64,58 @@ def running_in_words(summary: Mapping[str, Any], done: str) -> str:
     )
 
 
-def _cost_in_words(summary: Mapping[str, Any], equal: int) -> str:
+def _done(summary: Mapping[str, Any]) -> str:
+    """The work that was done, as in `4 evaluations of 3 candidates and 1 failure`."""
+    candidates = summary["candidates"]
+    if "documents" in summary:
+        number = sum(system.num_documents for system in candidates)
+        done = f"{count_text(number, 'answered document')} of {len(candidates)} systems"
+    else:
+        done = f"{count_text(summary['num_evaluations'], 'evaluation')} of {len(candidates)} candidates"
+    failures = summary["num_failures"]
+    return f"{done} and {count_text(failures, 'failure')}" if failures else done
+
+
+def leaning(summary: Mapping[str, Any]) -> str:
+    """Between which two it stands, with their probabilities, and the margin that would decide it; empty where nothing
+    can be said yet."""
+    known = [c for c in summary["candidates"] if c.prob_best is not None]
+    first = sorted(known, key=lambda c: -c.prob_best)[:2]
+    if len(first) < 2:
+        return ""
+    names = " and ".join(f"{c.name} (best with probability {probability_text(c.prob_best)})" for c in first)
+    found = summary["credible_margin"]
+    if found is None:
+        return f"It stands between {names}."
+    return f"It stands between {names}. With a margin of {found['margin']:g} it would be decided, for {found['best']}."
+
+
+def _ahead(summary: Mapping[str, Any]) -> str:
+    """Why a winner has not the highest mean of the table; empty where it has, or where the paired scores do not say."""
+    ahead = summary.get("ahead_on_shared_splits")
+    if ahead is None:
+        return ""
+    return (
+        f" {ahead['of']} has a higher mean, but not over the same splits: on the {ahead['num_splits']} that both have "
+        f"seen, {summary['best']} is ahead by {ahead['difference']:.2g}."
+    )
+
+
+def equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:
+    """How many evaluations it takes to evaluate every candidate that has any as often as `best`."""
+    known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
+    return known[best] * len(known) if best in known else None
+
+
+def _equal_allocation(summary: Mapping[str, Any], equal: Optional[int]) -> str:
     spent, equal_seconds = summary["seconds"], summary["seconds_of_equal_allocation"]
+    if equal is None or equal <= summary["num_evaluations"]:
+        return ""
     text = f"Evaluating every candidate as often as {summary['best']} would have taken {count_text(equal, 'training')}"
     if equal_seconds:
         text += f" and {duration_text(equal_seconds)}, in place of {summary['num_evaluations']} and "
         return f"{text}{duration_text(spent)}, all workers together."
     return f"{text}, in place of {summary['num_evaluations']}."
-
-
-def table_in_words(
-    candidates: Tuple[CandidateReport, ...],
-    best: Optional[str],
-    confidence: Optional[float],
-    *,
-    metric: str,
-    belief: str,
-    min_evaluations: int,
-) -> Tuple[str, ...]:
-    """What a table of scores says. The belief needs `min_evaluations` of every candidate."""
-    number = sum(candidate.num_evaluations for candidate in candidates)
-    scores = f"{count_text(number, 'score')} of {len(candidates)} candidates"
-    if best is None or confidence is None:
-        needed = count_text(min_evaluations, "score")
-        return (f"Nothing can be said of {scores}: the belief {belief} needs {needed} of every candidate.",)
-    return (
-        f"{best} is the best with probability {probability_text(confidence)}, by {metric}, after {scores}.",
-        "These scores are a table: nothing is known of the order in which they were made.",
-    )
-
-
-def pair_in_words(
-    comparison: Comparison, best: Optional[str], confidence: Optional[float], metric: str
-) -> Tuple[str, ...]:
-    """How two candidates compare."""
-    difference, interval = comparison.mean_difference, comparison.interval
-    if difference is None:
-        return (f"{comparison.first} and {comparison.second} cannot be compared: one of them has no score.",)
-    words: List[str] = []
-    if best is not None and confidence is not None:
-        other = comparison.second if best == comparison.first else comparison.first
-        words.append(f"{best} is better than {other} with probability {probability_text(confidence)}, by {metric}.")
-    over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "without shared splits"
-    ends = "" if interval is None else f" (95 % interval {interval[0]:.4f} to {interval[1]:.4f})"
-    words.append(f"{comparison.first} less {comparison.second} is {difference:+.4f}{ends}, {over}.")
-    return tuple(words)
-
-
-def in_words(summary: Mapping[str, Any]) -> str:
-    """The decision in one or two sentences."""
-    best, stopped_by = summary["best"], summary["stopped_by"]
-    trained = f"{count_text(summary['num_evaluations'], 'evaluation')} of {len(summary['candidates'])} candidates"
-    if summary["num_failures"]:
-        trained += f" and {count_text(summary['num_failures'], 'failure')}"
-    if stopped_by == "interrupted":
-        return f"Interrupted after {trained}; nothing that finished is lost. {leaning(summary)}".strip()
-    if stopped_by == "failures":
-        left = f"only {best} is left" if best else "no candidate is left"
-        return f"No comparison: after {trained} {left}, because the others failed too often. See their reasons."
-    if stopped_by == "max_evaluations":
-        return f"Undecided after {trained}, the most that was allowed. {leaning(summary)}".strip()
-    if stopped_by == "max_hours":
-        return f"Undecided after {trained}, in the time that was allowed. {leaning(summary)}".strip()
-    margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
-    confidence = summary["confidence"]
-    sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
-    if summary["margin"] and confidence is not None:
-        prob_best = next(c["prob_best"] for c in summary["candidates"] if c["name"] == best)
-        sure += f" (the very best with {probability_text(prob_best)})"
-    return f"{best} is{margin}{sure}, by {summary['metric']}, after {trained}.{_ahead(summary)}"
 
 
 def savings_in_words(summary: Mapping[str, Any]) -> str:
@@ -121,26 +129,105 @@ def savings_in_words(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _ahead(summary: Mapping[str, Any]) -> str:
-    """Why a winner has not the highest mean of the table; empty where it has, or where the paired scores do not say."""
-    ahead = summary["ahead_on_shared_splits"]
-    if ahead is None:
+def _documents_ran_out(summary: Mapping[str, Any]) -> str:
+    """The decision of a selection by documents that has no document left to ask about."""
+    best, number = summary["best"], summary["documents"]["num_documents"]
+    lead = next(system for system in summary["candidates"] if system.name == best)
+    fewer = _asked_about_fewer(summary)
+    what = f"All {number} documents have been asked about: {best} is the best on this file"
+    sure = ""
+    if lead.prob_best is not None:
+        sure = f" That it is the best for other documents too has probability {probability_text(lead.prob_best)}."
+    if best in fewer:
+        what = f"No documents are left for what the plan asks next: {best} leads"
+    elif fewer:
+        what = f"{best} is the best of the systems that were asked about all {number} documents"
+        improbable = ", for it had become improbable that one of them is the best"
+        sure += f" {' and '.join(fewer)} saw fewer{'' if 'budget' in summary['strategy'] else improbable}."
+    measure = f"{summary['metric']} {lead.measure:.4f}{_equals(summary['candidates'], lead)}"
+    return f"{what}, with {measure}, after {_done(summary)}.{sure}"
+
+
+def _asked_about_fewer(summary: Mapping[str, Any]) -> List[str]:
+    """The systems that were not asked about all documents, failed ones counted as asked."""
+    number, size = summary["documents"]["num_documents"], summary["documents"]["batch_size"]
+    return [s.name for s in summary["candidates"] if not s.withdrawn and s.num_documents + s.failures * size < number]
+
+
+def _equals(systems: Sequence[SystemSummary], best: SystemSummary) -> str:
+    """The systems that did as well as the best one on as many documents, in words."""
+    wanted = (best.measure, best.num_documents)
+    equals = [s for s in systems if not s.withdrawn and (s.measure, s.num_documents) == wanted and s.name != best.name]
+    return f", level with {' and '.join(system.name for system in equals)}" if equals else ""
+
+
+def _queries(summary: Mapping[str, Any]) -> str:
+    number = summary["num_queries"]
+    if number is None:
         return ""
+    made = "1 query was" if number == 1 else f"{number} queries were"
+    return f"{made} made, at a cost of {summary['cost']:g} in all."
+
+
+def _fixed_size(summary: Mapping[str, Any]) -> str:
+    """What a test of a fixed size would have needed."""
+    found = summary["fixed_size"]
+    if found is None or found["baseline_2"] is None:
+        return ""
+    num_systems = sum(not system.withdrawn for system in summary["candidates"])
+    all_known = f" had these two been known, and {found['baseline_all']} for all {num_systems} systems"
     return (
-        f" {ahead['of']} has a higher mean, but not over the same splits: on the {ahead['num_splits']} that both have "
-        f"seen, {summary['best']} is ahead by {ahead['difference']:.2g}."
+        f"For the difference seen between {found['best']} and {found['second']}, a paired t-test of fixed size (5 % "
+        f"error, 80 % power) would have needed {found['baseline_2']} documents{all_known if num_systems > 2 else ''}, "
+        "each document put to every one of them."
     )
 
 
-def leaning(summary: Mapping[str, Any]) -> str:
-    """Between which two it stands, with their probabilities, and the margin that would decide it; empty where nothing
-    can be said yet."""
-    known = [c for c in summary["candidates"] if c["prob_best"] is not None]
-    first = sorted(known, key=lambda c: -c["prob_best"])[:2]
-    if len(first) < 2:
-        return ""
-    names = " and ".join(f"{c['name']} (best with probability {probability_text(c['prob_best'])})" for c in first)
-    found = summary["credible_margin"]
-    if found is None:
-        return f"It stands between {names}."
-    return f"It stands between {names}. With a margin of {found['margin']:g} it would be decided, for {found['best']}."
+def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: int) -> Tuple[str, ...]:
+    """What a table of scores says. The belief needs `min_evaluations` of every candidate."""
+    scores = f"{count_text(summary['num_evaluations'], 'score')} of {len(summary['candidates'])} candidates"
+    best, confidence = summary["best"], summary["confidence"]
+    if best is None or confidence is None:
+        needed = count_text(min_evaluations, "score")
+        return (f"Nothing can be said of {scores}: the belief {belief} needs {needed} of every candidate.",)
+    return (
+        f"{best} is the best with probability {probability_text(confidence)}, by {summary['metric']}, after {scores}.",
+        "These scores are a table: nothing is known of the order in which they were made.",
+    )
+
+
+def pair_in_words(summary: Mapping[str, Any], comparison: Comparison) -> Tuple[str, ...]:
+    """How two candidates compare."""
+    best, confidence = summary["best"], summary["confidence"]
+    difference, interval = comparison.mean_difference, comparison.interval
+    if difference is None:
+        return (f"{comparison.first} and {comparison.second} cannot be compared: one of them has no score.",)
+    words: List[str] = []
+    if best is not None and confidence is not None:
+        other = comparison.second if best == comparison.first else comparison.first
+        sure = f"with probability {probability_text(confidence)}, by {summary['metric']}"
+        words.append(f"{best} is better than {other} {sure}.")
+    over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "without shared splits"
+    ends = "" if interval is None else f" (95 % interval {interval[0]:.4f} to {interval[1]:.4f})"
+    words.append(f"{comparison.first} less {comparison.second} is {difference:+.4f}{ends}, {over}.")
+    return tuple(words)
+
+
+def replay_in_words(summary: Mapping[str, Any]) -> str:
+    """What a replay came to, in a few lines. `summary` is the content of its JSON file."""
+    evaluations, quantiles = summary["evaluations"], summary["evaluations"]["quantiles"]
+    low, high = summary["correct_interval"]
+    lines = [
+        f"{count_text(summary['repetitions'], 'repetition')} of {summary['strategy']['type']} with "
+        f"{summary['belief']['type']}, {summary['splits']} splits, in {summary['seconds']:.1f} s.",
+        f"Evaluations: mean {evaluations['mean']:.1f}, median {evaluations['median']:g}, "
+        f"5-95 % {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all; "
+        f"{summary['rounds']['mean']:.1f} rounds of at most {summary['batch_size']}.",
+        f"Correct: {summary['correct']:.1%} (95 % interval {low:.1%} to {high:.1%}); undecided "
+        f"{summary['undecided']:.1%}; decided on a wrong one {summary['wrong']:.1%}.",
+    ]
+    if summary["with_replacement"]:
+        lines.append("The scores were drawn with replacement.")
+    if summary["interrupted"]:
+        lines.append("Interrupted: this is what had finished.")
+    return "\n".join(lines)

@@ -2,9 +2,9 @@
 
 import csv
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -12,18 +12,39 @@ from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Decision, History
 
 
-def seconds_of_equal_allocation(candidates: Sequence[Mapping[str, Any]], best: Optional[str]) -> Optional[float]:
+@dataclass(frozen=True)
+class CandidateSummary:
+    """One candidate in numbers: an entry of `candidates` in `selection.json`, field for field.
+
+    A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
+    `prob_within_margin` are the belief's. `failures` is a number, with as many `failure_reasons`. `seconds` is the sum
+    over the candidate's evaluations, `mean_seconds` their mean.
+    """
+
+    name: str
+    num_evaluations: int = 0
+    mean: Optional[float] = None
+    sd: Optional[float] = None
+    prob_best: Optional[float] = None
+    prob_within_margin: Optional[float] = None
+    failures: int = 0
+    failure_reasons: Tuple[str, ...] = ()
+    withdrawn: bool = False
+    withdrawn_because: Optional[str] = None
+    seconds: float = 0.0
+    mean_seconds: Optional[float] = None
+
+
+def seconds_of_equal_allocation(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[float]:
     """What it would have cost to evaluate every candidate as often as the leading one: n_best sum_i s_i, where s_i is
     the mean seconds of an evaluation of candidate i.
 
-    `candidates` are entries of `selection.json`. None where nobody leads. Candidates without an evaluation, whose mean
-    is not known, are left out.
+    None where nobody leads. Candidates without an evaluation, whose mean is not known, are left out.
     """
-    num_evaluations = {candidate["name"]: candidate["num_evaluations"] for candidate in candidates}
+    num_evaluations = {candidate.name: candidate.num_evaluations for candidate in candidates}
     if best is None or not num_evaluations[best]:
         return None
-    known = [candidate["mean_seconds"] for candidate in candidates if candidate["num_evaluations"]]
-    return float(num_evaluations[best] * sum(known))
+    return float(num_evaluations[best] * sum(candidate.mean_seconds or 0.0 for candidate in candidates))
 
 
 def duration_text(seconds: float) -> str:
@@ -69,15 +90,10 @@ CSV_COLUMNS = (
 )
 
 
-def summarise(
-    history: History, decision: Decision, settings: Mapping[str, Any], *, removed: AbstractSet[str] = frozenset()
-) -> Dict[str, Any]:
-    """The content of `selection.json`. `settings` is copied in: metric, strategy, belief, splits, entropy.
-    `removed` are the candidates that the user took out.
-
-    A number that does not exist, such as the sd of one score, is `None`.
-    """
-    candidates = [summarise_candidate(history, decision, name, removed=name in removed) for name in history.candidates]
+def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
+    """The content of `selection.json`, with a record for each candidate. `settings` is copied in: metric, strategy,
+    belief, splits, entropy."""
+    candidates = [summarise_candidate(history, decision, name) for name in history.candidates]
     return {
         "best": decision.best,
         "confidence": decision.confidence,
@@ -88,34 +104,31 @@ def summarise(
         "num_failures": len(history.failures),
         **settings,
         "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best),
-        "seconds": sum(candidate["seconds"] for candidate in candidates),
+        "seconds": sum(candidate.seconds for candidate in candidates),
         "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
         "candidates": candidates,
     }
 
 
-def summarise_candidate(history: History, decision: Decision, name: str, *, removed: bool = False) -> Dict[str, Any]:
-    """One entry of `candidates` in `selection.json`. `sd` has ddof 1; `seconds` is the sum over its evaluations, and
-    `mean_seconds` the mean."""
+def summarise_candidate(history: History, decision: Decision, name: str) -> CandidateSummary:
+    """The candidate called `name` in numbers."""
     seconds = [e.seconds for e in history.evaluations if e.request.candidate == name]
     scores = history.scores(name)
-    failures = [failure for failure in history.failures if failure.request.candidate == name]
-    return {
-        "name": name,
-        "num_evaluations": len(scores),
-        "mean": float(np.mean(scores)) if len(scores) else None,
-        "sd": float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
-        "prob_best": decision.prob_best.get(name),
-        "prob_within_margin": decision.prob_within_margin.get(name),
-        "failures": len(failures),
-        "failure_reasons": [f"{f.request.name} {f.kind}: {f.error}" for f in failures],
-        "withdrawn": name in history.withdrawn,
-        "withdrawn_because": _why_withdrawn(history.num_counted_failures(name), removed)
-        if name in history.withdrawn
-        else None,
-        "seconds": sum(seconds),
-        "mean_seconds": sum(seconds) / len(seconds) if seconds else None,
-    }
+    reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in history.failures if f.request.candidate == name]
+    return CandidateSummary(
+        name=name,
+        num_evaluations=len(scores),
+        mean=float(np.mean(scores)) if len(scores) else None,
+        sd=float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
+        prob_best=decision.prob_best.get(name),
+        prob_within_margin=decision.prob_within_margin.get(name),
+        failures=len(reasons),
+        failure_reasons=tuple(reasons),
+        withdrawn=name in history.withdrawn,
+        withdrawn_because=_why_withdrawn(history, name),
+        seconds=sum(seconds),
+        mean_seconds=sum(seconds) / len(seconds) if seconds else None,
+    )
 
 
 def ahead_on_shared_splits(history: History, best: Optional[str]) -> Optional[Dict[str, Any]]:
@@ -131,16 +144,18 @@ def ahead_on_shared_splits(history: History, best: Optional[str]) -> Optional[Di
     return {"of": other, "num_splits": len(seeds), "difference": float(differences.mean())}
 
 
-def _why_withdrawn(num_failures: int, removed: bool) -> str:
-    if removed:
+def _why_withdrawn(history: History, name: str) -> Optional[str]:
+    if name not in history.withdrawn:
+        return None
+    if name in history.removed:
         return "it was not given any more (--allow-removed); its evaluations are kept and play no part"
-    return f"{count_text(num_failures, 'failure')}, as many as --max-failures allows"
+    return f"{count_text(history.num_counted_failures(name), 'failure')}, as many as --max-failures allows"
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
-    """Write in one step, so that a reader never sees half a file."""
+    """Write in one step, so that a reader never sees half a file. Records become plain data here."""
     with replacing(path) as part:
-        part.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(content, indent=2, allow_nan=False, default=asdict) + "\n", encoding="utf-8")
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -152,6 +167,10 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         writer.writerow([*CSV_COLUMNS, *(f"metric:{name}" for name in names)])
         for row, reported in zip(rows, metrics, strict=True):
             writer.writerow([*map(row.get, CSV_COLUMNS), *map(reported.get, names)])
+
+
+def number_text(value: Optional[float], digits: int = 4) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def probability_text(value: Optional[float]) -> str:

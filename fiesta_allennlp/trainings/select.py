@@ -143,7 +143,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             "splits": settings.splits,
             "entropy": meta.entropy,
         }
-        return summarise(history, decision, about, removed=frozenset(meta.removed))
+        return summarise(history, decision, about)
 
     def conclude(self, prepared: PreparedTrainings, history: History, decision: Decision) -> None:
         if prepared.checked.settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):

@@ -82,6 +82,7 @@ def _candidate(name: str, scores: np.ndarray, rng: np.random.Generator) -> Candi
     half = None if sd is None else float(stats.t.ppf(0.975, number - 1) * sd / np.sqrt(number))
     return CandidateReport(
         name=name,
+        num_evaluations=number,
         scores=tuple(scores.tolist()),
         split_seeds=tuple(range(number)),
         replicates=tuple(range(number)),
@@ -148,8 +149,9 @@ def with_failures(report: Report) -> Report:
     """The last candidate is withdrawn after failures, the one before it failed before it had any score."""
     *others, before, last = report.candidates
     reasons = ("x-0 error: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB <here>", "x-1 timeout: 3600 s")
-    last = replace(last, failures=reasons, withdrawn=True, withdrawn_because="2 failures", prob_best=None)
-    before = CandidateReport(name=before.name, failures=reasons[:1])
+    failed = replace(last, failures=2, failure_reasons=reasons)
+    last = replace(failed, withdrawn=True, withdrawn_because="2 failures", prob_best=None)
+    before = CandidateReport(name=before.name, failures=1, failure_reasons=reasons[:1])
     kept = tuple(c for c in report.comparisons if c.second not in (before.name, last.name))
     order = tuple(name for name in report.order if name != before.name)
     path = tuple(_without(point, (before.name, last.name)) for point in report.path)

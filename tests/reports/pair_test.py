@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.reports.opening import TableOptions, open_source
 from fiesta_allennlp.reports.pair import open_pair
-from fiesta_allennlp.reports.source import Source
+from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
 from tests.selections import write_selection
 
 
@@ -90,8 +89,8 @@ def test_selections_share_splits_only_of_equal_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("new", "odl", "two.json"), {}, "two.json: there is no candidate 'odl'. Did you mean old"),
-        (("two.json:nwe", "one.json"), {}, "two.json: there is no candidate 'nwe'. Did you mean new"),
+        (("new", "odl", "two.json"), {}, "two.json: there is no candidate 'odl'. Did you mean 'old'"),
+        (("two.json:nwe", "one.json"), {}, "two.json: there is no candidate 'nwe'. Did you mean 'new'"),
         (("two.json", "one.json"), {}, "--compare two.json: it has 2 candidates: old, new. Say which with"),
         (("old", "old", "two.json"), {}, "'old' and 'old' are the same candidate"),
         (("nowhere.json", "one.json"), {}, "nowhere.json: does not exist"),

@@ -14,6 +14,7 @@ from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.replays.files import read_csv
 from fiesta_allennlp.reports.report import default_output, report
+from fiesta_allennlp.reports.sources import TableOptions, from_scores
 from tests.selections import ENVIRONMENT, write_selection
 
 RNG = np.random.default_rng(11)
@@ -80,7 +81,7 @@ def test_the_decision_is_the_selections(run: Path) -> None:
 
 def test_failed_and_withdrawn_candidates_are_told(run: Path) -> None:
     poor = report(run).candidate("poor")
-    assert poor.failures == ("poor-2 error: no memory", "poor-3 error: no <memory>")
+    assert poor.failure_reasons == ("poor-2 error: no memory", "poor-3 error: no <memory>")
     assert (poor.withdrawn, poor.prob_best) == (True, None)
     assert poor.withdrawn_because == "2 failures, as many as --max-failures allows"
     assert report(run).num_failures == 2
@@ -155,9 +156,7 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
 
 
 def history_of(path: Path) -> Any:
-    from fiesta_allennlp.reports.score_file import from_scores
-
-    return from_scores(path).history
+    return from_scores(path, TableOptions()).history
 
 
 def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: Path) -> None:
@@ -230,7 +229,7 @@ def test_few_and_many_candidates(tmp_path: Path, number: int) -> None:
         (("run",), {"belief": "student_t"}, "--belief is for tables of scores"),
         (("run",), {"evaluations_per_split": 5}, "--evaluations-per-split is for tables of scores"),
         (("run",), {"paired": True}, "--paired is about two tables of scores"),
-        (("run",), {"compare": ("good", "fare")}, "there is no candidate 'fare'. Did you mean fair"),
+        (("run",), {"compare": ("good", "fare")}, "there is no candidate 'fare'. Did you mean 'fair'"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
         (("run",), {"output": "taken/deeper"}, "--output taken/deeper: cannot be written to: .*taken is no directory"),
         (("table.csv",), {"evaluations_per_split": 2}, "table.csv says itself which scores share a split"),

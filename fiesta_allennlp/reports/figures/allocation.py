@@ -6,23 +6,30 @@ import numpy as np
 
 from fiesta_allennlp.reports.content import CandidateReport, Report
 from fiesta_allennlp.reports.figures import rows
-from fiesta_allennlp.reports.figures.style import Look, colour_of, new_figure
-from fiesta_allennlp.reports.tables import ranked
+from fiesta_allennlp.reports.figures.figure import (
+    MOST_TOLD,
+    Figure,
+    Look,
+    alt_text,
+    colour_of,
+    new_drawing,
+    others_text,
+)
 from fiesta_allennlp.selection.summary import duration_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 
-def draw_allocation(report: Report, look: Look) -> "Optional[Figure]":
+def draw_allocation(report: Report, look: Look) -> "Optional[Drawing]":
     """A row for each candidate: a stroke for every training, in the order in which they finished, and a bar for their
     number. A table of scores has no order, and bars only. None where nothing was trained.
     """
-    candidates = ranked(report)
+    candidates = report.ranked
     if not report.num_evaluations:
         return None
-    figure = new_figure(look, height=rows.height_of(len(candidates)))
+    figure = new_drawing(look, height=rows.height_of(len(candidates)))
     names = [candidate.name for candidate in candidates]
     ratios = [2, 1] if report.order else [1]
     grid = figure.add_gridspec(1, len(ratios), width_ratios=ratios, wspace=0.04)
@@ -64,4 +71,29 @@ def _note(candidate: CandidateReport, look: Look) -> str:
     text = str(candidate.num_evaluations)
     if candidate.seconds and not look.narrow:
         text += f"  {duration_text(candidate.seconds)}"
-    return f"{text}\n{len(candidate.failures)} failed" if candidate.failures else text
+    return f"{text}\n{candidate.failures} failed" if candidate.failures else text
+
+
+def allocation_text(report: Report) -> str:
+    """The numbers of trainings, the largest first."""
+    counts = sorted(report.candidates, key=lambda candidate: -candidate.num_evaluations)
+    total = report.num_evaluations
+    told = [f"{c.name} {c.num_evaluations} ({c.num_evaluations / total:.0%})" for c in counts[:MOST_TOLD]]
+    others = [candidate.num_evaluations for candidate in counts[MOST_TOLD:]]
+    if others:
+        each = f"{min(others)}" if min(others) == max(others) else f"{min(others)} to {max(others)}"
+        told.append(f"{others_text(len(others), report)} {each} each")
+    if report.num_failures:
+        told.append(f"{report.num_failures} {report.words.evaluations_of(report.num_failures)} failed")
+    return alt_text(
+        f"{report.words.evaluations.capitalize()} of each {report.words.candidate}, of {total} in all", told
+    )
+
+
+def allocation_caption(report: Report) -> str:
+    if not report.order:
+        return "The bars are the number of scores; nothing is known of their order."
+    return f"Every stroke is one of the {report.words.finished}; the bars are their number."
+
+
+ALLOCATION = Figure("allocation", draw_allocation, allocation_text, allocation_caption)

@@ -4,22 +4,23 @@ from typing import TYPE_CHECKING, Optional, Tuple
 
 from fiesta_allennlp.reports.content import Comparison, Report
 from fiesta_allennlp.reports.figures import rows
-from fiesta_allennlp.reports.figures.style import Look, colour_of, labels, new_figure
-from fiesta_allennlp.reports.tables import ranked
+from fiesta_allennlp.reports.figures.figure import MOST_TOLD, Figure, Look, alt_text, colour_of, labels, new_drawing
+from fiesta_allennlp.reports.formats import interval_text
+from fiesta_allennlp.selection.summary import count_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 
 def shown_comparisons(report: Report) -> Tuple[Comparison, ...]:
     """Those with a difference to show, in the order in which the candidates are shown."""
-    places = {candidate.name: place for place, candidate in enumerate(ranked(report))}
+    places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
     known = [comparison for comparison in report.comparisons if comparison.mean_difference is not None]
     return tuple(sorted(known, key=lambda comparison: places[comparison.second]))
 
 
-def draw_differences(report: Report, look: Look) -> "Optional[Figure]":
+def draw_differences(report: Report, look: Look) -> "Optional[Drawing]":
     """A row for each rival: the differences on shared splits, and their mean with its 95 % interval. Right of the
     line at 0 the first candidate is ahead. Where no split is shared, the difference of the means alone.
 
@@ -28,7 +29,7 @@ def draw_differences(report: Report, look: Look) -> "Optional[Figure]":
     comparisons = shown_comparisons(report)
     if not comparisons:
         return None
-    figure = new_figure(look, height=rows.height_of(len(comparisons)))
+    figure = new_drawing(look, height=rows.height_of(len(comparisons)))
     axes = figure.add_subplot()
     points = [difference for comparison in comparisons for difference in comparison.paired_differences]
     means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
@@ -75,9 +76,38 @@ def _axis_label(report: Report, comparison: Comparison, look: Look) -> str:
 def _legend(report: Report) -> "rows.Marks":
     marks = [
         rows.mark("one split", "o", color="0.4", markersize=3),
-        rows.mark("mean", "D", color="white", markeredgecolor="black", markersize=4.5),
-        rows.mark("95 % interval", "_", color="black", markersize=9),
+        rows.mark_of_mean(),
+        rows.mark_of_interval("95 % interval"),
     ]
     if report.margin:
         marks.append(rows.mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
     return marks
+
+
+def differences_text(report: Report) -> str:
+    """The nearest rivals, and the range of the others."""
+    nearest = sorted(shown_comparisons(report), key=lambda comparison: abs(comparison.mean_difference or 0.0))
+    told = [_difference_text(comparison) for comparison in nearest[:MOST_TOLD]]
+    others = [float(comparison.mean_difference or 0.0) for comparison in nearest[MOST_TOLD:]]
+    if others:
+        ends = f"{min(others):+.4f} to {max(others):+.4f}"
+        told.append(f"{count_text(len(others), 'other rival')}: mean differences from {ends}")
+    lead = f"Differences in test {report.metric} on shared splits, {nearest[0].first} less a rival, the nearest first"
+    return alt_text(lead, told)
+
+
+def _difference_text(comparison: Comparison) -> str:
+    interval = "" if comparison.interval is None else f", 95 % interval {interval_text(comparison.interval)}"
+    ahead = f", ahead on {ahead_text(comparison)} splits" if comparison.num_pairs else ", no shared split"
+    return f"{comparison.second}: mean difference {comparison.mean_difference:+.4f}{interval}{ahead}"
+
+
+def differences_caption(report: Report) -> str:
+    margin = f" The grey band is the margin, {report.margin:g}." if report.margin else ""
+    return (
+        "Every point is one split that both candidates were trained on. Right of 0 the first one was better there. "
+        "An arrow: the interval goes on. Where no split is shared, the line is Welch's interval of the two means."
+    ) + margin
+
+
+DIFFERENCES = Figure("differences", draw_differences, differences_text, differences_caption)

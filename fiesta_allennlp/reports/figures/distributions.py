@@ -5,31 +5,32 @@ from typing import TYPE_CHECKING, Optional, Tuple
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.reports.content import CandidateReport, Interval, Report
+from fiesta_allennlp.reports.content import CandidateReport, Report
 from fiesta_allennlp.reports.figures import rows
-from fiesta_allennlp.reports.figures.style import Look, colour_of, new_figure
-from fiesta_allennlp.reports.tables import ranked
+from fiesta_allennlp.reports.figures.figure import MOST_TOLD, Figure, Look, alt_text, colour_of, new_drawing
+from fiesta_allennlp.reports.formats import Interval
+from fiesta_allennlp.selection.summary import count_text, number_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 LEAST_FOR_VIOLIN = 3
 HALF_WIDTH = 0.36
 """Of a violin, in rows."""
 
 
-def draw_distributions(report: Report, look: Look) -> "Optional[Figure]":
+def draw_distributions(report: Report, look: Look) -> "Optional[Drawing]":
     """A row for each candidate: its scores, their density, the mean with its 95 % credible interval, and the median.
 
     The density is Gaussian with Scott's bandwidth, cut at the least and the greatest score; fewer than 3 scores, or
     equal ones, have none. None where nothing has been scored, or by documents, of which single scores say little.
     """
-    candidates = ranked(report)
+    candidates = report.ranked
     scores = [score for candidate in candidates for score in candidate.scores]
     if not scores or report.by_documents:
         return None
-    figure = new_figure(look, height=rows.height_of(len(candidates)))
+    figure = new_drawing(look, height=rows.height_of(len(candidates)))
     axes = figure.add_subplot()
     limits = rows.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
     for row, candidate in enumerate(candidates):
@@ -78,7 +79,41 @@ def _density(scores: np.ndarray) -> "Tuple[np.ndarray, np.ndarray]":
 def _legend() -> "rows.Marks":
     return [
         rows.mark("one score", "o", color="0.4", markersize=3),
-        rows.mark("mean", "D", color="white", markeredgecolor="black", markersize=4.5),
-        rows.mark("95 % interval of the mean", "_", color="black", markersize=9),
+        rows.mark_of_mean(),
+        rows.mark_of_interval("95 % interval of the mean"),
         rows.mark("median", "|", color="black", markersize=9),
     ]
+
+
+def distributions_text(report: Report) -> str:
+    """Range, mean and median of the first few candidates; the range of means of the others."""
+    scored = [candidate for candidate in report.ranked if candidate.scores]
+    told = [_scores_text(candidate) for candidate in scored[:MOST_TOLD]]
+    means = [candidate.mean for candidate in scored[MOST_TOLD:] if candidate.mean is not None]
+    if means:
+        means_text = f"{number_text(min(means))} to {number_text(max(means))}"
+        told.append(f"{count_text(len(means), 'other candidate')}: means from {means_text}")
+    without = len(report.candidates) - len(scored)
+    if without:
+        told.append(f"{count_text(without, 'candidate')} without a score")
+    return alt_text(f"Distributions of test {report.metric}, a row for each candidate", told)
+
+
+def _scores_text(candidate: CandidateReport) -> str:
+    out = ", withdrawn" if candidate.withdrawn else ""
+    if candidate.num_evaluations == 1:
+        return f"{candidate.name}: one score, {number_text(candidate.mean)}{out}"
+    ends = f"{number_text(candidate.min)} to {number_text(candidate.max)}"
+    middle = f"mean {number_text(candidate.mean)}, median {number_text(candidate.median)}"
+    return f"{candidate.name}: {count_text(candidate.num_evaluations, 'score')} from {ends}, {middle}{out}"
+
+
+def distributions_caption(report: Report) -> str:
+    many = f" More than {rows.MOST_POINTS} points: they are drawn as pixels."
+    return (
+        "Every point is the test score of one training. The shape around three or more of them is their density "
+        "(Gaussian kernel, Scott's bandwidth), cut at the least and the greatest. An arrow: the interval goes on."
+    ) + (many if report.num_evaluations > rows.MOST_POINTS else "")
+
+
+DISTRIBUTIONS = Figure("distributions", draw_distributions, distributions_text, distributions_caption)

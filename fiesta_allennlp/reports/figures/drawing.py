@@ -1,38 +1,44 @@
-"""All figures of a report: as files, and within its page."""
+"""The figures of a report as files and within its page, and that of a replay.
+
+matplotlib is imported inside the functions, because it takes half a second and most commands draw nothing.
+"""
 
 import base64
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Mapping, Optional, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.reports.content import Report
-from fiesta_allennlp.reports.figures.allocation import draw_allocation
-from fiesta_allennlp.reports.figures.differences import draw_differences
-from fiesta_allennlp.reports.figures.distributions import draw_distributions
-from fiesta_allennlp.reports.figures.measures import draw_measures
-from fiesta_allennlp.reports.figures.path import draw_path
-from fiesta_allennlp.reports.figures.replay import FIGURE_ENDINGS
-from fiesta_allennlp.reports.figures.style import NARROW, WIDE, Look, styled
+from fiesta_allennlp.reports.figures.allocation import ALLOCATION
+from fiesta_allennlp.reports.figures.differences import DIFFERENCES
+from fiesta_allennlp.reports.figures.distributions import DISTRIBUTIONS
+from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Figure, Look, styled
+from fiesta_allennlp.reports.figures.measures import MEASURES
+from fiesta_allennlp.reports.figures.path import PATH
 
-FIGURES: Mapping[str, Callable[[Report, Look], Any]] = {
-    "distributions": draw_distributions,
-    "measures": draw_measures,
-    "differences": draw_differences,
-    "path": draw_path,
-    "allocation": draw_allocation,
-}
-"""By name, which is that of its files too. Each gives a matplotlib figure, or None where there is nothing to draw."""
+FIGURES: Tuple[Figure, ...] = (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION)
+
+FIGURE_ENDINGS = (".png", ".pdf")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure within a page as the data URI of an SVG picture. Sizes in CSS pixels, of which an inch has 96."""
+
+    uri: str
+    width: int
+    height: int
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """A figure within a page: data URIs of an SVG picture, and of a narrow one for telephones. Sizes in CSS pixels."""
+    """A figure within a page, in two widths: `narrow` is for telephones."""
 
-    wide: str
-    narrow: str
-    width: int
-    height: int
+    wide: Picture
+    narrow: Picture
+    alt: str
+    caption: str
 
 
 def draw_all(report: Report, directory: Path) -> Tuple[Path, ...]:
@@ -46,38 +52,63 @@ def draw_all(report: Report, directory: Path) -> Tuple[Path, ...]:
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     with styled(WIDE):
-        for name, draw in FIGURES.items():
-            figure = draw(report, WIDE)
-            for ending in FIGURE_ENDINGS if figure is not None else ():
-                paths.append(directory / f"{name}{ending}")
-                metadata = {"CreationDate": None} if ending == ".pdf" else None
-                figure.savefig(paths[-1], dpi=200, metadata=metadata)
+        for figure in FIGURES:
+            drawing = figure.draw(report, WIDE)
+            if drawing is None:
+                continue
+            for ending in FIGURE_ENDINGS:
+                paths.append(directory / f"{figure.name}{ending}")
+                metadata: Any = {"CreationDate": None} if ending == ".pdf" else None
+                drawing.savefig(paths[-1], dpi=200, metadata=metadata)
     return tuple(paths)
 
 
-def embed(report: Report, name: str) -> Optional[Embedded]:
-    """The figure called `name` for a page; None where there is nothing to draw."""
-    wide, narrow = _svg(report, name, WIDE), _svg(report, name, NARROW)
+def embed(report: Report, figure: Figure) -> Optional[Embedded]:
+    """A figure for a page; None where there is nothing to draw."""
+    wide, narrow = _picture(report, figure, WIDE), _picture(report, figure, NARROW)
     if wide is None or narrow is None:
         return None
-    return Embedded(wide=wide.uri, narrow=narrow.uri, width=wide.width, height=wide.height)
+    return Embedded(wide, narrow, figure.alt(report), figure.caption(report))
 
 
-@dataclass(frozen=True)
-class _Svg:
-    uri: str
-    width: int
-    height: int
-
-
-def _svg(report: Report, name: str, look: Look) -> Optional[_Svg]:
-    """A figure as a data URI, and its size in CSS pixels, of which an inch has 96."""
+def _picture(report: Report, figure: Figure, look: Look) -> Optional[Picture]:
     with styled(look):
-        figure = FIGURES[name](report, look)
-        if figure is None:
+        drawing = figure.draw(report, look)
+        if drawing is None:
             return None
         out = io.BytesIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    width, height = figure.get_size_inches() * 96
+        drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    width, height = drawing.get_size_inches() * 96
     uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
-    return _Svg(uri, round(width), round(height))
+    return Picture(uri, round(width), round(height))
+
+
+def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any], path: Path) -> None:
+    """The distribution of the number of evaluations over the repetitions of a replay, with its mean and its 5 to 95 %
+    range.
+
+    # Parameters
+
+    num_evaluations : of every repetition.
+    summary : the content of the replay's JSON file.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.add_subplot()
+    axes.hist(num_evaluations, bins="auto", color="0.75")
+    quantiles, mean = summary["evaluations"]["quantiles"], summary["evaluations"]["mean"]
+    axes.axvspan(
+        quantiles["5"], quantiles["95"], zorder=0, alpha=0.15, label=f"5-95 %: {quantiles['5']} to {quantiles['95']}"
+    )
+    axes.axvline(mean, color="black", label=f"mean {mean:.1f}")
+    axes.set_xlabel("trainings needed")
+    axes.set_ylabel(f"repetitions (of {summary['repetitions']})")
+    axes.set_title(
+        f"{summary['strategy']['type']}, {summary['belief']['type']}, {summary['splits']} splits: "
+        f"{summary['correct']:.1%} correct",
+        fontsize="medium",
+    )
+    axes.set_xlim(left=0)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)

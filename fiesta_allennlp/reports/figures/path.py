@@ -5,13 +5,21 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.reports.content import PathPoint, Report
-from fiesta_allennlp.reports.figures.style import LINE_COLOURS, Look, labels, new_figure
-from fiesta_allennlp.reports.tables import ranked
-from fiesta_allennlp.selection.summary import count_text
+from fiesta_allennlp.reports.figures.figure import (
+    LINE_COLOURS,
+    MOST_TOLD,
+    Figure,
+    Look,
+    alt_text,
+    labels,
+    new_drawing,
+    others_text,
+)
+from fiesta_allennlp.selection.summary import count_text, probability_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 MOST_STEPS = 400
 """Of a line; there are not more pixels."""
@@ -27,7 +35,7 @@ HEIGHT = 3.4
 """Inches."""
 
 
-def draw_path(report: Report, look: Look) -> "Optional[Figure]":
+def draw_path(report: Report, look: Look) -> "Optional[Drawing]":
     """A line for each candidate, named at its end: the probability of being the best after so many evaluations.
 
     Where there are more candidates than line styles, those that came nearest to winning have a name, the others are
@@ -36,7 +44,7 @@ def draw_path(report: Report, look: Look) -> "Optional[Figure]":
     path = thinned(report.path)
     if not path:
         return None
-    figure = new_figure(look, height=HEIGHT)
+    figure = new_drawing(look, height=HEIGHT)
     axes = figure.add_subplot()
     x = [point.num_evaluations for point in path]
     named, others = split_names(report)
@@ -58,7 +66,7 @@ def draw_path(report: Report, look: Look) -> "Optional[Figure]":
 
 def split_names(report: Report) -> Tuple[List[str], List[str]]:
     """The candidates whose lines have a name, and the others; by their mean probability over the path."""
-    names = [candidate.name for candidate in ranked(report)]
+    names = [candidate.name for candidate in report.ranked]
     present = [name for name in names if any(name in point.prob_best for point in report.path)]
     weight: Dict[str, float] = {
         name: sum(point.prob_best.get(name, 0.0) for point in report.path) + (name == report.best) * len(report.path)
@@ -137,3 +145,42 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
     axes.set_xlabel(report.words.finished)
     axes.set_ylabel("P(best)")
     axes.grid(color="0.93", linewidth=0.6)
+
+
+def path_text(report: Report) -> str:
+    """Where the lines end, and since when the last leader has led."""
+    path = [point for point in report.path if point.prob_best]
+    last = path[-1]
+    final = sorted(last.prob_best, key=lambda name: -last.prob_best[name])
+    told = [f"{name} ends at {probability_text(last.prob_best[name])}" for name in final[:MOST_TOLD]]
+    if len(final) > MOST_TOLD:
+        rest = sum(last.prob_best[name] for name in final[MOST_TOLD:])
+        told.append(f"{others_text(len(final) - MOST_TOLD, report)} together {probability_text(rest)}")
+    told.append(f"{final[0]} has led since {report.words.evaluation} {_leading_since(path, final[0])}")
+    return alt_text(f"Probability of being the best over {last.num_evaluations} {report.words.finished}", told)
+
+
+def _leading_since(path: Sequence[PathPoint], name: str) -> int:
+    """After how many evaluations `name`, which leads at the end, came to lead for good."""
+    since = path[-1].num_evaluations
+    for point in reversed(path):
+        if point.prob_best.get(name, 0.0) < max(point.prob_best.values()):
+            break
+        since = point.num_evaluations
+    return since
+
+
+def path_caption(report: Report) -> str:
+    notes = [f"After so many {report.words.finished}, how probable it was that a {report.words.candidate} is the best."]
+    if not report.adaptive:
+        notes.append("Nothing is known of the order of these scores: they are taken in the order of the table.")
+    num_others = len(split_names(report)[1])
+    if num_others:
+        lines = f"{num_others} {report.words.candidates_of(num_others)}"
+        notes.append(f"{lines} of low probability: thin and grey, without a name.")
+    if len(report.path) > MOST_STEPS:
+        notes.append(f"{MOST_STEPS} of {len(report.path)} steps are drawn.")
+    return " ".join(notes)
+
+
+PATH = Figure("path", draw_path, path_text, path_caption)

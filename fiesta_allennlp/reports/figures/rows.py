@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.reports.content import Interval, Report
-from fiesta_allennlp.reports.figures.style import Look, labels
+from fiesta_allennlp.reports.content import Report
+from fiesta_allennlp.reports.figures.figure import Look, labels
+from fiesta_allennlp.reports.formats import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
     from matplotlib.lines import Line2D
 
     Marks = Sequence[Tuple[str, Line2D]]
@@ -88,7 +89,7 @@ def spread(number: int) -> np.ndarray:
     return (np.arange(number) * 0.6180339887 % 1) * 2 - 1
 
 
-def add_legend(figure: "Figure", marks: "Marks", *, look: Look) -> None:
+def add_legend(figure: "Drawing", marks: "Marks", *, look: Look) -> None:
     """Above the axes, in two columns where the figure is narrow."""
     texts, lines = [text for text, _ in marks], [line for _, line in marks]
     columns = 2 if look.narrow else len(texts)
@@ -100,3 +101,11 @@ def mark(text: str, marker: str, **properties: Any) -> "Tuple[str, Line2D]":
     from matplotlib.lines import Line2D
 
     return text, Line2D([], [], marker=marker, linestyle="", **properties)
+
+
+def mark_of_mean() -> "Tuple[str, Line2D]":
+    return mark("mean", "D", color="white", markeredgecolor="black", markersize=4.5)
+
+
+def mark_of_interval(text: str) -> "Tuple[str, Line2D]":
+    return mark(text, "_", color="black", markersize=9)

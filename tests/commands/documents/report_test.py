@@ -10,9 +10,10 @@ import pytest
 from fiesta_allennlp import report
 from fiesta_allennlp.commands import fiesta_report
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.reports import selection_directory
-from fiesta_allennlp.reports.documents import documents_in_words
+from fiesta_allennlp.reports import stored
+from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Call
 from tests.commands.documents.conftest import QUICK, summary_of
@@ -43,7 +44,8 @@ def test_a_report_tells_what_the_selection_told(made: Path) -> None:
     assert files(made) == before
     summary = summary_of(made)
     assert told.best == summary["best"] == "a"
-    assert "\n".join(told.decision) == documents_in_words(summary)
+    systems = [SystemSummary(**entry) for entry in summary["candidates"]]
+    assert told.decision == selection_in_words({**summary, "candidates": systems})
     for entry in summary["candidates"]:
         candidate = told.candidate(entry["name"])
         asked = candidate.asked
@@ -78,7 +80,7 @@ def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.Mo
     more = {"max_evaluations": 1000, "confidence": 0.9999999}
     change_store(made, lambda store: store.set_meta(settings={**(store.meta().settings or {}), **more}))
     assert report(made).stopped_by == "interrupted"
-    monkeypatch.setattr(selection_directory, "is_running", lambda directory, host: True)
+    monkeypatch.setattr(stored, "is_running", lambda directory, host: True)
     told = report(made)
     assert told.running and told.stopped_by is None
     assert told.decision[0].startswith(f"The selection is running; after {number} answered documents of 2 systems a ")

@@ -13,10 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
 from fiesta_allennlp.reports.content import PathPoint, Report
-from fiesta_allennlp.reports.figures.alt_texts import ALT_TEXTS
 from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, embed
+from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Look, styled
 from fiesta_allennlp.reports.figures.path import MOST_STEPS, apart, split_names, thinned
-from fiesta_allennlp.reports.figures.style import NARROW, WIDE, Look, styled
 from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, ugly
 
 REPORTS = {
@@ -31,9 +30,12 @@ REPORTS = {
 }
 
 
+BY_NAME = {figure.name: figure for figure in FIGURES}
+
+
 def drawn(report: Report, name: str, look: Look = WIDE) -> Any:
     with styled(look):
-        return FIGURES[name](report, look)
+        return BY_NAME[name].draw(report, look)
 
 
 def points(figure: Figure) -> List[float]:
@@ -43,12 +45,12 @@ def points(figure: Figure) -> List[float]:
 
 
 def rendered(report: Report, look: Look) -> Iterator[Figure]:
-    for name in FIGURES:
+    for figure in FIGURES:
         with styled(look):
-            figure = FIGURES[name](report, look)
-            if figure is not None:
-                figure.draw_without_rendering()
-                yield figure
+            drawing = figure.draw(report, look)
+            if drawing is not None:
+                drawing.draw_without_rendering()
+                yield drawing
 
 
 def test_every_score_is_a_point_and_three_make_a_violin() -> None:
@@ -161,7 +163,7 @@ def test_nothing_is_cut_and_no_names_overlap(name: str, look: Look) -> None:
 def test_files_are_written_and_the_same_report_gives_the_same_ones(tmp_path: Path) -> None:
     report = made_up(2)
     first, second = (draw_all(report, tmp_path / name) for name in ("first", "second"))
-    names = [name for name in FIGURES if name != "measures"]
+    names = [figure.name for figure in FIGURES if figure.name != "measures"]
     assert [path.name for path in first] == [f"{name}{ending}" for name in names for ending in (".png", ".pdf")]
     assert all(one.read_bytes() == two.read_bytes() for one, two in zip(first, second, strict=True))
     assert first[0].read_bytes().startswith(b"\x89PNG") and first[1].read_bytes().startswith(b"%PDF")
@@ -169,7 +171,7 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(tmp_path: Pat
 
 def test_where_there_is_nothing_to_draw_there_is_no_file(tmp_path: Path) -> None:
     assert draw_all(just_begun(), tmp_path / "new") == ()
-    assert [embed(just_begun(), name) for name in FIGURES] == [None] * len(FIGURES)
+    assert [embed(just_begun(), figure) for figure in FIGURES] == [None] * len(FIGURES)
 
 
 def test_the_users_own_settings_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,16 +193,16 @@ def test_more_points_than_files_can_hold_are_drawn_as_pixels() -> None:
 def test_alt_texts() -> None:
     report = made_up(6, num_evaluations=60)
     best, rival = report.candidates[0], report.comparisons[0]
-    distributions = ALT_TEXTS["distributions"](report)
+    distributions = BY_NAME["distributions"].alt(report)
     assert f"model_0: {best.num_evaluations} scores from {best.min:.4f} to {best.max:.4f}" in distributions
     assert "2 other candidates: means from" in distributions
     num_ahead = sum(difference > 0 for difference in rival.paired_differences)
-    assert f"ahead on {num_ahead} of {rival.num_pairs} splits" in ALT_TEXTS["differences"](report)
-    assert f"model_0 {best.num_evaluations} ({best.num_evaluations / 60:.0%})" in ALT_TEXTS["allocation"](report)
+    assert f"ahead on {num_ahead} of {rival.num_pairs} splits" in BY_NAME["differences"].alt(report)
+    assert f"model_0 {best.num_evaluations} ({best.num_evaluations / 60:.0%})" in BY_NAME["allocation"].alt(report)
 
 
 def test_the_alt_text_of_the_path_says_who_leads_since_when() -> None:
     chances = [(0.6, 0.4), (0.3, 0.7), (0.8, 0.2), (0.9, 0.1)]
     path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
-    text = ALT_TEXTS["path"](replace(made_up(2, names=("a", "b")), path=path))
+    text = BY_NAME["path"].alt(replace(made_up(2, names=("a", "b")), path=path))
     assert "a ends at 0.900; b ends at 0.100; a has led since training 4." in text

@@ -9,22 +9,29 @@ import pytest
 
 from fiesta_allennlp.reports.comparison import compare, with_holm
 from fiesta_allennlp.reports.content import CandidateReport, Development, Report
-from fiesta_allennlp.reports.latex import escape_latex, render_latex
-from fiesta_allennlp.reports.markdown import escape_markdown, render_markdown
+from fiesta_allennlp.reports.pages import render_latex, render_markdown
 from fiesta_allennlp.reports.single_scores import single_score
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 
 
 def candidate(name: str, scores: List[float], **values: object) -> CandidateReport:
-    return CandidateReport(name, scores=tuple(scores), split_seeds=tuple(range(len(scores))), **values)  # type: ignore
+    number = len(scores)
+    return CandidateReport(name, number, scores=tuple(scores), split_seeds=tuple(range(number)), **values)  # type: ignore
 
 
 @pytest.fixture
 def report() -> Report:
     candidates = (
         candidate(NAMES[0], [0.7, 0.8, 0.9], mean=0.8, prob_best=0.97, interval=(0.55, 1.05), num_parameters=1234567),
-        candidate(NAMES[1], [0.6, 0.5, 0.4], mean=0.5, prob_best=0.03, failures=("x-3 error: no\nmemory | at all",)),
+        candidate(
+            NAMES[1],
+            [0.6, 0.5, 0.4],
+            mean=0.5,
+            prob_best=0.03,
+            failures=1,
+            failure_reasons=("x-3 error: no\nmemory | at all",),
+        ),
         candidate(NAMES[2], [], withdrawn=True, withdrawn_because="3 failures"),
     )
     return Report(
@@ -101,11 +108,6 @@ def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
     assert r"\textless{}i\textgreater{}\&\textquotedbl{}x\textquotedbl{} & 3" in text
     assert r"50\% \textbar{} *bold* \#1 & 0" in text
     assert r"\usepackage{booktabs}" in text
-
-
-def test_escapes() -> None:
-    assert escape_latex("\\a{b}$^~") == r"\textbackslash{}a\{b\}\$\textasciicircum{}\textasciitilde{}"
-    assert escape_markdown("a\n b`[c]") == r"a b\`\[c\]"
 
 
 def test_a_report_of_nothing_but_candidates_is_short() -> None:

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from fiesta_allennlp.replays.summary import summarise_replay
-from fiesta_allennlp.reports.figures.replay import draw_evaluations
-from tests.reports.replay_test import REPETITIONS, REPLAY
+from fiesta_allennlp.reports.figures.drawing import draw_evaluations
+from tests.replays.summary_test import REPETITIONS, REPLAY
 
 
 @pytest.mark.parametrize(("ending", "begins"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])

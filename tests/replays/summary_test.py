@@ -1,12 +1,8 @@
-from io import StringIO
-
 import pytest
-from rich.console import Console
 
 from fiesta_allennlp.replays.replay import Repetition, Replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.summary import summarise_replay
-from fiesta_allennlp.reports.replay import replay_in_words, replay_table
 
 REPETITIONS = (
     Repetition("b", "confidence", True, 10, 3),
@@ -41,23 +37,3 @@ def test_a_summary_worked_by_hand() -> None:
         {"name": "b", "true_mean": 0.6, "recommended": 0.5},
         {"name": "c", "true_mean": 0.1, "recommended": 0.0},
     ]
-
-
-def test_words_tell_shares_replacement_and_interruption() -> None:
-    summary = summarise_replay(REPLAY)
-    words = replay_in_words(summary)
-    assert "Evaluations: mean 27.5, median 30, 5-95 % 10 to 40, 10 to 40 in all; 7.0 rounds of at most 4." in words
-    assert "Correct: 50.0% (95 % interval 15.0% to 85.0%); undecided 50.0%; decided on a wrong one 25.0%." in words
-    assert "replacement" not in words
-    assert "Interrupted" not in words
-    words = replay_in_words({**summary, "with_replacement": True, "interrupted": True})
-    assert "The scores were drawn with replacement." in words
-    assert "Interrupted" in words
-
-
-def test_the_table_has_a_line_for_every_candidate() -> None:
-    console = Console(file=StringIO(), width=80)
-    console.print(replay_table(summarise_replay(REPLAY)))
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert any(line.split() == ["b", "0.6000", "50.0%"] for line in lines)
-    assert any(line.split() == ["c", "0.1000"] for line in lines)

@@ -8,8 +8,8 @@ from typing import Dict, List, Optional, Tuple
 
 import pytest
 
-from fiesta_allennlp.reports.content import Report
-from fiesta_allennlp.reports.html import render, render_fragment
+from fiesta_allennlp.reports.content import CandidateReport, Report
+from fiesta_allennlp.reports.pages import render_html
 from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, long_names, made_up, of_table, ugly
 
 VOID = ("meta", "img", "source", "br", "link")
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.xdist_group("pages")
 @pytest.fixture(scope="module")
 def pages() -> Dict[str, str]:
     small = {name: report for name, report in all_made_up().items() if name not in ("forty", "forty_once", "twelve")}
-    return {name: render(report) for name, report in small.items()}
+    return {name: render_html(report) for name, report in small.items()}
 
 
 CASES = ("two", "long_names", "ugly", "table", "just_begun", "running", "documents")
@@ -103,7 +103,7 @@ def test_candidates_stand_by_falling_probability_and_withdrawn_ones_last() -> No
     report = made_up(3)
     chances = {"model_0": 0.2, "model_1": 0.5, "model_2": 0.3}
     candidates = [replace(c, prob_best=chances[c.name], withdrawn=c.name == "model_1") for c in report.candidates]
-    words = Page(render(replace(report, candidates=tuple(candidates), best="model_2"))).words
+    words = Page(render_html(replace(report, candidates=tuple(candidates), best="model_2"))).words
     first_table = words[words.index("parameters") :]
     assert [word for word in first_table if word.startswith("model_")][:3] == ["model_2", "model_0", "model_1"]
 
@@ -115,7 +115,7 @@ def test_a_running_selection_says_so(pages: Dict[str, str]) -> None:
 
 @pytest.mark.parametrize(("stopped_by", "rank"), [("confidence", "best"), ("max_hours", "leads"), (None, "best")])
 def test_only_a_decided_selection_has_a_best_candidate(stopped_by: Optional[str], rank: str) -> None:
-    words = Page(render(replace(made_up(2), stopped_by=stopped_by))).words
+    words = Page(render_html(replace(made_up(2), stopped_by=stopped_by))).words
     assert words[words.index("model_0", words.index("parameters")) + 1] == rank
 
 
@@ -145,14 +145,14 @@ def test_a_selection_without_scores_has_a_page_without_figures(pages: Dict[str, 
 
 
 def test_a_large_selection_stays_below_5_mb() -> None:
-    page = render(made_up(40, num_evaluations=2000))
+    page = render_html(made_up(40, num_evaluations=2000))
     assert len(page.encode()) < 4_000_000
     assert "400 of 2000 steps are drawn." in Page(page).text
 
 
 @pytest.mark.parametrize("report", [made_up(2), ugly(), just_begun(), of_table(), long_names()])
 def test_the_fragment_names_every_candidate(report: Report) -> None:
-    page = Page(render_fragment(report))
+    page = Page(report._repr_html_())
     names = [word for word in page.words if word in {candidate.name for candidate in report.candidates}]
     assert len(names) == len(report.candidates)
     assert " ".join(report.decision) in page.words
@@ -172,7 +172,21 @@ def test_a_page_of_documents_speaks_of_documents_alone(pages: Dict[str, str]) ->
 
 def test_a_fragment_of_documents_has_the_measure() -> None:
     best = by_documents().candidates[0]
-    page = Page(render_fragment(by_documents()))
+    page = Page(by_documents()._repr_html_())
     assert page.words[1:5] == ["system", "documents", "macro_f1", "P(best)"]
     assert best.asked is not None
     assert page.words[5:8] == [best.name, str(best.asked.num_documents), f"{best.asked.measure:.4f}"]
+
+
+def test_the_best_is_first_then_probability_then_mean_then_the_order_given() -> None:
+    candidates = (
+        CandidateReport("a", mean=0.1),
+        CandidateReport("gone", prob_best=0.9, withdrawn=True),
+        CandidateReport("b", mean=0.3),
+        CandidateReport("c", prob_best=0.4),
+        CandidateReport("best", prob_best=0.3),
+        CandidateReport("d"),
+        CandidateReport("e"),
+    )
+    report = replace(just_begun(), candidates=candidates, best="best")
+    assert [candidate.name for candidate in report.ranked] == ["best", "c", "b", "a", "d", "e", "gone"]

@@ -1,14 +1,14 @@
-"""The look that all figures of a report share. Nothing in them depends on colour alone."""
+"""What a figure of a report is, and the look that all of them share. Nothing in them depends on colour alone."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Dict, Iterator
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Sequence
 
 from fiesta_allennlp.reports.content import Report
-from fiesta_allennlp.reports.tables import ranked, shown_names
+from fiesta_allennlp.reports.formats import shown_names
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 BEST, OTHER, WITHDRAWN = "#0072B2", "#6E6E6E", "#ABABAB"
 """The best candidate, the others, and those that were withdrawn."""
@@ -28,6 +28,24 @@ class Look:
     @property
     def narrow(self) -> bool:
         return self.width < 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a report, wherever it is shown.
+
+    # Parameters
+
+    name : that of its files too.
+    draw : gives a matplotlib figure, or None where there is nothing to draw.
+    alt : what it shows, in words with numbers, for those who cannot see it; only of what can be drawn.
+    caption : how to read it.
+    """
+
+    name: str
+    draw: "Callable[[Report, Look], Optional[Drawing]]"
+    alt: Callable[[Report], str]
+    caption: Callable[[Report], str]
 
 
 WIDE = Look(width=7.6, font=9.0, name_length=30)
@@ -56,11 +74,11 @@ def styled(look: Look) -> Iterator[None]:
         yield
 
 
-def new_figure(look: Look, *, height: float) -> "Figure":
+def new_drawing(look: Look, *, height: float) -> "Drawing":
     """`height` is in inches."""
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
-    return Figure(figsize=(look.width, height), layout="constrained")
+    return Drawing(figsize=(look.width, height), layout="constrained")
 
 
 def labels(report: Report, look: Look) -> Dict[str, str]:
@@ -68,7 +86,7 @@ def labels(report: Report, look: Look) -> Dict[str, str]:
     from matplotlib.font_manager import findfont, get_font
 
     font = get_font(findfont("DejaVu Sans"))
-    names = [candidate.name for candidate in ranked(report)]
+    names = [candidate.name for candidate in report.ranked]
     return shown_names(names, look.name_length, has_glyph=lambda c: bool(font.get_char_index(ord(c))))
 
 
@@ -76,3 +94,15 @@ def colour_of(report: Report, name: str) -> str:
     if name == report.best:
         return BEST
     return WITHDRAWN if report.candidate(name).withdrawn else OTHER
+
+
+MOST_TOLD = 4
+"""Candidates that an alt text tells one by one; of the others it has a summary."""
+
+
+def alt_text(lead: str, told: Sequence[str]) -> str:
+    return f"{lead}. " + "; ".join(told) + "."
+
+
+def others_text(number: int, report: Report) -> str:
+    return f"{number} other {report.words.candidates_of(number)}"

@@ -9,8 +9,8 @@ from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.reports import selection_directory
-from fiesta_allennlp.reports.selection_directory import from_directory
+from fiesta_allennlp.reports import stored
+from fiesta_allennlp.reports.sources import from_directory
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import believed
 from tests.selections import ENVIRONMENT, METRIC, write_selection
@@ -72,7 +72,7 @@ def test_from_another_machine_a_selection_that_writes_is_running(
 ) -> None:
     store = write_selection(tmp_path, SCORES, meta={"environments": [{**ENVIRONMENT, "host": "elsewhere"}]})
     assert from_directory(tmp_path).running
-    monkeypatch.setattr(selection_directory, "SECONDS_OF_SILENCE", -1e9)
+    monkeypatch.setattr(stored, "SECONDS_OF_SILENCE", -1e9)
     assert not from_directory(tmp_path).running
     store.close()
 
@@ -83,7 +83,7 @@ def test_withdrawn_and_removed_candidates_are_told(tmp_path: Path) -> None:
     write_selection(tmp_path, SCORES, failures=failures, max_failures=2, meta=meta).close()
     source = from_directory(tmp_path)
     assert source.history.withdrawn == {"b", "c"}
-    assert source.removed == {"c"}
+    assert source.history.removed == {"c"}
     assert source.decision.stopped_by == "failures"
     assert source.num_parameters == {"a": 1234, "b": 1234, "c": 1234}
 

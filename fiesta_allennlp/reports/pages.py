@@ -1,0 +1,151 @@
+"""The files of a report: the page, Markdown, LaTeX and CSV, and its figures."""
+
+import csv
+import io
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import replacing
+from fiesta_allennlp.records import UNDECIDED
+from fiesta_allennlp.reports import tables, texts
+from fiesta_allennlp.reports.content import Report
+from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, draw_all, embed
+from fiesta_allennlp.reports.formats import render
+from fiesta_allennlp.selection.summary import duration_text, probability_text
+
+PLACE = "figures"
+"""The directory of the figures, beside the other files."""
+
+
+def check_output(directory: Path) -> None:
+    """Before the work, and without making anything.
+
+    # Raises
+
+    `ConfigError` : where the directory cannot be made or written to.
+    """
+    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise _unwritable(directory, NotADirectoryError(f"{there} is no directory"))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise _unwritable(directory, PermissionError(f"no permission to write to {there}"))
+
+
+def _unwritable(directory: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"--output {directory}: cannot be written to: {error}. Give another directory with --output.")
+
+
+def write_report(report: Report, directory: Path) -> List[Path]:
+    """Write every file of a report, those with text in one step each. Returns their paths, the page first.
+
+    # Raises
+
+    `ConfigError` : where the directory cannot be written to.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for old in FIGURES:  # one that has nothing to show now is not drawn
+            for ending in FIGURE_ENDINGS:
+                (directory / PLACE / f"{old.name}{ending}").unlink(missing_ok=True)
+        figures = draw_all(report, directory / PLACE)
+        drawn = {path.stem: f"{PLACE}/{path.name}" for path in figures if path.suffix == ".png"}
+        renderers: Dict[str, Callable[[], str]] = {
+            "report.html": lambda: render_html(report),
+            "report.md": lambda: render_markdown(report, drawn),
+            "table.tex": lambda: render_latex(report),
+            "scores.csv": lambda: render_csv(report),
+        }
+        for name, made in renderers.items():
+            with replacing(directory / name) as part:
+                part.write_text(made(), encoding="utf-8", newline="")
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    return [*(directory / name for name in renderers), *figures]
+
+
+def render_csv(report: Report) -> str:
+    """Every score, as a table that `fiesta-replay` reads: candidate, split, seed (the replicate) and score, and the
+    development score beside it."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["candidate", "split", "seed", "score", "development_score"])
+    for candidate in report.candidates:
+        development = candidate.development_scores or (None,) * candidate.num_evaluations
+        columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
+        writer.writerows([candidate.name, *row] for row in zip(*columns, strict=True))
+    return out.getvalue()
+
+
+def render_markdown(report: Report, paths: Optional[Mapping[str, str]] = None) -> str:
+    """The whole of a report. `paths` are the files of the figures that were drawn, by name."""
+    figures = {figure.name: figure for figure in FIGURES if figure.name in (paths or {})}
+    text = render("report.md.j2", report=report, tables=tables, texts=texts, figures=figures, paths=paths)
+    return text.rstrip() + "\n"
+
+
+def render_latex(report: Report) -> str:
+    """Two `tabular` environments, of the candidates and of the comparisons, to be put into a `table` each."""
+    return render("table.tex.j2", report=report, tables=tables)
+
+
+def render_html(report: Report) -> str:
+    """The page: decision, candidates by falling P(best), figures, tests, checklist. It needs no other file and no
+    network, and has a narrow form of each figure for telephones."""
+    shown = _in_order(report)
+    return render(
+        "report.html.j2",
+        report=shown,
+        words=shown.words,
+        tables=tables,
+        texts=texts,
+        rank=_rank(shown),
+        facts=_facts(shown),
+        figures={figure.name: embed(shown, figure) for figure in FIGURES},
+    )
+
+
+def _in_order(report: Report) -> Report:
+    """With candidates and comparisons as they are shown."""
+    places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
+    comparisons = tuple(sorted(report.comparisons, key=lambda comparison: places[comparison.second]))
+    return replace(report, candidates=report.ranked, comparisons=comparisons)
+
+
+def _rank(report: Report) -> str:
+    """What `report.best` is: nothing was decided while a selection runs, or where a limit ended it."""
+    return "leads" if report.running or report.stopped_by in UNDECIDED else "best"
+
+
+def _facts(report: Report) -> List[Tuple[str, str]]:
+    """The numbers that a reader looks for first."""
+    facts: List[Tuple[str, str]] = []
+    if report.best is not None:
+        best = report.candidate(report.best)
+        facts += [(_rank(report), best.name), ("P(best)", probability_text(best.prob_best))]
+        if report.margin:
+            facts.append((f"P(within {report.margin:g} of the best)", probability_text(best.prob_within_margin)))
+    evaluated = report.words.finished if report.by_documents else report.words.evaluations
+    facts.append((evaluated if report.adaptive else "scores", str(report.num_evaluations)))
+    if report.num_failures:
+        facts.append((f"failed {report.words.evaluations}", str(report.num_failures)))
+    if report.adaptive and report.equal_evaluations is not None:
+        facts.append(("with equal allocation", str(report.equal_evaluations)))
+    if report.by_documents:
+        facts += _spent(report)
+    if report.seconds:
+        doing = "answering" if report.by_documents else "training"
+        facts.append((f"{doing} time, all workers", duration_text(report.seconds)))
+    if report.stopped_by:
+        facts.append(("stopped by", report.stopped_by.replace("_", " ")))
+    return facts
+
+
+def _spent(report: Report) -> List[Tuple[str, str]]:
+    """On queries, where that is known of all systems."""
+    asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
+    numbers = [one.num_queries for one in asked if one.num_queries is not None]
+    costs = [one.cost for one in asked if one.cost is not None]
+    return [("queries", str(sum(numbers))), ("cost", f"{sum(costs):g}")] if numbers else []

@@ -1,0 +1,285 @@
+"""What a report is made from: the selection in a directory, or a table of scores."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
+from fiesta_allennlp.documents.answers import read_charges
+from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
+from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.errors import ConfigError, StoreError, did_you_mean, plainly
+from fiesta_allennlp.records import UNDECIDED, Decision, Evaluation, History, Request
+from fiesta_allennlp.replays.files import read_csv, read_json
+from fiesta_allennlp.replays.sources import METRIC
+from fiesta_allennlp.replays.table import ScoreTable
+from fiesta_allennlp.reports.checklist import documents_checklist, selection_checklist, table_checklist
+from fiesta_allennlp.reports.content import BATCHES, DOCUMENTS, Origin
+from fiesta_allennlp.reports.formats import Interval
+from fiesta_allennlp.reports.single_scores import LEVEL
+from fiesta_allennlp.reports.stored import Stored, importing, opened
+from fiesta_allennlp.selection.settings import overlay, registered
+from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.summary import summarise
+from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies.base import all_finished, believed
+from fiesta_allennlp.trainings.settings import merge
+
+SCORE_ENDINGS = (".json", ".csv")
+
+
+@dataclass(frozen=True)
+class Source(Origin):
+    """Everything that a report is made from.
+
+    # Parameters
+
+    name : the directory or file, as it was given.
+    history : scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
+    decision : what is made of them; of a table of scores, what the belief says of all.
+    belief : the selection's own; `belief_name` as in its settings.
+    is_selection : whether evaluations were chosen one after the other; else they are a table, in no order.
+    num_parameters : by candidate, as far as they are known.
+    data : a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
+    split_names : of a table, what its splits are called, by split seed.
+    documents : of a selection by documents, the content of `selection.json` as it would be now.
+    intervals : of such a one, the 95 % credible intervals of the measure, as far as they are known.
+    """
+
+    name: str
+    metric: str
+    history: History
+    decision: Decision
+    belief: Belief
+    belief_name: str
+    is_selection: bool = False
+    num_parameters: Mapping[str, int] = field(default_factory=dict)
+    data: str = ""
+    split_names: Tuple[str, ...] = ()
+    documents: Optional[Mapping[str, Any]] = None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+
+    @property
+    def development(self) -> Optional[str]:
+        """What the trainings call the development score of their best epoch; None where none of them told one."""
+        name = f"best_validation_{self.metric}"
+        return name if any(name in evaluation.metrics for evaluation in self.history.evaluations) else None
+
+    def summary(self) -> Mapping[str, Any]:
+        """The content of `selection.json` as it would be now; without settings, but of a selection by documents."""
+        return self.documents or summarise(self.history, self.decision, {"metric": self.metric})
+
+    def check_name(self, name: str) -> None:
+        """# Raises
+
+        `ConfigError` : where there is no candidate of this name, with the near ones.
+        """
+        known = self.history.candidates
+        if name not in known:
+            hint = did_you_mean(name, known, most=2)
+            raise ConfigError(f"{self.name}: there is no candidate '{name}'.{hint} There are: {', '.join(known)}.")
+
+    def restricted(self, names: Sequence[str]) -> "Source":
+        """The same with these candidates only, which are there, withdrawn or not; what is believed is of them alone."""
+        kept = only(self.history, names)
+        decision = believed(kept, self.belief, margin=self.decision.margin).decision
+        return replace(self, history=kept, decision=decision)
+
+
+def only(history: History, names: Sequence[str]) -> History:
+    """The history of these candidates, none of them withdrawn, without what is pending."""
+    return History(
+        candidates=tuple(names),
+        evaluations=tuple(e for e in history.evaluations if e.request.candidate in names),
+        failures=tuple(f for f in history.failures if f.request.candidate in names),
+    )
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read a table of scores and what to believe of it; a selection knows both itself.
+
+    # Parameters
+
+    evaluations_per_split : so many consecutive scores of a JSON table share a split; 1 where it is None.
+    belief : a registered name, or a config, of the belief to compute on all scores; `split_paired` where it is None.
+    """
+
+    evaluations_per_split: Optional[int] = None
+    belief: Any = None
+
+    def __post_init__(self) -> None:
+        if self.evaluations_per_split is not None and self.evaluations_per_split < 1:
+            raise ConfigError(f"--evaluations-per-split must be at least 1 but got {self.evaluations_per_split}.")
+
+
+def open_source(path: Path, options: TableOptions, *, least_candidates: int = 2) -> Source:
+    """The selection in a directory, or the table in a file.
+
+    # Raises
+
+    `FiestaError` : where there is neither, or it is damaged, or an option does not go with it.
+    """
+    if path.is_dir():
+        if options != TableOptions():
+            name = "belief" if options.belief is not None else "evaluations-per-split"
+            raise ConfigError(
+                f"--{name} is for tables of scores: the selection in {path} keeps to its own. Leave the option out."
+            )
+        return from_directory(path)
+    if path.suffix in SCORE_ENDINGS and path.is_file():
+        return from_scores(path, options, least_candidates=least_candidates)
+    what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
+    raise ConfigError(
+        f"{path}: {what}. Give the directory of a selection, the one after -s, or a table of scores as fiesta-replay "
+        "reads it."
+    )
+
+
+def from_directory(root: Path) -> Source:
+    """Everything that a report needs of the selection in a directory. Nothing there is locked or changed.
+
+    # Raises
+
+    `StoreError` : where there is no selection, its store is damaged, or an older version wrote down too little.
+    `ConfigError` : where its strategy or belief belongs to a package that cannot be imported.
+    """
+    with opened(root) as stored:
+        return _by_documents(stored) if stored.by_documents else _by_trainings(stored)
+
+
+def _by_trainings(stored: Stored) -> Source:
+    settings = merge(stored.meta.settings or {})
+    strategy = importing(settings.include_package, lambda: build_strategy(settings, stored.names))
+    source = _selection(
+        stored,
+        strategy,
+        settings.strategy_params(),
+        metric=settings.metric,
+        max_failures=settings.max_failures,
+        asked_confidence=getattr(strategy, "confidence", None),
+    )
+    return replace(
+        source,
+        num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
+        data=stored.candidates[0].facts["pool"]["fingerprint"],
+        checklist=selection_checklist(stored, settings, source.history, asked_confidence=source.asked_confidence),
+    )
+
+
+def _by_documents(stored: Stored) -> Source:
+    root, facts = stored.directory.root, stored.meta.document_facts
+    if facts is None:
+        raise StoreError(
+            f"{root}: the selection was made by an older version, which did not write down what a report needs. Let "
+            f"allennlp fiesta-documents -s {root} --recover add it: no answer is paid for again."
+        )
+    settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
+    task = task_of(settings)
+    choice = importing(
+        settings.include_package, lambda: DocumentChoice.of(settings, task, DocumentFacts(**facts), stored.names)
+    )
+    source = _selection(
+        stored,
+        choice.strategy,
+        choice.strategy_params,
+        metric=task.metric,
+        max_failures=settings.max_failures,
+        asked_confidence=getattr(choice.strategy.strategy, "confidence", None),
+    )
+    charges = read_charges(answers_path(settings, root) or stored.directory.answers, run=str(stored.meta.run))
+    return replace(
+        source,
+        documents=choice.summary(source.history, source.decision, entropy=str(stored.meta.entropy), charges=charges),
+        words=DOCUMENTS if settings.batch_size == 1 else BATCHES,
+        intervals=_intervals(source.history, source.belief),
+        checklist=documents_checklist(stored, choice, source.history, asked_confidence=source.asked_confidence),
+    )
+
+
+def _intervals(history: History, belief: Belief) -> Dict[str, Interval]:
+    """Of every system's measure, where the belief is about measures and knows enough of all."""
+    if not history.active or not all_finished(history, history.active, belief.min_evaluations):
+        return {}
+    posterior = belief.posterior(history)
+    if not isinstance(posterior, FMeasurePosterior):
+        return {}
+    ends = posterior.interval(LEVEL).tolist()
+    return {name: (low, high) for name, (low, high) in zip(history.active, ends, strict=True)}
+
+
+def _selection(
+    stored: Stored,
+    strategy: Strategy,
+    params: Mapping[str, Any],
+    *,
+    metric: str,
+    max_failures: int,
+    asked_confidence: Optional[float],
+) -> Source:
+    """What all selections have in common. `params` are the strategy's, with its belief."""
+    running, history = stored.running, stored.history(max_failures=max_failures)
+    decision = strategy.recommend(history)
+    if decision.stopped_by is None and not running:
+        decision = replace(decision, stopped_by=stored.stopped_by(len(history.evaluations)))
+    if decision.stopped_by in UNDECIDED:
+        decision = replace(decision, credible_margin=strategy.credible_margin(history))
+    return Source(
+        name=str(stored.directory.root),
+        metric=metric,
+        history=history,
+        decision=decision,
+        belief=Belief.from_params(Params(dict(params["belief"]))),
+        belief_name=params["belief"]["type"],
+        asked_confidence=asked_confidence,
+        is_selection=True,
+        adaptive=True,
+        running=running and decision.stopped_by is None,
+    )
+
+
+def from_scores(path: Path, options: TableOptions, *, least_candidates: int = 2) -> Source:
+    """Everything that a report needs of a table of scores, as `fiesta-replay` reads them.
+
+    # Raises
+
+    `ConfigError` : where there is no such file or belief.
+    `DataError` : where the content is wrong, or there are fewer than `least_candidates`.
+    """
+    per_split = options.evaluations_per_split
+    if path.suffix == ".csv" and per_split is not None:
+        raise ConfigError(
+            f"--evaluations-per-split: {path} says itself which scores share a split. Leave the option out."
+        )
+    is_csv = path.suffix == ".csv"
+    table = read_csv(path, least_candidates) if is_csv else read_json(path, per_split or 1, least_candidates)
+    params = registered(options.belief or "split_paired", "--belief")
+    try:
+        belief = Belief.from_params(Params(dict(params)))
+    except (ConfigurationError, TypeError) as error:
+        raise ConfigError(f"--belief {params['type']}: {plainly(error)}") from error
+    history = _history(table)
+    return Source(
+        name=str(path),
+        metric=METRIC,
+        history=history,
+        decision=believed(history, belief).decision,
+        belief=belief,
+        belief_name=params["type"],
+        checklist=table_checklist(path, table),
+        split_names=tuple(table.split_names),
+    )
+
+
+def _history(table: ScoreTable) -> History:
+    """All scores, the first ones of all candidates before the second ones. A split's number stands for its seed."""
+    evaluations = [
+        Evaluation(Request(name, replicate, int(split), 0, 0, 0), float(score), METRIC)
+        for name, scores in table.scores.items()
+        for replicate, (split, score) in enumerate(zip(table.splits[name], scores, strict=True))
+    ]
+    return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))

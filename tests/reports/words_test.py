@@ -1,0 +1,114 @@
+from io import StringIO
+from typing import Any, Dict, Optional
+
+import pytest
+from rich.console import Console
+
+from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.reports.tables import replay_table
+from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
+from fiesta_allennlp.selection.summary import CandidateSummary
+from tests.replays.summary_test import REPLAY
+
+
+def entry(
+    name: str, measure: Optional[float], num_documents: int = 2, *, failures: int = 0, withdrawn: bool = False
+) -> SystemSummary:
+    return SystemSummary(
+        name,
+        failures=failures,
+        withdrawn=withdrawn,
+        prob_best=None if withdrawn else 0.25,
+        measure=measure,
+        num_documents=num_documents,
+    )
+
+
+def ended(best: str, *entries: SystemSummary, strategy: "Dict[str, Any] | None" = None) -> Dict[str, Any]:
+    """A selection whose two documents ran out."""
+    return {
+        "best": best,
+        "stopped_by": "documents",
+        "metric": "accuracy",
+        "strategy": strategy or {"type": "ttts"},
+        "documents": {"num_documents": 2, "batch_size": 1},
+        "candidates": list(entries),
+        "num_failures": 0,
+        "num_queries": 0,
+        "cost": 0.0,
+        "fixed_size": None,
+    }
+
+
+def in_lines(summary: Dict[str, Any]) -> str:
+    return "\n".join(selection_in_words(summary))
+
+
+@pytest.mark.parametrize(
+    ("others", "level"),
+    [
+        ([("b", 0.5, 2)], ""),
+        ([("b", 1.0, 2), ("c", 0.5, 2)], ", level with b"),
+        ([("b", 1.0, 2), ("c", 1.0, 2)], ", level with b and c"),
+    ],
+)
+def test_systems_that_are_level_on_the_file_are_named(others: Any, level: str) -> None:
+    lost = entry("lost", 1.0, withdrawn=True)
+    words = in_lines(ended("a", entry("a", 1.0), *(entry(*other) for other in others), lost))
+    assert words.startswith(
+        f"All 2 documents have been asked about: a is the best on this file, with accuracy 1.0000{level}, after "
+    )
+
+
+def test_systems_that_saw_fewer_documents_are_named() -> None:
+    words = in_lines(ended("a", entry("a", 1.0), entry("b", 1.0, 1), entry("c", 1.0, 1, failures=1)))
+    assert words.startswith(
+        "a is the best of the systems that were asked about all 2 documents, with accuracy 1.0000, "
+    )
+    assert " b saw fewer, for it had become improbable that one of them is the best." in words
+
+
+def test_a_plan_that_drops_systems_says_nothing_of_probabilities() -> None:
+    plan = {"type": "sequential_halving", "budget": 3}
+    assert " b saw fewer.\n" in in_lines(ended("a", entry("a", 1.0), entry("b", 1.0, 1), strategy=plan))
+    words = in_lines(ended("a", entry("a", 1.0, 1), entry("b", None, 0, failures=2), strategy=plan))
+    assert words.startswith("No documents are left for what the plan asks next: a leads, with accuracy 1.0000, after ")
+
+
+def test_a_winner_within_the_margin_has_both_probabilities() -> None:
+    decided = {"stopped_by": "confidence", "margin": 0.01, "confidence": 0.97}
+    words = in_lines({**ended("a", entry("a", 1.0), entry("b", 0.5)), **decided})
+    assert words.startswith(
+        "a is within 0.01 of the best with probability 0.970 (the very best with 0.250), by accuracy, after 4 answered "
+    )
+
+
+def test_failures_of_a_running_selection_are_counted() -> None:
+    candidates = [CandidateSummary("a", 2, prob_best=0.8), CandidateSummary("b", 2, prob_best=0.2, failures=1)]
+    summary = {"best": "a", "confidence": 0.8, "margin": 0.0, "metric": "f1", "num_evaluations": 4, "num_failures": 1}
+    spent = {"seconds": 0.0, "seconds_of_equal_allocation": None}
+    assert selection_in_words({**summary, **spent, "candidates": candidates}, running=True) == (
+        "The selection is running; after 4 evaluations of 2 candidates and 1 failure a leads with probability 0.800, "
+        "by f1.",
+    )
+
+
+def test_words_tell_shares_replacement_and_interruption() -> None:
+    summary = summarise_replay(REPLAY)
+    words = replay_in_words(summary)
+    assert "Evaluations: mean 27.5, median 30, 5-95 % 10 to 40, 10 to 40 in all; 7.0 rounds of at most 4." in words
+    assert "Correct: 50.0% (95 % interval 15.0% to 85.0%); undecided 50.0%; decided on a wrong one 25.0%." in words
+    assert "replacement" not in words
+    assert "Interrupted" not in words
+    words = replay_in_words({**summary, "with_replacement": True, "interrupted": True})
+    assert "The scores were drawn with replacement." in words
+    assert "Interrupted" in words
+
+
+def test_the_table_has_a_line_for_every_candidate() -> None:
+    console = Console(file=StringIO(), width=80)
+    console.print(replay_table(summarise_replay(REPLAY)))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert any(line.split() == ["b", "0.6000", "50.0%"] for line in lines)
+    assert any(line.split() == ["c", "0.1000"] for line in lines)
