@@ -1,4 +1,5 @@
-"""`allennlp fiesta-select` and `fiesta-replay` as calls, for scripts and notebooks: see `docs/library.md`.
+"""`allennlp fiesta-select`, `fiesta-documents` and `fiesta-replay` as calls, for scripts and notebooks: see
+`docs/library.md`.
 
 Nothing here ends the process: what a user can mend is a `FiestaError`.
 """
@@ -12,13 +13,14 @@ from allennlp.common.util import import_module_and_submodules
 from rich.console import Console
 
 import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.listeners.progress import SteadyConsole, repetition_bar
 from fiesta_allennlp.replays.files import table_of
 from fiesta_allennlp.replays.replay import replay as run_replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
-from fiesta_allennlp.reports.results import ReplayResult, SelectionResult
+from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
 from fiesta_allennlp.selection.options import check_names
 from fiesta_allennlp.trainings.select import select as run_select
 
@@ -54,14 +56,46 @@ def select(
 
     `FiestaError` : where a setting, a config, the data or the directory is wrong.
     """
-    given = _as_typed(settings, candidates)
-    for package in given.get("include_package", ()):
-        import_module_and_submodules(package)
+    given = _as_typed(settings, candidates, into="candidates")
     path = Path(directory)
     summary = run_select(
         given, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed
     )
     return SelectionResult.from_summary(summary, path)
+
+
+def choose_system(
+    systems: Candidates = (),
+    *,
+    directory: Union[str, Path],
+    recover: bool = False,
+    force: bool = False,
+    progress: Optional[bool] = None,
+    **settings: Any,
+) -> SystemsResult:
+    """Find the best of several trained systems with few document queries, or go on with that after an interruption.
+
+    Ctrl-C, or interrupting a notebook's kernel, returns what is known, with `stopped_by` `interrupted`. No answer is
+    lost.
+
+    # Parameters
+
+    systems : a mapping from names to archives, files of predictions, URLs or config files; or a list of them as they
+        are typed, such as `"a=model.tar.gz"`.
+    directory : where everything is kept.
+    recover, force : as the command's options of these names.
+    progress : show how it goes; by default only on a terminal.
+    settings : the command's other options by their names, with underscores: `documents="gold.jsonl", workers=2`.
+        `strategy`, `belief` and `stop` can be a name or a mapping with a `type`.
+
+    # Raises
+
+    `FiestaError` : where a setting, a document, a system or the directory is wrong.
+    """
+    given = _as_typed(settings, systems, into="systems")
+    path = Path(directory)
+    summary = select_system(given, path, console=_console(progress), recover=recover, force=force)
+    return SystemsResult.from_summary(summary, path)
 
 
 def replay(
@@ -86,7 +120,7 @@ def replay(
     """
     check_names(settings, ReplaySettings)
     source = _source(scores, settings.get("evaluations_per_split"))
-    _check_list(settings.get("candidates", ()))
+    _check_list("candidates", settings.get("candidates", ()))
     settings["candidates"] = tuple(settings.get("candidates", ()))
     given = ReplaySettings(**settings, scores=str(scores) if source is None else source.name)
     with repetition_bar(_console(progress), given.repetitions) as advance:
@@ -96,29 +130,35 @@ def replay(
     return ReplayResult.from_replay(result)
 
 
-def _as_typed(settings: Mapping[str, Any], candidates: Candidates) -> Dict[str, Any]:
-    """The settings as the command line gives them."""
-    _check_list(candidates)
-    given = dict(settings)
-    if isinstance(given.get("include_package"), str):
-        given["include_package"] = (given["include_package"],)
-    if isinstance(candidates, Mapping):
-        given["candidates"] = tuple(f"{name}={path}" for name, path in candidates.items())
-    elif candidates:
-        given["candidates"] = tuple(map(str, candidates))
-    if isinstance(given.get("overrides"), Mapping):
-        given["overrides"] = json.dumps(given["overrides"])
-    if isinstance(given.get("cuda_devices"), (list, tuple)):
-        given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
-    return given
+def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
+    """The settings as the command line gives them, what is `given` under the name `into`. Imports the packages that are
+    to be included."""
+    _check_list(into, given)
+    typed = dict(settings)
+    if isinstance(typed.get("include_package"), str):
+        typed["include_package"] = (typed["include_package"],)
+    for package in typed.get("include_package", ()):
+        import_module_and_submodules(package)
+    if isinstance(given, Mapping):
+        typed[into] = tuple(f"{name}={path}" for name, path in given.items())
+    elif given:
+        typed[into] = tuple(map(str, given))
+    for name in ("documents", "answers"):
+        if isinstance(typed.get(name), Path):
+            typed[name] = str(typed[name])
+    if isinstance(typed.get("overrides"), Mapping):
+        typed["overrides"] = json.dumps(typed["overrides"])
+    if isinstance(typed.get("cuda_devices"), (list, tuple)):
+        typed["cuda_devices"] = ",".join(map(str, typed["cuda_devices"]))
+    return typed
 
 
-def _check_list(candidates: Any) -> None:
+def _check_list(name: str, given: Any) -> None:
     """Refuse one text, which Python would take for a list of its letters."""
-    if isinstance(candidates, (str, Path)):
+    if isinstance(given, (str, Path)):
         raise ConfigError(
-            f"candidates must be a list, or a mapping from names to files, but is the text '{candidates}'. Give "
-            f"['{candidates}', ...]."
+            f"{name} must be a list, or a mapping from names to files, but is the text '{given}'. Give "
+            f"['{given}', ...]."
         )
 
 

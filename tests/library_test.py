@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import fiesta_allennlp
-from fiesta_allennlp import replay, select
+from fiesta_allennlp import choose_system, replay, select
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, StoreError
 from fiesta_allennlp.replays.sources import PRESETS
-from fiesta_allennlp.reports.results import SelectionResult
+from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from tests.conftest import REPOSITORY
+from tests.document_systems import write_documents, write_program
 
 QUICK = {"trainer": {"num_epochs": 1}}
 
@@ -196,3 +197,20 @@ def test_documented_modules_that_moved_keep_their_old_names() -> None:
         "fiesta_allennlp.replays.replay",
         "fiesta_allennlp.reports.report",
     )
+
+
+def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
+    documents = write_documents(tmp_path / "documents.jsonl", 60)
+    systems = [write_program(tmp_path, name, wrong=wrong, cost=0.5) for name, wrong in (("able", 20), ("poor", 2))]
+    given = dict(text.split("=", 1) for text in systems)
+    result = choose_system(given, documents=documents, directory=tmp_path / "run", entropy=4, belief="student_t")
+    assert (result.best, result.stopped_by, result.decided) == ("able", "confidence", True)
+    able, poor = result.candidates
+    assert able.num_queries == able.num_documents == able.num_evaluations
+    assert result.cost == pytest.approx(0.5 * (able.num_queries + poor.num_queries))
+    assert "able is the best with probability" in repr(result) and "<td>poor</td>" in result._repr_html_()
+    assert SystemsResult.read(tmp_path / "run") == result
+    again = choose_system(directory=tmp_path / "run", recover=True)
+    assert [candidate.measure for candidate in again.candidates] == [able.measure, poor.measure]
+    with pytest.raises(ConfigError, match="systems must be a list"):
+        choose_system("a=b.jsonl", documents=documents, directory=tmp_path / "other")

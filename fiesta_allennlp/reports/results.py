@@ -2,27 +2,30 @@
 
 import csv
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from rich.console import Console
 from rich.markup import render
 from rich.table import Table
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.replays.replay import Replay
 from fiesta_allennlp.replays.summary import summarise_replay
-from fiesta_allennlp.reports.tables import replay_table, summary_table
-from fiesta_allennlp.reports.words import in_words, replay_in_words, savings_in_words
+from fiesta_allennlp.reports.tables import documents_table, replay_table, summary_table
+from fiesta_allennlp.reports.words import in_words, replay_in_words, savings_in_words, selection_in_words
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 WIDTH = 100
 """Of a result's text, in characters."""
 
+
+Result = TypeVar("Result", bound="SelectionResult")
 
 CandidateResult = CandidateSummary
 """The documented name of an entry of `candidates`."""
@@ -48,22 +51,24 @@ class SelectionResult:
     metric: str
     strategy: Mapping[str, Any]
     belief: Mapping[str, Any]
-    splits: str
     entropy: str
     seconds: float
-    seconds_of_equal_allocation: Optional[float]
     candidates: Tuple[CandidateSummary, ...]
+    splits: str = ""
+    seconds_of_equal_allocation: Optional[float] = None
     credible_margin: Optional[Mapping[str, Any]] = None
     ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
 
+    candidate_class: ClassVar[Type[CandidateSummary]] = CandidateSummary
+
     @classmethod
-    def from_summary(cls, summary: Mapping[str, Any], directory: Path) -> "SelectionResult":
+    def from_summary(cls: Type[Result], summary: Mapping[str, Any], directory: Path) -> Result:
         """The result of a selection in this directory, from what it returned or from its `selection.json`."""
-        candidates = tuple(map(_candidate, summary["candidates"]))
+        candidates = tuple(_candidate(entry, cls.candidate_class) for entry in summary["candidates"])
         return cls(**{**_known(cls, summary), "directory": directory, "candidates": candidates})
 
     @classmethod
-    def read(cls, directory: Union[str, Path]) -> "SelectionResult":
+    def read(cls: Type[Result], directory: Union[str, Path]) -> Result:
         """The result of a selection that was made before.
 
         # Raises
@@ -82,7 +87,7 @@ class SelectionResult:
     @property
     def decided(self) -> bool:
         """Whether a winner was named, by its probability or at the end of a budget."""
-        return self.stopped_by in ("confidence", "budget")
+        return self.stopped_by in ("confidence", "budget", "documents")
 
     def scores(self) -> Dict[str, List[float]]:
         """The scores of every candidate, in the order in which they came."""
@@ -94,14 +99,44 @@ class SelectionResult:
         return scores
 
     def __repr__(self) -> str:
-        return _as_text(summary_table(vars(self)), self._words())
+        return _as_text(self._table(), self._lines())
 
     def _repr_html_(self) -> str:
-        return _as_html(summary_table(vars(self)), self._words())
+        return _as_html(self._table(), self._lines())
 
-    def _words(self) -> List[str]:
-        lines = [in_words(vars(self)), savings_in_words(vars(self)), f"Everything is in {self.directory}."]
-        return [line for line in lines if line]
+    def _table(self) -> Table:
+        return summary_table(vars(self))
+
+    def _words(self) -> Sequence[str]:
+        return in_words(vars(self)), savings_in_words(vars(self))
+
+    def _lines(self) -> List[str]:
+        return [line for line in (*self._words(), f"Everything is in {self.directory}.") if line]
+
+
+@dataclass(frozen=True, repr=False)
+class SystemsResult(SelectionResult):
+    """The content of `selection.json` of a selection by documents.
+
+    `candidates` are `SystemSummary`. `documents` says which file was used and how; `num_queries` were made and cost
+    `cost`, kept answers left out. `fixed_size` is what a test of a fixed size would have needed, None where too little
+    is known.
+    """
+
+    candidate_class = SystemSummary
+
+    task: str = ""
+    positive_label: Optional[str] = None
+    documents: Mapping[str, Any] = field(default_factory=dict)
+    num_queries: Optional[int] = None
+    cost: Optional[float] = None
+    fixed_size: Optional[Mapping[str, Any]] = None
+
+    def _table(self) -> Table:
+        return documents_table(vars(self))
+
+    def _words(self) -> Sequence[str]:
+        return selection_in_words(vars(self))
 
 
 @dataclass(frozen=True)
@@ -158,12 +193,12 @@ class ReplayResult:
         return _as_html(replay_table(self.summary), replay_in_words(self.summary).splitlines())
 
 
-def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]]) -> CandidateSummary:
+def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[CandidateSummary]) -> CandidateSummary:
     """The record of an entry of `candidates`; a key of a later version is left out, and none may be missing."""
     if isinstance(entry, CandidateSummary):
         return entry
-    known = {f.name: entry[f.name] for f in fields(CandidateSummary)}
-    return CandidateSummary(**{**known, "failure_reasons": tuple(known["failure_reasons"])})
+    known = {f.name: entry[f.name] for f in fields(record)}
+    return record(**{**known, "failure_reasons": tuple(known["failure_reasons"])})
 
 
 def _known(record: Any, content: Mapping[str, Any]) -> Dict[str, Any]:
