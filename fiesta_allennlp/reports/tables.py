@@ -184,10 +184,13 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
 
 def plan_table(plan: Any, console: Console) -> None:
     """What a dry run found: candidates, pool, split sizes, strategy, and the least and most trainings."""
-    table = number_table("candidate", ("parameters",))
+    has_vectors = any(preparation.coverage for preparation in plan.preparations.values())
+    table = number_table("candidate", ("parameters", *(["tokens with a vector"] if has_vectors else [])))
     table.add_column("metrics it reports", overflow="fold")
     for name, preparation in plan.preparations.items():
-        table.add_row(escape(name), f"{preparation.num_parameters:,}", ", ".join(sorted(preparation.metrics)))
+        shares = [", ".join(f"{share:.1%}" for share in preparation.coverage)] if has_vectors else []
+        metrics = ", ".join(sorted(preparation.metrics))
+        table.add_row(escape(name), f"{preparation.num_parameters:,}", *shares, metrics)
     pool = plan.pool
     official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
     groups = f"{pool.num_groups} groups of equal {pool.group_by} kept whole" if pool.group_by else "no groups"

@@ -8,6 +8,7 @@ class MySettings:
 import argparse
 import json
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from functools import cache
 from typing import (
     Any,
     Callable,
@@ -72,7 +73,12 @@ def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
 
 def kinds_of(settings: Any) -> Dict[str, Optional[type]]:
     """What the value of each setting must be, by its annotation, for example `Optional[int]`; None for anything."""
-    hints = get_type_hints(settings if isinstance(settings, type) else type(settings))
+    return _kinds_of(settings if isinstance(settings, type) else type(settings))
+
+
+@cache
+def _kinds_of(settings: type) -> Dict[str, Optional[type]]:
+    hints = get_type_hints(settings)
     return {name: _kind(hints[name]) for name, _ in options_of(settings)}
 
 

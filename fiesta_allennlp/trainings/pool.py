@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, DefaultDict, Dict, FrozenSet, List, Mapping, Optional
 
 from allennlp.common import Params
@@ -23,7 +23,7 @@ class Pool:
 
     `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the
     data files, `fingerprint` one of the instances' groups and labels in their order. `words` are those of all
-    vocabulary namespaces.
+    vocabulary namespaces, `counts` how often each occurs, by namespace.
     """
 
     official: Mapping[str, int]
@@ -33,6 +33,7 @@ class Pool:
     data: str
     fingerprint: str
     words: FrozenSet[str] = frozenset()
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -75,7 +76,8 @@ def read_pool(config: Config, group_by: Optional[str], *, data: str = "") -> Poo
         group_by=key,
         data=data,
         fingerprint=hashlib.sha256(repr(views[0].identities).encode("utf-8")).hexdigest(),
-        words=frozenset().union(*(view.words for view in views)) | _added_words(config),
+        words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
+        counts=views[0].counts,
     )
 
 
@@ -109,7 +111,7 @@ class _View:
         self.sizes = {part: len(instances) for part, instances in by_part.items()}
         self.groups = groups_of(pool, group_by)
         self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
-        self.words = _words(reader, pool)
+        self.counts = _counts(reader, pool)
 
 
 def _labels(instance: Instance) -> List[Any]:
@@ -121,12 +123,13 @@ def _reader(params: Config) -> DatasetReader:
     return DatasetReader.from_params(Params(params["reader"] if is_resplit(params) else params).duplicate())
 
 
-def _words(reader: DatasetReader, instances: List[Instance]) -> FrozenSet[str]:
+def _counts(reader: DatasetReader, instances: List[Instance]) -> Dict[str, Dict[str, int]]:
+    """How often each word occurs, by vocabulary namespace."""
     counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
     for instance in instances:
         reader.apply_token_indexers(instance)
         instance.count_vocab_items(counter)
-    return frozenset().union(*counter.values())
+    return {namespace: dict(words) for namespace, words in counter.items()}
 
 
 def _added_words(config: Config) -> FrozenSet[str]:

@@ -23,7 +23,7 @@ from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_r
 from fiesta_allennlp.trainings.evaluator import number_of
 from fiesta_allennlp.trainings.pool import Pool, read_pool
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.vectors import filtered_vectors, width_of
+from fiesta_allennlp.trainings.vectors import coverage_of, filtered_vectors, width_of
 
 Vectors = Tuple[Tuple[str, str], ...]
 """Pairs of a word-vector file as the config names it and the filtered file to read in its place."""
@@ -31,18 +31,22 @@ Vectors = Tuple[Tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Preparation:
-    """What building a candidate once told: the pool, the parameters, and what its metrics are called."""
+    """What building a candidate once told: the pool, the parameters, and what its metrics are called.
+
+    `coverage` is, for each file of word vectors, the share of the tokens in the data that have a vector.
+    """
 
     pool: Pool
     num_parameters: int
     metrics: FrozenSet[str]
     vectors: Vectors = ()
+    coverage: Tuple[float, ...] = ()
 
 
 def facts_of(preparation: Preparation) -> Dict[str, Any]:
     """A preparation as plain data, for the store. The words of the pool are left out."""
     facts = asdict(preparation)
-    del facts["pool"]["words"]
+    del facts["pool"]["words"], facts["pool"]["counts"]
     return {**facts, "metrics": sorted(preparation.metrics)}
 
 
@@ -53,6 +57,7 @@ def preparation_of(facts: Mapping[str, Any]) -> Preparation:
         num_parameters=facts["num_parameters"],
         metrics=frozenset(facts["metrics"]),
         vectors=tuple((original, filtered) for original, filtered in facts["vectors"]),
+        coverage=tuple(facts.get("coverage", ())),
     )
 
 
@@ -114,14 +119,18 @@ def prepare_candidate(
     `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
     """
     pool = read_pool(config, group_by, data=data)
-    vectors = {}
+    vectors, coverage = {}, {}
     for holder, key in vector_references(config):
-        filtered = filtered_vectors(holder[key], pool.words, vectors_directory)
-        _check_width(holder, holder[key], width_of(filtered))
-        vectors[holder[key]] = str(filtered.resolve())
+        uri = holder[key]
+        filtered = filtered_vectors(uri, pool.words, vectors_directory)
+        _check_width(holder, uri, width_of(filtered))
+        vectors[uri] = str(filtered.resolve())
+        counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
+        coverage[uri] = coverage_of(filtered, counts)
     num_parameters, metrics = _build_once(config, pool, vectors)
     check_trainer(config["trainer"], metrics)
-    return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())))
+    shares = tuple(coverage[uri] for uri in sorted(vectors))
+    return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())), shares)
 
 
 def _check_width(holder: Config, uri: str, width: int) -> None:

@@ -5,7 +5,7 @@ import logging
 import os
 from collections import Counter
 from pathlib import Path
-from typing import AbstractSet, List, Sequence
+from typing import AbstractSet, List, Mapping, Sequence
 
 import numpy as np
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
@@ -75,6 +75,16 @@ def _check_rows(uri: str, rows: Sequence[str]) -> None:
         except ValueError as error:
             if len(numbers) == width:
                 raise DataError(f"{uri}: in the row of '{word}', {error}. Mend or delete it.") from error
+
+
+def coverage_of(path: Path, counts: Mapping[str, int]) -> float:
+    """The share of tokens that have a row in a filtered file, where each word occurs as often as `counts` says; 1 where
+    there are none."""
+    rows = path.read_text(encoding="utf-8").splitlines()
+    width = _width(rows)
+    words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}  # AllenNLP passes over others
+    total = sum(counts.values())
+    return sum(number for word, number in counts.items() if word in words) / total if total else 1.0
 
 
 def width_of(path: Path) -> int:

@@ -82,8 +82,8 @@ def test_a_table_that_runs_out_names_the_option_that_helps(table: Path, call: An
     ("arguments", "message"),
     [
         (["nowhere.json"], "nowhere.json: there is no such file"),
-        (["tdsa-9"], "'tdsa-9' is neither a file .* Did you mean tdsa-8"),
-        (["tie", "--candidates", "first,secnd"], "--candidates: tie has no candidate 'secnd'. Did you mean second"),
+        (["tdsa-9"], "'tdsa-9' is neither a file .* Did you mean 'tdsa-8'"),
+        (["tie", "--candidates", "first,secnd"], "--candidates: tie has no candidate 'secnd'. Did you mean 'second'"),
         (["tie", "--confidence", "2"], "confidence must be above 0 and below 1"),
         (["tie", "--strategy", "sequential_halving"], "--budget N"),
         (["tie", "--belief", "student"], "--belief student"),
