@@ -24,7 +24,7 @@ from fiesta_allennlp.reports.results import SelectionResult
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import EVALUATIONS_PER_SPLIT, TWELVE, make_parser, print_table
-from strategies import PAPERS_TTTS, Row, default, fixed_budget, independent
+from strategies import Row, default, fixed_budget, independent
 
 CONFIDENCES = (0.95, 0.90, 0.80)
 BUDGETS = (48, 96, 144, 192, 240, 288)
@@ -39,7 +39,7 @@ PAPER = {
 
 PROCEDURES: Dict[Tuple[str, str], Tuple[Any, int]] = {
     ("table 2", "non-adaptive"): ("non_adaptive_fc", 1),
-    ("table 2", "TTTS"): (PAPERS_TTTS, 1),
+    ("table 2", "TTTS"): ("ttts", 1),
     ("table 3", "BTS, batches of 4"): ("bts", 4),
     ("table 3", "BTS, batches of 8"): ("bts", 8),
 }

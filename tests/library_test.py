@@ -83,7 +83,7 @@ def shown(name: str) -> SelectionResult:
         "num_evaluations": 6,
         "num_failures": 2,
         "metric": "f1",
-        "strategy": {"type": "ttts"},
+        "strategy": {"type": "top_two"},
         "belief": {"type": "student_t"},
         "splits": "shared",
         "entropy": "1",

@@ -127,6 +127,6 @@ class DocumentSettings(SelectionSettings):
     def until_documents_end(self) -> "DocumentSettings":
         """These settings with no limit of their own where none is given: documents run out before."""
         has_limit = self.budget is not None or self.max_evaluations is not None
-        if has_limit or "max_evaluations" in registered(self.strategy or "ttts", "--strategy"):
+        if has_limit or "max_evaluations" in registered(self.strategy or "top_two", "--strategy"):
             return self
         return replace(self, max_evaluations=NO_LIMIT)

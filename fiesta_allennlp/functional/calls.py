@@ -90,7 +90,7 @@ def TTTS(
     `ValueError` : where `p_value` is not above 0 and below 1, and as above.
     """
     functions = _Functions(data, model_functions, split_function, logit_transform)
-    strategy = TopTwoThompson(challenger="posterior", beta=0.5, **_aim(p_value, max_evaluations))
+    strategy = TopTwoThompson(**_aim(p_value, max_evaluations))
     return functions.until_sure(strategy, slots=1, rng=rng)
 
 

@@ -20,7 +20,7 @@ class ChoiceSettings:
     """What decides which candidate is evaluated next and when it is enough.
 
     `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`; `strategy` None stands for
-    `ttts`, or `sequential_halving` where a budget is given; `stop` None for `bayesian`.
+    `top_two`, or `sequential_halving` where a budget is given; `stop` None for `bayesian`.
 
     A subclass adds its own options as fields made with `option`. `GROUPS` are the headings of all of them in order.
     """
@@ -29,7 +29,7 @@ class ChoiceSettings:
 
     strategy: Any = option(
         None,
-        "ttts (default), bts, thompson, non_adaptive_fc; with --budget sequential_halving (default) or "
+        "top_two (default), ttts, bts, thompson, non_adaptive_fc; with --budget sequential_halving (default) or "
         "non_adaptive_fb; or a JSON object with a `type`",
         group=CHOOSING,
         metavar="NAME|JSON",
@@ -68,7 +68,7 @@ class ChoiceSettings:
         """
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
-        params = registered(self.strategy or ("ttts" if self.budget is None else "sequential_halving"), "--strategy")
+        params = registered(self.strategy or ("top_two" if self.budget is None else "sequential_halving"), "--strategy")
         if "stop" in params:
             params["stop"] = registered(params["stop"], "--strategy")
         given = {
@@ -185,3 +185,13 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
     return given
+
+
+def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
+    """Settings that were written down when the default strategy was called `ttts`: that name without a `challenger` is
+    `top_two` now."""
+    given = settings.get("strategy")
+    params = registered(given, "--strategy") if given else {}
+    if params.get("type") != "ttts" or "challenger" in params:
+        return dict(settings)
+    return {**settings, "strategy": {**params, "type": "top_two"}}

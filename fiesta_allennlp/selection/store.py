@@ -20,6 +20,7 @@ from fiesta_allennlp.selection.database import (
     read_history,
     transaction,
 )
+from fiesta_allennlp.selection.settings import of_earlier_version
 
 REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
 
@@ -67,8 +68,10 @@ class StoreReader:
         known = {f.name for f in fields(Meta)}
         values = {row["key"]: json.loads(row["value"]) for row in rows if row["key"] in known}
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-        if "documents" in (values.get("settings") or {}):
-            values.setdefault("kind", "documents")  # in a store made before the kind was written down
+        settings = values.get("settings")
+        if settings is not None and "kind" not in values:  # the store of an earlier version
+            values["kind"] = "documents" if "documents" in settings else "trainings"
+            values["settings"] = of_earlier_version(settings)
         return Meta(**values)
 
     def candidates(self) -> List[Candidate]:

@@ -11,24 +11,22 @@ from fiesta_allennlp.strategies.thompson import PosteriorSampling, draw
 CHALLENGERS = ("cost", "posterior")
 
 
-@Strategy.register("ttts")
-class TopTwoThompson(PosteriorSampling):
-    """Top-two Thompson sampling (FIESTA, algorithm 2; Russo, 2016): the strategy to use for a fixed confidence.
+@Strategy.register("top_two")
+class TopTwo(PosteriorSampling):
+    """Top-two sampling with a challenger by transportation cost: the sampling rule to use for a fixed confidence.
 
-    With pi_i the probability that candidate i is best, a leader I is drawn from pi. A challenger J != I is chosen, and
-    one of the two is trained. Every free slot gets a pair of its own.
-
-    By default the challenger is the one that least evidence separates from the leader, and the one of the two that has
-    been evaluated less is trained, the leader where they are equal. With n_i the finished and pending evaluations of
-    i and z_ij = (mean_i - mean_j) / sqrt(v_i + v_j), each posterior variance v scaled by finished / n, J minimises
+    With pi_i the probability that candidate i is best, a leader I is drawn from pi. The challenger J != I is the one
+    that least evidence separates from I, and the one of the two with fewer evaluations is trained, I where they are
+    equal. Every free slot gets a pair of its own. The leader is that of Russo (2016), the challenger of the family T3C
+    (Shang et al., 2020). With n_i the finished and pending evaluations of i and z_ij = (mean_i - mean_j) /
+    sqrt(v_i + v_j), each posterior variance v scaled by finished / n, J minimises
 
         sign(z_IJ) z_IJ^2 / 2 + log n_J
 
     the improved transportation cost (Jourdan et al., 2022). Pending evaluations count as made, so that many workers
     do not all run after the same pair. Equal numbers of evaluations keep scores on shared splits in pairs.
 
-    The paper's strategy is `{"type": "ttts", "challenger": "posterior", "beta": 0.5}`. It is also the pure exploration
-    Thompson sampling (PETS) of Haffari et al. (2017, algorithms 1 and 2), and with `beta` 1 their Thompson sampling.
+    The paper's own rule is `ttts`, which needs more evaluations.
 
     # Parameters
 

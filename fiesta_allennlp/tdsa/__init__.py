@@ -11,9 +11,9 @@ from fiesta_allennlp.tdsa.predictor import TdsaPredictor
 from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
 from fiesta_allennlp.tdsa.target_lstm import TargetLstm
 from fiesta_allennlp.tdsa.td_lstm import TdLstm
-from fiesta_allennlp.tdsa.token_ids_collator import TokenIdsCollator
+from fiesta_allennlp.tdsa.token_ids import TokenIdsCollator
 from fiesta_allennlp.tdsa.unpacked_lstm import UnpackedLstmSeq2Seq, UnpackedLstmSeq2Vec
-from fiesta_allennlp.tdsa.word_tokenizer import WordTokenizer
+from fiesta_allennlp.tdsa.words import WordTokenizer
 
 __all__ = [
     "AtaeLstm",

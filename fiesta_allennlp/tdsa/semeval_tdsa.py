@@ -9,7 +9,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.tdsa.semeval_xml import read_sentences
-from fiesta_allennlp.tdsa.word_tokenizer import WordTokenizer
+from fiesta_allennlp.tdsa.words import WordTokenizer
 
 TEXT_INPUTS = ("left", "target", "right", "text")
 

@@ -28,7 +28,7 @@ from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay
 from fiesta_allennlp.selection.session import Stored
 
 STRATEGIES: Dict[str, Any] = {
-    "ttts": "ttts",
+    "top_two": "top_two",
     "PETS (beta 0.5)": {"type": "ttts", "challenger": "posterior", "beta": 0.5},
     "Thompson sampling": {"type": "ttts", "challenger": "posterior", "beta": 1.0},
     "all in turn": "non_adaptive_fc",

@@ -52,13 +52,13 @@ class Plan:
 
 
 EQUALLY = ("--strategy", "non_adaptive_fb", "--budget", "40")
-IN_TURN = ("--strategy", "ttts", "--belief", "student_t", "--confidence", "0.999999", "--max-evaluations", "40")
+IN_TURN = ("--strategy", "top_two", "--belief", "student_t", "--confidence", "0.999999", "--max-evaluations", "40")
 ON_RAY = ("--executor", "ray", "--workers", "auto")
 RAY_PLAN = Plan("non_adaptive_fb, 2 Ray nodes", EQUALLY, ON_RAY, targets=("node", "parent", "worker"), on_ray=True)
 PLANS = (
     Plan("non_adaptive_fb, 2 workers", EQUALLY, ("--workers", "2")),
     RAY_PLAN,
-    Plan("ttts, 1 worker", IN_TURN, ("--workers", "1"), ordered=True),
+    Plan("top_two, 1 worker", IN_TURN, ("--workers", "1"), ordered=True),
     RAY_PLAN,
 )
 

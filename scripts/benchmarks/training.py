@@ -30,7 +30,7 @@ from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.splits import Split, group_targets, split_pool
 from fiesta_allennlp.tdsa.semeval_xml import read_sentences
-from fiesta_allennlp.tdsa.word_tokenizer import WordTokenizer
+from fiesta_allennlp.tdsa.words import WordTokenizer
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 
 DIM = 50

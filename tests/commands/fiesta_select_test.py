@@ -39,7 +39,7 @@ def test_a_selection_decides_and_leaves_its_files(candidates: List[str], tmp_pat
     assert (summary["best"], summary["stopped_by"]) == ("able", "confidence")
     assert summary["confidence"] >= 0.95
     assert summary["num_evaluations"] == sum(c["num_evaluations"] for c in summary["candidates"])
-    assert summary["strategy"]["type"] == "ttts"
+    assert summary["strategy"]["type"] == "top_two"
     assert summary["belief"] == {"type": "split_paired"}
     assert (summary["metric"], summary["splits"], summary["margin"]) == ("accuracy", "shared", 0.0)
     with (run / "evaluations.csv").open(newline="") as file:

@@ -46,6 +46,11 @@ def about(value: Any) -> Any:
     return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
 
 
+def summary_of(path: Path) -> Any:
+    """A `selection.json`. The default strategy was called `ttts` when it was made."""
+    return json.loads(path.read_text().replace('"ttts"', '"top_two"'))
+
+
 def rows_of(path: Path) -> List[Dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as rows:
         return list(csv.DictReader(rows))
@@ -72,9 +77,7 @@ def test_a_report_says_what_it_said(runs: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["finished", "withdrawn", "documents"])
 def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str) -> None:
     directory = recovered(runs, name)
-    assert json.loads((directory / "selection.json").read_text()) == about(
-        json.loads((RUNS / name / "selection.json").read_text())
-    )
+    assert summary_of(directory / "selection.json") == about(summary_of(RUNS / name / "selection.json"))
     assert (directory / "evaluations.csv").read_bytes() == (RUNS / name / "evaluations.csv").read_bytes()
 
 
@@ -91,6 +94,6 @@ def test_an_interrupted_selection_goes_on_with_the_same_seeds(runs: Path) -> Non
 
 def test_a_replay_gives_what_it_gave(runs: Path) -> None:
     summary = dict(fiesta_allennlp.replay("scores.json", **REPLAY).summary)
-    expected = json.loads((EXPECTED / "replay.json").read_text())
+    expected = summary_of(EXPECTED / "replay.json")
     del summary["seconds"], expected["seconds"]
     assert json.loads(json.dumps(summary)) == about(expected)

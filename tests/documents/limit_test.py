@@ -7,7 +7,7 @@ from fiesta_allennlp.beliefs import Belief, Posterior
 from fiesta_allennlp.documents.limit import LimitedDocuments
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Evaluation, Failure, History, Request
-from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwoThompson
+from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo
 
 RNG = np.random.default_rng(0)
 
@@ -62,17 +62,17 @@ def test_who_has_been_through_is_replaced_by_the_most_probable_other() -> None:
 
 
 def test_it_ends_when_those_that_may_be_best_have_been_through() -> None:
-    strategy = limited(TopTwoThompson(belief=Given(a=0.55, b=0.42, c=0.03), max_evaluations=99), 5, a=0.6, b=0.7)
+    strategy = limited(TopTwo(belief=Given(a=0.55, b=0.42, c=0.03), max_evaluations=99), 5, a=0.6, b=0.7)
     decision = strategy.recommend(history({"a": 5, "b": 5, "c": 2}))
     assert (decision.best, decision.stopped_by) == ("b", "documents")
     assert decision.prob_best["a"] == 0.55
-    unsure = limited(TopTwoThompson(belief=Given(a=0.5, b=0.4, c=0.1), max_evaluations=99), 5, a=0.6, b=0.7)
+    unsure = limited(TopTwo(belief=Given(a=0.5, b=0.4, c=0.1), max_evaluations=99), 5, a=0.6, b=0.7)
     assert unsure.recommend(history({"a": 5, "b": 5, "c": 2})).stopped_by is None
     assert unsure.propose(history({"a": 5, "b": 5, "c": 2}), 9, RNG) == ["c", "c", "c"]
 
 
 def test_pending_and_failed_documents_are_no_longer_there() -> None:
-    strategy = limited(TopTwoThompson(belief=Given(a=0.6, b=0.4), max_evaluations=99), 5, a=0.6, b=0.7)
+    strategy = limited(TopTwo(belief=Given(a=0.6, b=0.4), max_evaluations=99), 5, a=0.6, b=0.7)
     request = Request("a", 4, 4, 0, 0, 0)
     now = history({"a": 4, "b": 3}, failed={"b": 2}, pending=(request,))
     assert strategy.propose(now, 2, RNG) == []
@@ -82,13 +82,13 @@ def test_pending_and_failed_documents_are_no_longer_there() -> None:
 
 
 def test_a_confidence_comes_before_the_end_of_the_documents() -> None:
-    strategy = limited(TopTwoThompson(belief=Given(a=0.97, b=0.03), max_evaluations=10), 5, a=0.1, b=0.7)
+    strategy = limited(TopTwo(belief=Given(a=0.97, b=0.03), max_evaluations=10), 5, a=0.1, b=0.7)
     decision = strategy.recommend(history({"a": 5, "b": 5}))
     assert (decision.best, decision.stopped_by) == ("a", "confidence")
 
 
 def test_all_documents_come_before_the_most_evaluations() -> None:
-    strategy = limited(TopTwoThompson(belief=Given(a=0.6, b=0.4), max_evaluations=10), 5, a=0.6, b=0.7)
+    strategy = limited(TopTwo(belief=Given(a=0.6, b=0.4), max_evaluations=10), 5, a=0.6, b=0.7)
     assert strategy.recommend(history({"a": 5, "b": 5})).stopped_by == "documents"
 
 
@@ -110,20 +110,20 @@ def test_a_budget_that_fits_is_spent() -> None:
 
 def test_a_withdrawn_candidate_plays_no_part() -> None:
     belief = Given(a=0.6, b=0.4)
-    strategy = limited(TopTwoThompson(belief=belief, max_evaluations=99), 3, a=0.6, b=0.7)
+    strategy = limited(TopTwo(belief=belief, max_evaluations=99), 3, a=0.6, b=0.7)
     now = history({"a": 3, "b": 3, "c": 1}, withdrawn=frozenset({"c"}))
     assert strategy.recommend(now).stopped_by == "documents"
 
 
 def test_too_few_documents_and_bounds() -> None:
-    strategy = limited(TopTwoThompson(belief=Given(a=0.6, b=0.4), num_starts=3, max_evaluations=99), 2)
+    strategy = limited(TopTwo(belief=Given(a=0.6, b=0.4), num_starts=3, max_evaluations=99), 2)
     with pytest.raises(ConfigError, match=r"at least 3 documents, or batches of them, .* but there are 2"):
         strategy.check(["a", "b"])
-    assert limited(TopTwoThompson(belief=Given(a=1.0), max_evaluations=99), 5).bounds(3) == (3, 15)
+    assert limited(TopTwo(belief=Given(a=1.0), max_evaluations=99), 5).bounds(3) == (3, 15)
 
 
 def test_who_fails_on_every_document_ends_with_the_others() -> None:
-    strategy = limited(TopTwoThompson(belief=Given(a=0.6, b=0.3, c=0.1), max_evaluations=99), 4, a=0.5, b=0.9)
+    strategy = limited(TopTwo(belief=Given(a=0.6, b=0.3, c=0.1), max_evaluations=99), 4, a=0.5, b=0.9)
     now = history({"a": 4, "b": 4, "c": 0}, failed={"c": 4})
     assert strategy.propose(now, 1, RNG) == []
     decision = strategy.recommend(now)
@@ -134,7 +134,7 @@ def test_who_fails_on_every_document_ends_with_the_others() -> None:
 
 @pytest.mark.parametrize(("counts", "best"), [({"a": 4, "b": 0}, "a"), ({"a": 0, "b": 0}, None)])
 def test_there_is_no_comparison_where_fewer_than_two_answered_anything(counts: Dict[str, int], best: Any) -> None:
-    strategy = limited(TopTwoThompson(belief=Given(a=0.6, b=0.4), max_evaluations=99), 4, a=0.5, b=0.9)
+    strategy = limited(TopTwo(belief=Given(a=0.6, b=0.4), max_evaluations=99), 4, a=0.5, b=0.9)
     now = history(counts, failed={name: 4 for name, number in counts.items() if not number})
     decision = strategy.recommend(now)
     assert (decision.best, decision.stopped_by) == (best, "failures")

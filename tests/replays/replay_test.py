@@ -62,7 +62,7 @@ def test_correct_is_within_the_margin(write: Any) -> None:
     assert prepare_replay(settings(**options)).best == ("b",)
     assert prepare_replay(settings(**options, margin=0.01)).best == ("a", "b")
     assert prepare_replay(settings(**options, margin=0.5)).best == ("a", "b", "c")
-    in_json = '{"type": "ttts", "margin": 0.01}'
+    in_json = '{"type": "top_two", "margin": 0.01}'
     assert prepare_replay(settings(**options, strategy=in_json)).best == ("a", "b")
 
 

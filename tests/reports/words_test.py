@@ -31,7 +31,7 @@ def ended(best: str, *entries: SystemSummary, strategy: "Dict[str, Any] | None" 
         "best": best,
         "stopped_by": "documents",
         "metric": "accuracy",
-        "strategy": strategy or {"type": "ttts"},
+        "strategy": strategy or {"type": "top_two"},
         "documents": {"num_documents": 2, "batch_size": 1},
         "candidates": list(entries),
         "num_failures": 0,

@@ -121,12 +121,12 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return Run(RunDirectory(tmp_path / "run"), {"type": "ttts", "confidence": 0.99})
+    return Run(RunDirectory(tmp_path / "run"), {"type": "top_two", "confidence": 0.99})
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> Run:
-    return Run(RunDirectory(tmp_path / "other"), {"type": "ttts", "confidence": 0.99})
+    return Run(RunDirectory(tmp_path / "other"), {"type": "top_two", "confidence": 0.99})
 
 
 @pytest.mark.parametrize("slots", [1, 4])
@@ -412,7 +412,7 @@ def test_all_failing_ends_with_no_best_and_no_score(run: Run) -> None:
 
 
 def test_the_cap_ends_it_undecided(run: Run) -> None:
-    run.params = {"type": "ttts", "confidence": 0.99999, "max_evaluations": 11}
+    run.params = {"type": "top_two", "confidence": 0.99999, "max_evaluations": 11}
     decision = run.go(slots=4)
     assert decision.stopped_by == "max_evaluations"
     assert len(run.history.evaluations) == 11
@@ -420,7 +420,7 @@ def test_the_cap_ends_it_undecided(run: Run) -> None:
 
 
 def test_a_higher_confidence_goes_on_from_the_same_evaluations(run: Run, other: Run) -> None:
-    run.params = {"type": "ttts", "confidence": 0.6}
+    run.params = {"type": "top_two", "confidence": 0.6}
     run.go()
     before = run.scores()
     run.params = other.params
@@ -482,7 +482,9 @@ class Simulated(Executor):
         self.running.clear()
 
 
-@pytest.mark.parametrize("params", [{"type": "ttts", "confidence": 0.9999}, {"type": "thompson", "confidence": 0.9999}])
+@pytest.mark.parametrize(
+    "params", [{"type": "top_two", "confidence": 0.9999}, {"type": "thompson", "confidence": 0.9999}]
+)
 def test_candidates_of_unequal_lengths_keep_all_workers_busy(run: Run, params: dict) -> None:
     """Only while the last starting evaluations, or the last of all, are waited for may a worker have nothing to do:
     nothing is proposed."""
@@ -494,7 +496,7 @@ def test_candidates_of_unequal_lengths_keep_all_workers_busy(run: Run, params: d
     assert executor.idle < 0.1 * executor.slots * executor.now
 
 
-@pytest.mark.parametrize("name", ["ttts", "thompson", "non_adaptive_fb", "sequential_halving"])
+@pytest.mark.parametrize("name", ["top_two", "thompson", "non_adaptive_fb", "sequential_halving"])
 def test_a_worker_waits_only_where_the_strategy_had_nothing_for_it(
     run: Run, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -233,7 +233,7 @@ def test_starts_are_what_the_belief_needs_by_default(name: str) -> None:
     ("name", "limit", "least"),
     [
         # Six evaluations so far, and three starting evaluations of c.
-        ("ttts", "max_evaluations", 9),
+        ("top_two", "max_evaluations", 9),
         # With 7, 7 // 3 = 2 evaluations of each: c lacks two and there is room for one. With 8 there is room for two.
         ("non_adaptive_fb", "budget", 8),
         # Two rounds of three candidates: with 7, 7 // (3 * 2) = 1 evaluation of each in the first, and room for one.
@@ -248,28 +248,28 @@ def test_candidates_that_join_need_room(name: str, limit: str, least: int) -> No
 
 
 def test_candidates_that_join_leave_room_for_a_winner_and_a_rival() -> None:
-    strategy = cast(FixedConfidence, build("ttts", belief="split_paired", max_evaluations=12))
+    strategy = cast(FixedConfidence, build("top_two", belief="split_paired", max_evaluations=12))
     assert (strategy.num_starts, strategy.to_win) == (2, 5)
     # Nine so far, two to start c, and a and b lack one each of five.
     now = history({"a": [0.5, 0.6, 0.7, 0.6], "b": [0.4, 0.5, 0.6, 0.5], "c": [], "d": [0.5]}, removed=["d"])
-    build("ttts", belief="split_paired", max_evaluations=13).check_room(now)
+    build("top_two", belief="split_paired", max_evaluations=13).check_room(now)
     with pytest.raises(
         ConfigError, match="at least 13 .* and 2 more of a winner and a rival.* is 12. Give a larger --"
     ):
         strategy.check_room(now)
 
 
-@pytest.mark.parametrize("name", ["ttts", "non_adaptive_fb", "sequential_halving"])
+@pytest.mark.parametrize("name", ["top_two", "non_adaptive_fb", "sequential_halving"])
 def test_withdrawn_candidates_need_no_room_but_have_used_some(name: str) -> None:
     now = history({"a": [0.5] * 3, "b": [0.4] * 3, "c": [0.4] * 3}, withdrawn=["c"])
     build(name, budget=9, max_evaluations=9).check_room(now)
 
 
 def test_removed_candidates_have_no_part_in_the_default_limit() -> None:
-    strategy = cast(FixedConfidence, build("ttts"))
+    strategy = cast(FixedConfidence, build("top_two"))
     scores = {"a": [0.5] * 3, "b": [0.4] * 3, "c": [0.4] * 4}
     # Fifty for each of three; or for each of two, whatever the third has taken.
     assert strategy.room(history(scores)) == strategy.room(history(scores, withdrawn=["c"])) == 150 - 10
     assert strategy.room(history(scores, removed=["c"])) == 100 - 6
-    given = cast(FixedConfidence, build("ttts", max_evaluations=20))
+    given = cast(FixedConfidence, build("top_two", max_evaluations=20))
     assert given.room(history(scores, removed=["c"])) == 20 - 10

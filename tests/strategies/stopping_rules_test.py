@@ -140,7 +140,7 @@ class TestGLR:
         assert not GLR.is_sure(apart({"a": SCORES["a"], "b": []}), decision, 0.01)
 
 
-@pytest.mark.parametrize("name", ["ttts", "non_adaptive_fc"])
+@pytest.mark.parametrize("name", ["top_two", "non_adaptive_fc"])
 @pytest.mark.parametrize("num_workers", [1, 4])
 def test_glr_ends_a_selection_later_than_bayesian(name: str, num_workers: int) -> None:
     means = {"weak": 0.55, "best": 0.65, "fair": 0.62}

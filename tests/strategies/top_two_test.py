@@ -6,7 +6,7 @@ import pytest
 from fiesta_allennlp.beliefs import StudentT, StudentTPosterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies import TopTwoThompson
+from fiesta_allennlp.strategies import TopTwo, TopTwoThompson
 from fiesta_allennlp.strategies.base import Look, believed
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.scripted import scripted
@@ -17,7 +17,7 @@ NOW = history(THREE_EACH)
 
 
 def choose(*numbers: float, pi: "dict[str, float]" = PI, slots: int = 1, beta: float = 0.5) -> "list[str]":
-    strategy = TopTwoThompson(belief=StudentT(), challenger="posterior", beta=beta)
+    strategy = TopTwo(belief=StudentT(), challenger="posterior", beta=beta)
     return strategy.choose(NOW, Look(Decision("a", prob_best=pi)), slots, scripted(*numbers))
 
 
@@ -44,7 +44,7 @@ def test_trains_the_second_drawn_from_the_others(numbers: "tuple[float, ...]", e
 def test_with_beta_1_it_is_thompson_sampling() -> None:
     # rng.random() is below 1, always: the leader, drawn from pi.
     assert choose(0.65, 0.999999, beta=1.0) == ["b"]
-    always = TopTwoThompson(belief=StudentT(), challenger="posterior", beta=1.0)
+    always = TopTwo(belief=StudentT(), challenger="posterior", beta=1.0)
     always.check(["a", "b", "c"])
     names = always.choose(NOW, Look(Decision("a", prob_best=PI)), 20000, np.random.default_rng(8))
     np.testing.assert_allclose([names.count(i) / len(names) for i in PI], list(PI.values()), atol=0.012)
@@ -63,32 +63,38 @@ def test_every_slot_draws_a_pair_of_its_own() -> None:
 def test_frequencies_are_those_of_algorithm_2() -> None:
     # P(train i) = pi_i / 2 + sum_{j != i} pi_j / 2 x pi_i / (1 - pi_j)
     expected = [(PI[i] + sum(PI[j] * PI[i] / (1 - PI[j]) for j in PI if j != i)) / 2 for i in PI]
-    strategy = TopTwoThompson(belief=StudentT(), challenger="posterior", beta=0.5)
+    strategy = TopTwoThompson(belief=StudentT())
     names = strategy.choose(NOW, Look(Decision("a", prob_best=PI)), 20000, np.random.default_rng(8))
     np.testing.assert_allclose([names.count(i) / len(names) for i in PI], expected, atol=0.012)
 
 
+def test_ttts_is_the_papers_whatever_the_default_is() -> None:
+    strategy = cast(TopTwoThompson, build("ttts"))
+    assert (type(strategy), strategy.challenger, strategy.beta) == (TopTwoThompson, "posterior", 0.5)
+    assert cast(TopTwoThompson, build("ttts", beta=1.0)).beta == 1.0
+
+
 def test_pi_is_what_is_believed_now() -> None:
     pi = believed(NOW, StudentT()).decision.prob_best
-    strategy = TopTwoThompson(belief=StudentT(), beta=0.5)
+    strategy = TopTwo(belief=StudentT(), beta=0.5)
     assert strategy.propose(NOW, 1, scripted(pi["a"] - 1e-9, 0.0)) == ["a"]
     assert strategy.propose(NOW, 1, scripted(pi["a"] + 1e-9, 0.0)) == ["b"]
 
 
 def test_beta_comes_from_params_and_is_checked() -> None:
-    strategy = cast(TopTwoThompson, build("ttts", beta=0.25))
+    strategy = cast(TopTwo, build("top_two", beta=0.25))
     assert strategy.beta == 0.25
     strategy.check(["a", "b"])
     for beta in (0.0, 1.01, -1.0):
         with pytest.raises(
             ConfigError, match=f"beta must be above 0 and at most 1, such as 0.5, or left out, but got {beta}"
         ):
-            build("ttts", beta=beta).check(["a", "b"])
+            build("top_two", beta=beta).check(["a", "b"])
 
 
 def test_challenger_is_one_of_two() -> None:
     with pytest.raises(ConfigError, match="challenger must be cost or posterior but got 'best'"):
-        build("ttts", challenger="best").check(["a", "b"])
+        build("top_two", challenger="best").check(["a", "b"])
 
 
 POSTERIOR = StudentTPosterior(
@@ -99,7 +105,7 @@ POSTERIOR = StudentTPosterior(
 
 def by_cost(now: History, *numbers: float, slots: int = 1) -> "list[str]":
     look = Look(Decision("a", prob_best=PI), POSTERIOR)
-    return TopTwoThompson(belief=StudentT()).choose(now, look, slots, scripted(*numbers))
+    return TopTwo(belief=StudentT()).choose(now, look, slots, scripted(*numbers))
 
 
 def test_the_one_of_leader_and_nearest_that_lags_is_trained() -> None:
@@ -122,11 +128,11 @@ def test_the_logarithm_of_the_count_decides_between_near_costs() -> None:
     posterior = StudentTPosterior(np.array([0.6, 0.5, 0.5]), np.array([0.05, 0.05, 0.05]), np.array([9.0] * 3))
     look = Look(Decision("a", prob_best=PI), posterior)
     now = history({"a": [0.6] * 9, "b": [0.5] * 8, "c": [0.5] * 4})
-    assert TopTwoThompson(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["c"]
+    assert TopTwo(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["c"]
 
 
 def test_known_means_have_a_challenger_too() -> None:
     certain = StudentTPosterior(np.array([0.6, 0.6, 0.5]), np.zeros(3), np.ones(3))
     look = Look(Decision("a", prob_best={"a": 0.5, "b": 0.5, "c": 0.0}), certain)
     now = history({"a": [0.6] * 4, "b": [0.6] * 3, "c": [0.5] * 3})
-    assert TopTwoThompson(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["b"]
+    assert TopTwo(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["b"]

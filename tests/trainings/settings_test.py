@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.options import as_json, changed_options
-from fiesta_allennlp.selection.settings import settings_from_file
+from fiesta_allennlp.selection.settings import of_earlier_version, settings_from_file
 from fiesta_allennlp.trainings.candidates import named_candidates
 from fiesta_allennlp.trainings.settings import Settings, merge
 
@@ -78,12 +78,12 @@ def test_values_out_of_range_are_errors(given: Dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"type": "ttts", "belief": {"type": "split_paired"}}),
-        ({"confidence": 0.9}, {"type": "ttts", "confidence": 0.9, "belief": {"type": "split_paired"}}),
+        ({}, {"type": "top_two", "belief": {"type": "split_paired"}}),
+        ({"confidence": 0.9}, {"type": "top_two", "confidence": 0.9, "belief": {"type": "split_paired"}}),
         ({"budget": 20}, {"type": "sequential_halving", "budget": 20, "belief": {"type": "split_paired"}}),
         (
-            {"strategy": '{"type": "ttts", "beta": 0.3}', "belief": "logit_student_t", "margin": 0.0},
-            {"type": "ttts", "beta": 0.3, "margin": 0.0, "belief": {"type": "logit_student_t"}},
+            {"strategy": '{"type": "top_two", "beta": 0.3}', "belief": "logit_student_t", "margin": 0.0},
+            {"type": "top_two", "beta": 0.3, "margin": 0.0, "belief": {"type": "logit_student_t"}},
         ),
     ],
 )
@@ -94,7 +94,7 @@ def test_options_become_the_strategys_config(given: Dict[str, Any], expected: Di
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"strategy": '{"type": "ttts", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
+        ({"strategy": '{"type": "top_two", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
         ({"strategy": "{beta: 1}"}, "is not valid JSON"),
         ({"strategy": '{"beta": 1}'}, "expected a name or a JSON object with a 'type'"),
         ({"belief": 3}, "--belief: expected a name"),
@@ -197,7 +197,27 @@ def test_the_stopping_rule_goes_to_the_strategy() -> None:
     assert "stop" not in Settings().strategy_params()
     assert Settings(stop="glr").strategy_params()["stop"] == {"type": "glr"}
     assert Settings(stop='{"type": "glr"}').strategy_params()["stop"] == {"type": "glr"}
-    assert Settings(strategy={"type": "ttts", "stop": "glr"}, stop="glr").strategy_params()["stop"] == {"type": "glr"}
+    assert Settings(strategy={"type": "top_two", "stop": "glr"}, stop="glr").strategy_params()["stop"] == {
+        "type": "glr"
+    }
     with pytest.raises(ConfigError, match="--stop .* contradicts 'stop'"):
-        Settings(strategy={"type": "ttts", "stop": "bayesian"}, stop="glr").strategy_params()
+        Settings(strategy={"type": "top_two", "stop": "bayesian"}, stop="glr").strategy_params()
     assert merge({"stop": "glr"}, {"budget": 30}).stop is None
+
+
+@pytest.mark.parametrize(
+    ("given", "now"),
+    [
+        (None, None),
+        ("thompson", "thompson"),
+        ("ttts", {"type": "top_two"}),
+        ('{"type": "ttts", "num_starts": 4}', {"type": "top_two", "num_starts": 4}),
+        ({"type": "ttts", "beta": 0.3}, {"type": "top_two", "beta": 0.3}),
+        (
+            {"type": "ttts", "challenger": "posterior", "beta": 0.5},
+            {"type": "ttts", "challenger": "posterior", "beta": 0.5},
+        ),
+    ],
+)
+def test_a_strategy_of_an_earlier_version_stays_what_it_was(given: Any, now: Any) -> None:
+    assert of_earlier_version({"strategy": given, "metric": "f1"}) == {"strategy": now, "metric": "f1"}

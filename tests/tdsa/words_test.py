@@ -1,6 +1,6 @@
 import pytest
 
-from fiesta_allennlp.tdsa.word_tokenizer import WordTokenizer
+from fiesta_allennlp.tdsa.words import WordTokenizer
 
 
 @pytest.mark.parametrize(
