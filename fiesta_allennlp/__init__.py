@@ -1,7 +1,7 @@
 """Find the best of several AllenNLP models with as few trainings as possible.
 
 `select`, `choose_system`, `replay` and `report` are the commands as Python calls. They are imported when they are first
-asked for, so that the records, the choosing wing and the probabilities can be used without torch.
+asked for, so that the records, the probabilities and the store can be used without torch.
 """
 
 import sys

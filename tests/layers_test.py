@@ -1,4 +1,4 @@
-"""Imports go down only: the floors of the house, and what the rooms of each may import."""
+"""Imports go down only: what each module or folder of the package may import."""
 
 import ast
 from pathlib import Path

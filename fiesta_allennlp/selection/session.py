@@ -149,45 +149,75 @@ def run_selection(
         raise ConfigError("--recover goes on with a selection and --force deletes it. Give one of them.")
     if allow_removed and not recover:
         raise ConfigError("--allow-removed withdraws candidates of a selection that is resumed. Add --recover.")
-    directory = RunDirectory(root)
     with ExitStack() as stack:
         if recover:
-            store = stack.enter_context(opened(directory, create=False))
-            stack.enter_context(logging_to(directory.log))
-            settings = _resumed_settings(kind, given, store.meta(), root)
-            history = store.history(max_failures=settings.max_failures)
-            stored = Stored(directory, store.meta(), tuple(store.candidates()), history)
-            checked = kind.check(settings, stored, allow_removed=allow_removed)
-            prepared = stack.enter_context(kind.prepared(checked, directory, console))
+            begun = _resume(kind, given, RunDirectory(root), stack, console=console, allow_removed=allow_removed)
         else:
-            settings = kind.settings(**overlay(given, of=kind.settings))
-            checked = kind.check(settings, Stored(directory), allow_removed=False)
-            is_to_be_deleted = has_begun(directory)
-            if is_to_be_deleted and not force:
-                raise StoreError(
-                    f"{root}: there is a selection in this directory already. Go on with it with --recover, delete it "
-                    "with --force, or give another directory with -s."
-                )
-            if is_to_be_deleted:  # only for a selection that can begin
-                prepared = stack.enter_context(kind.prepared(checked, directory, console))
-            clear(directory, keep_prepared=is_to_be_deleted)
-            store = stack.enter_context(opened(directory, create=True))
-            stack.enter_context(logging_to(directory.log))
-            if not is_to_be_deleted:
-                prepared = stack.enter_context(kind.prepared(checked, directory, console))
-        return _run(kind, settings, prepared, store, directory, console)
+            begun = _begin(kind, given, RunDirectory(root), stack, console=console, force=force)
+        return _run(kind, begun, RunDirectory(root), console)
+
+
+@dataclass(frozen=True)
+class _Begun(Generic[Given, Prepared]):
+    """A selection that passed its checks, and its open store."""
+
+    settings: Given
+    prepared: Prepared
+    store: RunStore
+
+
+def _resume(
+    kind: Kind[Given, Checked, Prepared],
+    given: Mapping[str, Any],
+    directory: RunDirectory,
+    stack: ExitStack,
+    *,
+    console: Console,
+    allow_removed: bool,
+) -> _Begun[Given, Prepared]:
+    store = stack.enter_context(opened(directory, create=False))
+    stack.enter_context(logging_to(directory.log))
+    settings = _resumed_settings(kind, given, store.meta(), directory.root)
+    history = store.history(max_failures=settings.max_failures)
+    stored = Stored(directory, store.meta(), tuple(store.candidates()), history)
+    checked = kind.check(settings, stored, allow_removed=allow_removed)
+    prepared = stack.enter_context(kind.prepared(checked, directory, console))
+    return _Begun(settings, prepared, store)
+
+
+def _begin(
+    kind: Kind[Given, Checked, Prepared],
+    given: Mapping[str, Any],
+    directory: RunDirectory,
+    stack: ExitStack,
+    *,
+    console: Console,
+    force: bool,
+) -> _Begun[Given, Prepared]:
+    settings = kind.settings(**overlay(given, of=kind.settings))
+    checked = kind.check(settings, Stored(directory), allow_removed=False)
+    is_to_be_deleted = has_begun(directory)
+    if is_to_be_deleted and not force:
+        raise StoreError(
+            f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, delete "
+            "it with --force, or give another directory with -s."
+        )
+    if is_to_be_deleted:  # only for a selection that can begin
+        prepared = stack.enter_context(kind.prepared(checked, directory, console))
+    clear(directory, keep_prepared=is_to_be_deleted)
+    store = stack.enter_context(opened(directory, create=True))
+    stack.enter_context(logging_to(directory.log))
+    if not is_to_be_deleted:
+        prepared = stack.enter_context(kind.prepared(checked, directory, console))
+    return _Begun(settings, prepared, store)
 
 
 def _run(
-    kind: Kind[Given, Checked, Prepared],
-    settings: Given,
-    prepared: Prepared,
-    store: RunStore,
-    directory: RunDirectory,
-    console: Console,
+    kind: Kind[Given, Checked, Prepared], begun: _Begun[Given, Prepared], directory: RunDirectory, console: Console
 ) -> Dict[str, Any]:
     """Write everything that the selection is about into the store, all or none: from then on it can be recovered. Then
     choose, and write down what came out."""
+    settings, prepared, store = begun.settings, begun.prepared, begun.store
     meta = store.meta()
     entropy = meta.entropy or str(fresh_entropy() if settings.entropy is None else settings.entropy)
     _note_changed_code(settings, meta, console)
@@ -230,7 +260,9 @@ def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, 
         )
     stored = meta.settings or {}
     if stored and meta.kind != kind.name:
-        raise StoreError(f"{root}: the selection there is one of {COMMANDS[meta.kind]}. Resume it with that command.")
+        raise StoreError(
+            f"{root}: the selection there is one of {COMMANDS.get(meta.kind, meta.kind)}. Resume it with that command."
+        )
     if str(given.get("entropy")) == meta.entropy:
         given = {name: value for name, value in given.items() if name != "entropy"}
     settings = kind.settings(**overlay(stored, given, of=kind.settings))

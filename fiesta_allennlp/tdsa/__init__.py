@@ -1,5 +1,5 @@
 """The shipped example task: target-dependent sentiment. Importing this package registers its reader, models and
-predictor, and says where its configs look for data.
+predictor. `set_defaults` says where its configs look for data.
 
 Only `plugin` imports it.
 """

@@ -1,4 +1,4 @@
-"""Where the two wings meet: a config, a split and seeds go in, one score comes out."""
+"""Trains one config on one split with given seeds and returns one score."""
 
 import gc
 import json
