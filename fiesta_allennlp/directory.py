@@ -86,8 +86,14 @@ class RunDirectory:
         """What the checks before the first evaluation write."""
         return self.vectors, self.root / "checks", self.root / "systems"
 
+    @property
+    def next(self) -> "RunDirectory":
+        """Where a selection is checked that is to take the place of the one in this directory."""
+        return RunDirectory(self.root / "next")
+
     def contents(self) -> List[Path]:
         """Everything that is there and that a selection, or a report on it, made."""
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "selection.json"]
         made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
+        made += ["next"]
         return [path for path in (self.root / name for name in made) if path.exists()]

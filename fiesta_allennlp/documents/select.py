@@ -75,13 +75,17 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
         return prepared
 
     @contextmanager
-    def prepared(self, checked: Prepared, directory: RunDirectory, console: Console) -> Iterator[Prepared]:
-        """Start what has to run, with a log in the directory."""
+    def prepared(
+        self, checked: Prepared, directory: RunDirectory, place: RunDirectory, console: Console
+    ) -> Iterator[Prepared]:
+        """Look at the answers that are kept, and start what has to run, with a log in `place`."""
+        if checked.answers.exists():
+            AnswerStore(checked.answers, run="").close()
         console.print(f"Opening {len(checked.systems)} systems ...", highlight=False)
         open_systems(
             checked.systems,
             checked.given,
-            log=directory.system_log,
+            log=place.system_log,
             time_limit=checked.settings.time_limit,
             packages=checked.settings.include_package,
         )
@@ -185,7 +189,7 @@ def plan_documents(settings: DocumentSettings, directory: Optional[Path], consol
     with tempfile.TemporaryDirectory() as scratch:
         run_directory = RunDirectory(Path(scratch))
         checked = DOCUMENTS.check(settings, Stored(run_directory), allow_removed=False)
-        with DOCUMENTS.prepared(checked, run_directory, console) as prepared:
+        with DOCUMENTS.prepared(checked, run_directory, run_directory, console) as prepared:
             pass
     path = answers_path(settings, directory)
     kept: Dict[str, int] = {}

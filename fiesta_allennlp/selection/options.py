@@ -71,22 +71,31 @@ def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
     return ((f.name, f.metadata["option"]) for f in fields(settings))
 
 
-def kinds_of(settings: Any) -> Dict[str, Optional[type]]:
-    """What the value of each setting must be, by its annotation, for example `Optional[int]`; None for anything."""
-    return _kinds_of(settings if isinstance(settings, type) else type(settings))
+@dataclass(frozen=True)
+class Allowed:
+    """What the value of a setting must be: one of `types`, empty for anything; and whether it may be None."""
+
+    types: Tuple[type, ...]
+    is_optional: bool
+
+
+def allowed_by(settings: Any) -> Dict[str, Allowed]:
+    """What the value of each setting must be, by its annotation, for example `Optional[int]`."""
+    return _allowed_by(settings if isinstance(settings, type) else type(settings))
 
 
 @cache
-def _kinds_of(settings: type) -> Dict[str, Optional[type]]:
+def _allowed_by(settings: type) -> Dict[str, Allowed]:
     hints = get_type_hints(settings)
     return {name: _kind(hints[name]) for name, _ in options_of(settings)}
 
 
-def _kind(annotation: Any) -> Optional[type]:
-    if get_origin(annotation) is Union:
-        annotation = next(choice for choice in get_args(annotation) if choice is not type(None))
-    kind = get_origin(annotation) or annotation
-    return kind if kind in KIND_WORDS else None
+def _kind(annotation: Any) -> Allowed:
+    choices = get_args(annotation) if get_origin(annotation) is Union else (annotation,)
+    kind = next(choice for choice in choices if choice is not type(None))
+    kind = get_origin(kind) or kind
+    types = (int, float) if kind is float else (kind,) if kind in KIND_WORDS else ()
+    return Allowed(types, is_optional=type(None) in choices or not types)
 
 
 def flag(name: str) -> str:
@@ -98,13 +107,13 @@ def flag(name: str) -> str:
 
 
 def check_options(settings: Any) -> None:
-    """Refuse a value that its option does not allow: of another kind, no choice, or out of range. None is of any kind.
+    """Refuse a value that its option does not allow: of another kind, no choice, or out of range.
 
     # Raises
 
     `ConfigError` : with the option, the rule and the value.
     """
-    kinds = kinds_of(settings)
+    kinds = allowed_by(settings)
     for name, declared in options_of(settings):
         if not declared.choices:
             _check_kind(flag(name), getattr(settings, name), kinds[name])
@@ -113,12 +122,11 @@ def check_options(settings: Any) -> None:
             check(flag(name), getattr(settings, name), declared)
 
 
-def _check_kind(name: str, value: Any, kind: Optional[type]) -> None:
-    if value is None or kind is None:
+def _check_kind(name: str, value: Any, kind: Allowed) -> None:
+    if not kind.types or (value is None and kind.is_optional):
         return
-    allowed = (int, float) if kind is float else kind
-    if not isinstance(value, allowed) or isinstance(value, bool) is not (kind is bool):
-        raise ConfigError(f"{name} must be {KIND_WORDS[kind]} but got {json.dumps(value)}.")
+    if not isinstance(value, kind.types) or isinstance(value, bool) is not (bool in kind.types):
+        raise ConfigError(f"{name} must be {KIND_WORDS[kind.types[-1]]} but got {json.dumps(value)}.")
 
 
 def _check_choice(name: str, value: Any, declared: Option) -> None:
@@ -158,7 +166,7 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     None has a default here, so that only what was typed is given. Returns argparse's groups by heading.
     """
     groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
-    kinds = kinds_of(settings)
+    kinds = allowed_by(settings)
     for name, declared in options_of(settings):
         if declared.group:
             flags = filter(None, (declared.short, flag(name)))
@@ -168,11 +176,11 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     return groups
 
 
-def _how_to_parse(declared: Option, kind: Optional[type]) -> Dict[str, Any]:
-    if kind is bool:
+def _how_to_parse(declared: Option, kind: Allowed) -> Dict[str, Any]:
+    if kind.types == (bool,):
         return {"action": argparse.BooleanOptionalAction if declared.can_be_undone else "store_true"}
-    how = {"type": declared.parse or (kind if kind in (int, float) else None), "metavar": declared.metavar}
-    return {key: value for key, value in how.items() if value is not None}
+    parse = declared.parse or next((number for number in (float, int) if number in kind.types), None)
+    return {key: value for key, value in (("type", parse), ("metavar", declared.metavar)) if value is not None}
 
 
 def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:

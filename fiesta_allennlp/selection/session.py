@@ -34,7 +34,7 @@ from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import SelectionSettings, overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import write_csv, write_json
-from fiesta_allennlp.selection.workspace import clear, has_begun, logging_to, opened, writing_results
+from fiesta_allennlp.selection.workspace import clear, has_begun, logging_to, made_room, opened, writing_results
 from fiesta_allennlp.strategies.base import Strategy
 
 COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents"}
@@ -90,10 +90,12 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
         """
 
     @abstractmethod
-    def prepared(self, checked: Checked, directory: RunDirectory, console: Console) -> ContextManager[Prepared]:
+    def prepared(
+        self, checked: Checked, directory: RunDirectory, place: RunDirectory, console: Console
+    ) -> ContextManager[Prepared]:
         """What is built, opened and tried before the first evaluation; closed at the end of the context.
 
-        Writes its logs, and files to work with, below `directory`.
+        Its logs, and files to work with, are written below `place` and are found below `directory` afterwards.
 
         # Raises
 
@@ -181,7 +183,7 @@ def _resume(
     history = store.history(max_failures=settings.max_failures)
     stored = Stored(directory, store.meta(), tuple(store.candidates()), history)
     checked = kind.check(settings, stored, allow_removed=allow_removed)
-    prepared = stack.enter_context(kind.prepared(checked, directory, console))
+    prepared = stack.enter_context(kind.prepared(checked, directory, directory, console))
     return _Begun(settings, prepared, store)
 
 
@@ -195,20 +197,23 @@ def _begin(
     force: bool,
 ) -> _Begun[Given, Prepared]:
     settings = kind.settings(**overlay(given, of=kind.settings))
-    checked = kind.check(settings, Stored(directory), allow_removed=False)
     is_to_be_deleted = has_begun(directory)
     if is_to_be_deleted and not force:
         raise StoreError(
             f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, delete "
             "it with --force, or give another directory with -s."
         )
+    checked = kind.check(settings, Stored(directory), allow_removed=False)
     if is_to_be_deleted:  # only for a selection that can begin
-        prepared = stack.enter_context(kind.prepared(checked, directory, console))
-    clear(directory, keep_prepared=is_to_be_deleted)
+        place = stack.enter_context(made_room(directory.next))
+        prepared = stack.enter_context(kind.prepared(checked, directory, place, console))
+        clear(directory, instead=place)
+    else:
+        clear(directory)
     store = stack.enter_context(opened(directory, create=True))
     stack.enter_context(logging_to(directory.log))
     if not is_to_be_deleted:
-        prepared = stack.enter_context(kind.prepared(checked, directory, console))
+        prepared = stack.enter_context(kind.prepared(checked, directory, directory, console))
     return _Begun(settings, prepared, store)
 
 

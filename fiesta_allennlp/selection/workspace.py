@@ -4,7 +4,7 @@ import logging
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Optional
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
@@ -31,18 +31,32 @@ def has_begun(directory: RunDirectory) -> bool:
         store.close()
 
 
-def clear(directory: RunDirectory, *, keep_prepared: bool) -> None:
-    """Make room for a new selection. Deletes what a selection made and nothing else; with `keep_prepared` not what the
-    checks of the new one have just made."""
+def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None) -> None:
+    """Make room for a new selection. Deletes what a selection made and nothing else. What the checks of the new one
+    have made in the place `instead` is moved here."""
     if not directory.store.exists():
         return
     held = lock(directory)
     try:
         for path in directory.contents():
-            if not (keep_prepared and path in directory.prepared):
+            if instead is None or path != instead.root:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in instead.prepared if instead is not None else ():
+            if path.exists():
+                path.rename(directory.root / path.name)
     finally:
         held.release()
+
+
+@contextmanager
+def made_room(directory: RunDirectory) -> Iterator[RunDirectory]:
+    """An empty directory, deleted at the end."""
+    shutil.rmtree(directory.root, ignore_errors=True)
+    directory.root.mkdir(parents=True)
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory.root, ignore_errors=True)
 
 
 @contextmanager

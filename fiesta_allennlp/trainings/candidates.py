@@ -53,7 +53,7 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
     `ConfigError` : on the first candidate that is wrong, or where there are fewer than `least`.
     """
     named = named_candidates(settings.candidates, least=least)
-    return {name: Candidate(name, path, _checked(Path(path), settings)) for name, path in named.items()}
+    return {name: Candidate(name, str(Path(path)), _checked(Path(path), settings)) for name, path in named.items()}
 
 
 def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, str]:
@@ -91,17 +91,16 @@ def read_roster(given: Mapping[str, Candidate], stored: Stored, *, allow_removed
     """
     known = {candidate.name: candidate for candidate in stored.candidates}
     before = stored.meta.removed
+    data = _marks(given)
     for name, candidate in known.items():
-        if name not in given and name not in before and not allow_removed:
+        if name in given:
+            _check_unchanged(given[name], data[name], candidate, stored.directory.root)
+        elif name not in before and not allow_removed:
             raise ConfigError(
                 f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root} but is "
                 f"not given. Give all of its candidates, {_sources(known)}, with any new ones; or none, to take them "
                 "from the store; or withdraw this one with --allow-removed."
             )
-    data = _marks(given)
-    for name, candidate in known.items():
-        if name in given:
-            _check_unchanged(given[name], data[name], candidate, stored.directory.root)
     late = tuple(name for name in given if name not in known or name in before) if known else ()
     return Roster(given, known, removed=frozenset(known) - frozenset(given), late=late, data=data)
 

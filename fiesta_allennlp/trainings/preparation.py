@@ -2,7 +2,7 @@
 
 import inspect
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
@@ -62,9 +62,15 @@ def preparation_of(facts: Mapping[str, Any]) -> Preparation:
 
 
 def prepare_all(
-    candidates: Mapping[str, Candidate], roster: Roster, settings: Settings, directory: RunDirectory, console: Console
+    candidates: Mapping[str, Candidate],
+    roster: Roster,
+    settings: Settings,
+    directory: RunDirectory,
+    place: RunDirectory,
+    console: Console,
 ) -> Dict[str, Preparation]:
-    """Build each of these candidates of the roster once, in a process of its own. What they print goes to `checks/`.
+    """Build each of these candidates of the roster once, in a process of its own. What they print goes to `checks/` of
+    `place`, and word vectors to `vectors/`; they are found in `directory` afterwards.
 
     # Raises
 
@@ -75,22 +81,29 @@ def prepare_all(
     results = run_apart(
         _prepare_task,
         {
-            name: (candidate.config, settings.group_by, roster.data[name].fingerprint, directory.vectors)
+            name: (candidate.config, settings.group_by, roster.data[name].fingerprint, place.vectors)
             for name, candidate in candidates.items()
         },
-        logs={name: directory.check_log(name) for name in candidates},
+        logs={name: place.check_log(name) for name in candidates},
         settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
         at_once=_at_once(settings),
         on_done=lambda name: console.print(f"  {name}", markup=False),
     )
     for name, result in results.items():
         if isinstance(result, BaseException):
-            log = directory.check_log(name)
-            where = "" if isinstance(result, FiestaError) or not directory.store.exists() else f" The log is {log}."
+            log = place.check_log(name)
+            where = "" if isinstance(result, FiestaError) or not place.store.exists() else f" The log is {log}."
             raise ConfigError(f"candidate '{name}' ({candidates[name].source}): {plainly(result)}{where}") from result
         check_metric(name, result, settings.metric)
     check_same_pool(results)
-    return results
+    return {name: _found_in(directory, result) for name, result in results.items()}
+
+
+def _found_in(directory: RunDirectory, preparation: Preparation) -> Preparation:
+    """The preparation with its word vectors where they are found afterwards."""
+    vectors = directory.vectors.resolve()
+    found = tuple((original, str(vectors / Path(filtered).name)) for original, filtered in preparation.vectors)
+    return replace(preparation, vectors=found)
 
 
 def _at_once(settings: Settings) -> int:

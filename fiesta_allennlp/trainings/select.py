@@ -78,7 +78,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
 
     @contextmanager
     def prepared(
-        self, checked: CheckedTrainings, directory: RunDirectory, console: Console
+        self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
     ) -> Iterator[PreparedTrainings]:
         settings, roster = checked.settings, checked.roster
         with closing(build_executor(settings, directory)) as executor:
@@ -90,7 +90,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
                 if name not in known or not vectors_are_there(known[name])
             }
             if fresh:
-                known.update(prepare_all(fresh, roster, settings, directory, console))
+                known.update(prepare_all(fresh, roster, settings, directory, place, console))
                 _check_data(roster)
                 check_same_pool({name: known[name] for name in roster.given})
             yield PreparedTrainings(checked, directory, executor, known)
@@ -209,7 +209,7 @@ def plan(settings: Settings, console: Console) -> Plan:
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
         checked = TRAININGS.check(settings, Stored(directory), allow_removed=False)
-        with TRAININGS.prepared(checked, directory, console) as prepared:
+        with TRAININGS.prepared(checked, directory, directory, console) as prepared:
             console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
         least, most = checked.strategy.bounds(len(checked.roster.given))
         return Plan(prepared.preparations, settings.strategy_params(), least, most)

@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as some
 
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import of_earlier_version, settings_from_file
 from fiesta_allennlp.trainings.candidates import named_candidates
@@ -221,3 +223,19 @@ def test_the_stopping_rule_goes_to_the_strategy() -> None:
 )
 def test_a_strategy_of_an_earlier_version_stays_what_it_was(given: Any, now: Any) -> None:
     assert of_earlier_version({"strategy": given, "metric": "f1"}) == {"strategy": now, "metric": "f1"}
+
+
+@pytest.mark.parametrize(
+    ("record", "given", "message"),
+    [
+        (DocumentSettings, {"time_limit": None}, "--time-limit must be a number but got null"),
+        (DocumentSettings, {"workers": None}, "--workers must be a whole number but got null"),
+        (Settings, {"include_package": None}, "--include-package must be a list but got null"),
+        (ReplaySettings, {"repetitions": None}, "--repetitions must be a whole number but got null"),
+        (ReplaySettings, {"with_replacement": 1}, "--with-replacement must be true or false but got 1"),
+    ],
+)
+def test_null_is_a_value_of_optional_settings_alone(record: Any, given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        record(**given)
+    record(**dict.fromkeys(("confidence", "budget", "margin", "entropy")))
