@@ -1,5 +1,7 @@
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -8,7 +10,7 @@ import pytest
 from fiesta_allennlp.commands.fiesta_replay import add_arguments, replay_from_args
 from fiesta_allennlp.replays.replay import Repetition, Replayer
 from tests.commands.conftest import Call
-from tests.warm import Command
+from tests.conftest import REPOSITORY
 
 QUICK = ["--processes", "1", "--repetitions", "4", "--entropy", "5"]
 
@@ -137,8 +139,9 @@ def test_an_interrupt_before_anything_has_finished(
 
 
 def test_both_ways_to_call_it(table: Path) -> None:
+    """In fresh interpreters: the second finds the command by the plugins file alone."""
     for command in (["-m", "fiesta_allennlp", "replay"], ["-m", "allennlp", "fiesta-replay"]):
-        replay = Command([*command, table, *QUICK, "--budget", "6"])
-        output, _ = replay.communicate()
-        assert replay.returncode == 0, output
-        assert "Correct: 100.0%" in output
+        words = [sys.executable, *command, str(table), *map(str, QUICK), "--budget", "6"]
+        replay = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True)
+        assert replay.returncode == 0, replay.stderr
+        assert "Correct: 100.0%" in replay.stdout

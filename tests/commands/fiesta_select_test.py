@@ -83,7 +83,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], revi
 def test_the_stopping_rule_is_in_the_plan(candidates: List[str], call: Any) -> None:
     status, output = call(*candidates, "--metric", "accuracy", "--dry-run", "--stop", "glr", "--confidence", 0.9)
     assert status == 0, output
-    assert "ttts (confidence 0.9, stop glr)" in output
+    assert "top_two (confidence 0.9, stop glr)" in output
 
 
 def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(

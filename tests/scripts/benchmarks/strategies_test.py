@@ -18,7 +18,7 @@ def script() -> ModuleType:
 
 def test_every_row_can_be_built_and_told_apart(script: ModuleType) -> None:
     rows = [row for section in script.SECTIONS.values() for row in section]
-    assert len({row.label for row in rows}) == len(rows) == 25
+    assert len({row.label for row in rows}) == len(rows) == 28
     for row in rows:
         build_strategy(row.settings(500), list(row.candidates))
 
