@@ -8,10 +8,11 @@ import numpy as np
 
 from fiesta_allennlp.counts import COUNT_PREFIX
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.evaluator import batch_of
 from fiesta_allennlp.documents.limit import LimitedDocuments
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.documents.summary import Charge, add_documents
+from fiesta_allennlp.documents.summary import add_documents
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.seeding import document_order

@@ -3,11 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
+from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import History
 from fiesta_allennlp.selection.summary import CandidateSummary
-
-Charge = Tuple[int, float]
 
 ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
 

@@ -2,7 +2,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from allennlp.common import Registrable
 
@@ -12,9 +12,6 @@ from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
 
 EACH = ("document", "item")
-
-Question = Mapping[str, Any]
-
 
 STOPPED = "it was stopped before it answered"
 

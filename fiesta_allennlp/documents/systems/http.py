@@ -5,7 +5,7 @@ import random
 import socket
 import threading
 import time
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, Optional
 from urllib.parse import urlsplit
 
 import requests
@@ -21,8 +21,6 @@ AGAIN = (408, 425, 429, 500, 502, 503, 504)
 LONGEST_ANSWER = 2**26
 SECONDS_TO_CONNECT = 10.0
 CHUNK = 2**16
-
-Numbers = Union[int, float]
 
 
 @System.register("http")
