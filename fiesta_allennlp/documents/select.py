@@ -1,7 +1,6 @@
 """Selections among trained systems by documents: what `fiesta-documents` calls."""
 
 import secrets
-import tempfile
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.records import Candidate, Decision, History
-from fiesta_allennlp.selection.session import Kind, Stored, Work, run_selection
+from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 
 LINES_OF_PROGRESS = 20
@@ -186,11 +185,8 @@ def plan_documents(settings: DocumentSettings, directory: Optional[Path], consol
 
     `FiestaError` : as `select_system`.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        run_directory = RunDirectory(Path(scratch))
-        checked = DOCUMENTS.check(settings, Stored(run_directory), allow_removed=False)
-        with DOCUMENTS.prepared(checked, run_directory, run_directory, console) as prepared:
-            pass
+    with rehearsed(DOCUMENTS, settings, console) as prepared:
+        pass  # every system has been opened
     path = answers_path(settings, directory)
     kept: Dict[str, int] = {}
     if path is not None and path.exists():

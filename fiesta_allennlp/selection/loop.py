@@ -15,6 +15,8 @@ from fiesta_allennlp.selection.retries import PAUSES, Retries, ended_by, is_to_b
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
 
+logger = logging.getLogger(__name__)
+
 SECONDS_BETWEEN_NOTES = 60.0
 
 
@@ -56,9 +58,6 @@ class WorkingTime:
         if at_once or time.monotonic() - self._noted >= SECONDS_BETWEEN_NOTES:
             self._store.set_meta(working_seconds=self.seconds)
             self._noted = time.monotonic()
-
-
-logger = logging.getLogger(__name__)
 
 
 class Listener(Protocol):

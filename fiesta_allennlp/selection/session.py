@@ -3,8 +3,9 @@
 What the kinds of selections do not have in common is a `Kind`.
 """
 
+import tempfile
 from abc import ABC, abstractmethod
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import (
@@ -13,6 +14,7 @@ from typing import (
     ContextManager,
     Dict,
     Generic,
+    Iterator,
     Mapping,
     Optional,
     Sequence,
@@ -157,6 +159,21 @@ def run_selection(
         else:
             begun = _begin(kind, given, RunDirectory(root), stack, console=console, force=force)
         return _run(kind, begun, RunDirectory(root), console)
+
+
+@contextmanager
+def rehearsed(kind: Kind[Given, Checked, Prepared], settings: Given, console: Console) -> Iterator[Prepared]:
+    """What a dry run tells of: all is checked, built and opened as for a new selection, and nothing stays.
+
+    # Raises
+
+    `FiestaError` : as `run_selection`, of settings and files.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = RunDirectory(Path(scratch))
+        checked = kind.check(settings, Stored(directory), allow_removed=False)
+        with kind.prepared(checked, directory, directory, console) as prepared:
+            yield prepared
 
 
 @dataclass(frozen=True)

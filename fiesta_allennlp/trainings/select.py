@@ -1,6 +1,5 @@
 """Selections of configs by training them: what `fiesta-select` calls."""
 
-import tempfile
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.selection.loop import Listener, Listeners
-from fiesta_allennlp.selection.session import Kind, Stored, Work, run_selection
+from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
@@ -206,10 +205,7 @@ def plan(settings: Settings, console: Console) -> Plan:
 
     `FiestaError` : as `select`.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        directory = RunDirectory(Path(scratch))
-        checked = TRAININGS.check(settings, Stored(directory), allow_removed=False)
-        with TRAININGS.prepared(checked, directory, directory, console) as prepared:
-            console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
-        least, most = checked.strategy.bounds(len(checked.roster.given))
-        return Plan(prepared.preparations, settings.strategy_params(), least, most)
+    with rehearsed(TRAININGS, settings, console) as prepared:
+        console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
+    least, most = prepared.checked.strategy.bounds(len(prepared.checked.roster.given))
+    return Plan(prepared.preparations, settings.strategy_params(), least, most)
