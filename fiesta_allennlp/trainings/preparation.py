@@ -23,7 +23,7 @@ from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_r
 from fiesta_allennlp.trainings.evaluator import number_of
 from fiesta_allennlp.trainings.pool import Pool, read_pool
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.vectors import coverage_of, filtered_vectors, width_of
+from fiesta_allennlp.trainings.vectors import coverage_of, filtered_vectors, rows_of, width_of
 
 Vectors = Tuple[Tuple[str, str], ...]
 """Pairs of a word-vector file as the config names it and the filtered file to read in its place."""
@@ -136,10 +136,11 @@ def prepare_candidate(
     for holder, key in vector_references(config):
         uri = holder[key]
         filtered = filtered_vectors(uri, pool.words, vectors_directory)
-        _check_width(holder, uri, width_of(filtered))
+        rows = rows_of(filtered)
+        _check_width(holder, uri, width_of(rows))
         vectors[uri] = str(filtered.resolve())
         counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
-        coverage[uri] = coverage_of(filtered, counts)
+        coverage[uri] = coverage_of(rows, counts)
     num_parameters, metrics = _build_once(config, pool, vectors)
     check_trainer(config["trainer"], metrics)
     shares = tuple(coverage[uri] for uri in sorted(vectors))

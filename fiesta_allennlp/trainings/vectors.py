@@ -63,7 +63,7 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
 def _check_rows(uri: str, rows: Sequence[str]) -> None:
     """Refuse a row that lacks numbers or holds something else. One with more of them than usual is that of a word with
     a space in it, which AllenNLP passes over."""
-    width = _width(rows)
+    width = width_of(rows)
     for row in rows:
         word, *numbers = row.rstrip().split(" ")
         if len(numbers) < width:
@@ -77,22 +77,22 @@ def _check_rows(uri: str, rows: Sequence[str]) -> None:
                 raise DataError(f"{uri}: in the row of '{word}', {error}. Mend or delete it.") from error
 
 
-def coverage_of(path: Path, counts: Mapping[str, int]) -> float:
-    """The share of tokens that have a row in a filtered file, where each word occurs as often as `counts` says; 1 where
-    there are none."""
-    rows = path.read_text(encoding="utf-8").splitlines()
-    width = _width(rows)
+def rows_of(path: Path) -> List[str]:
+    """The rows of a filtered file."""
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
+    """The share of tokens that have one of these rows, where each word occurs as often as `counts` says; 1 where there
+    are no tokens."""
+    width = width_of(rows)
     words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}  # AllenNLP passes over others
     total = sum(counts.values())
     return sum(number for word, number in counts.items() if word in words) / total if total else 1.0
 
 
-def width_of(path: Path) -> int:
-    """How many numbers the rows of a filtered file have."""
-    return _width(path.read_text(encoding="utf-8").splitlines())
-
-
-def _width(rows: Sequence[str]) -> int:
+def width_of(rows: Sequence[str]) -> int:
+    """How many numbers most of these rows have."""
     return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.trainings.vectors import coverage_of, filtered_vectors, width_of
+from fiesta_allennlp.trainings.vectors import coverage_of, filtered_vectors, rows_of, width_of
 
 ROWS = "the 0.1 0.2\nfood 0.3 0.4\nbroken 1 2 3\nservice 0.5 0.6\nfood 0.7 0.8\n"
 
@@ -33,8 +33,8 @@ def test_rows_of_the_words_are_kept_as_they_are_and_in_order(vectors: Path, tmp_
 def test_coverage_counts_tokens_and_not_types(vectors: Path, tmp_path: Path) -> None:
     counts = {"food": 6, "broken": 1, "unheard": 3}
     made = filtered_vectors(str(vectors), set(counts), tmp_path / "run")
-    assert coverage_of(made, counts) == pytest.approx(0.6)  # the row of `broken` has a number too many
-    assert coverage_of(made, {}) == 1.0
+    assert coverage_of(rows_of(made), counts) == pytest.approx(0.6)  # the row of `broken` has a number too many
+    assert coverage_of(rows_of(made), {}) == 1.0
 
 
 def test_a_header_line_is_left_out(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str
         except DataError as error:
             message = str(error)
         else:
-            assert width_of(made) >= 0
+            assert width_of(rows_of(made)) >= 0
             return
         assert str(path) in message
 
