@@ -1,7 +1,7 @@
 """Find the best of several AllenNLP models with as few trainings as possible.
 
-`select`, `choose_system`, `replay` and `report` are the commands as Python calls. They are imported when they are first
-asked for, so that the records, the probabilities and the store can be used without torch.
+`select`, `choose_system`, `plan`, `replay` and `report` are the commands as Python calls. They are imported when they
+are first asked for, so that the records, the probabilities and the store can be used without torch.
 """
 
 import sys
@@ -12,12 +12,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.library import choose_system, replay, select
+    from fiesta_allennlp.library import choose_system, plan, replay, select
     from fiesta_allennlp.reports.report import report
 
-__all__ = ["choose_system", "replay", "report", "select"]
+__all__ = ["choose_system", "plan", "replay", "report", "select"]
 
-_HOMES = {"choose_system": "library", "replay": "library", "select": "library", "report": "reports.report"}
+_HOMES = {
+    "choose_system": "library",
+    "plan": "library",
+    "replay": "library",
+    "select": "library",
+    "report": "reports.report",
+}
 
 _MOVED = {"replay_settings": "replays.settings", "replaying": "replays.replay", "reporting": "reports.report"}
 """Documented modules that have another name now."""

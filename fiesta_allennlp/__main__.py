@@ -7,6 +7,7 @@ EXIT_INTERRUPTED = 130
 
 HELP = {
     "select": "find the best of several models",
+    "plan": "tell how many runs a selection will need",
     "replay": "repeat a selection over released scores",
     "report": "tell what a selection came to, or how it stands",
     "documents": "find the best of several trained systems",

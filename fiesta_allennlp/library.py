@@ -1,5 +1,5 @@
-"""`allennlp fiesta-select`, `fiesta-documents` and `fiesta-replay` as calls, for scripts and notebooks: see
-`docs/library.md`.
+"""`allennlp fiesta-select`, `fiesta-documents`, `fiesta-plan` and `fiesta-replay` as calls, for scripts and notebooks:
+see `docs/library.md`.
 
 Nothing here ends the process: what a user can mend is a `FiestaError`.
 """
@@ -17,9 +17,12 @@ from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.listeners.progress import SteadyConsole, repetition_bar
 from fiesta_allennlp.replays.files import table_of
+from fiesta_allennlp.replays.plan_settings import PlanSettings
+from fiesta_allennlp.replays.planning import FEWEST, forecast
 from fiesta_allennlp.replays.replay import replay as run_replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
+from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
 from fiesta_allennlp.selection.options import check_names
 from fiesta_allennlp.trainings.select import select as run_select
@@ -128,6 +131,32 @@ def replay(
     if not result.repetitions:
         raise KeyboardInterrupt
     return ReplayResult.from_replay(result)
+
+
+def plan(
+    source: Optional[Union[str, Path]] = None,
+    *,
+    progress: Optional[bool] = None,
+    **settings: Any,
+) -> PlanResult:
+    """Tell how many runs a selection will need and how often it will be right, by simulating it.
+
+    # Parameters
+
+    source : the directory of a selection, or a table of scores in a `.json` or `.csv` file. Leave it out for a problem
+        by numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
+    progress : show how it goes; by default only on a terminal.
+    settings : the command's options by their names, with underscores.
+
+    # Raises
+
+    `FiestaError` : where a setting is wrong, or the pilot says too little.
+    `KeyboardInterrupt` : where it is interrupted before a repetition has finished; after that, the result says so.
+    """
+    check_names(settings, PlanSettings)
+    given = PlanSettings(**settings, source=None if source is None else str(source))
+    with repetition_bar(_console(progress), FEWEST) as told:
+        return PlanResult.of(forecast(given, on_repetitions=told))
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:

@@ -13,7 +13,7 @@ other, as in the paper, unless `--alike` says otherwise. `--look-every N` lets N
 import argparse
 import math
 import sys
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -128,7 +128,7 @@ def f_measures(counts: np.ndarray) -> np.ndarray:
 class DrawnDocuments(DrawnScores):
     """Replicate k of a system is its k-th document."""
 
-    counts: Mapping[str, np.ndarray]
+    counts: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def evaluate(self, request: Request, directory: Path = Path()) -> Evaluation:
         row = self.counts[request.candidate][request.replicate]
@@ -165,7 +165,8 @@ class SyntheticDocuments(ScoreSource):
         splits: Mapping[str, np.ndarray] = dict.fromkeys(counts, np.arange(sampling.length))
         if shared is None:
             splits = numbered_apart(list(counts), dict.fromkeys(counts, sampling.length))
-        return DrawnDocuments(splits, {name: f_measures(rows) for name, rows in counts.items()}, self.name, counts)
+        scores = {name: f_measures(rows) for name, rows in counts.items()}
+        return DrawnDocuments(splits, scores, self.name, counts=counts)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class SplitPaired(ScoreBelief):
             known = np.zeros(len(scores))
             return StudentTPosterior(known + centre, known, known + 1, self.has_margin)
         split_seeds = [history.split_seeds(name) for name in history.active]
-        means = mean_scores(_table(split_seeds, [(values - centre) / unit for values in scores]))
+        means = mean_scores(score_table(split_seeds, [(values - centre) / unit for values in scores]))
         return StudentTPosterior(centre + unit * means.location, unit * means.scale, means.df, self.has_margin)
 
 
@@ -53,7 +53,7 @@ class LogitSplitPaired(SplitPaired):
     takes_logits = True
 
 
-def _table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
+def score_table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
     """Counts and sums by candidate and split."""
     seeds, columns = np.unique(np.concatenate(split_seeds), return_inverse=True)
     rows = np.repeat(np.arange(len(scores)), [len(values) for values in scores])

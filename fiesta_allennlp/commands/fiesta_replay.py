@@ -11,7 +11,7 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
-from fiesta_allennlp.commands.options import add_debug, add_given
+from fiesta_allennlp.commands.options import add_debug, add_given, check_output
 from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, run_and_exit
 
 
@@ -84,12 +84,7 @@ def _check_files(args: argparse.Namespace) -> None:
 
     `ConfigError` : with the option and the path.
     """
-    from fiesta_allennlp.errors import ConfigError
     from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
 
-    for name, endings in (("output", (".json",)), ("figure", FIGURE_ENDINGS)):
-        path = getattr(args, name)
-        if path is not None and path.suffix not in endings:
-            raise ConfigError(f"--{name} {path}: the file's name must end with {' or '.join(endings)}.")
-        if path is not None and not path.parent.is_dir():
-            raise ConfigError(f"--{name} {path}: there is no directory {path.parent}. Make it first.")
+    check_output("output", args.output, (".json",))
+    check_output("figure", args.figure, FIGURE_ENDINGS)

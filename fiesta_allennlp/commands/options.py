@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Any, Dict, Type
+from typing import Any, Dict, Optional, Sequence, Type
 
 
 def add_given(parser: argparse.ArgumentParser, settings: Type[Any], name: str, **kwargs: Any) -> None:
@@ -47,3 +47,18 @@ def directory_of(args: argparse.Namespace) -> Path:
         what = "of the selection to go on with" if args.recover else "in which the selection is to be kept"
         raise ConfigError(f"-s is missing: give the directory {what}.")
     return args.serialization_dir
+
+
+def check_output(name: str, path: Optional[Path], endings: Sequence[str]) -> None:
+    """Refuse a file that could not be written, before the work.
+
+    # Raises
+
+    `ConfigError` : with the option and the path.
+    """
+    from fiesta_allennlp.errors import ConfigError
+
+    if path is not None and path.suffix not in endings:
+        raise ConfigError(f"--{name} {path}: the file's name must end with {' or '.join(endings)}.")
+    if path is not None and not path.parent.is_dir():
+        raise ConfigError(f"--{name} {path}: there is no directory {path.parent}. Make it first.")

@@ -148,12 +148,13 @@ class Progress:
 
 
 @contextmanager
-def repetition_bar(console: Console, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows how many repetitions of a replay are done; what it gives is called with the number of new ones."""
+def repetition_bar(console: Console, total: int) -> Iterator[Callable[..., None]]:
+    """Shows how many repetitions of a replay are done; what it gives is called with the number of new ones, and with
+    another total where that has changed."""
     if not console.is_terminal:
-        yield lambda number: None
+        yield lambda number, total=None: None
         return
     columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("repetitions", total=total)
-        yield lambda number: bar.advance(task, number)
+        yield lambda number, total=None: bar.update(task, advance=number, total=total)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Tuple
 
 import numpy as np
+from scipy.special import chdtri
 
 from fiesta_allennlp.probability.noise import NoisePosterior, noise_posterior
 
@@ -65,13 +66,77 @@ def mean_scores(scores: Scores) -> MeanScores:
     and the degrees of freedom that these take up are counted for each candidate, as in restricted maximum likelihood:
     tau then plays no part in the noise. The uncertainty about sigma_i^2 makes normal into Student-t.
     """
+    fit = _fitted(scores)
+    df, variance = fit.noise.scaled_inverse_chi_squared()
+    apart = _as_independent(fit.location, fit.covariance)
+    return MeanScores(fit.location, np.sqrt(apart * variance * fit.used_precision), np.maximum(df, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """One draw of all unknowns: `means` and `noise_sds`, shape `(num_candidates,)`; `splits`, shape `(num_splits,)`;
+    and the sd of further splits' effects."""
+
+    means: np.ndarray
+    noise_sds: np.ndarray
+    splits: np.ndarray
+    split_sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class EffectsPosterior:
+    """The posterior of `mean_scores` to draw from: given the variances, mu and b are jointly normal.
+
+    The noise variances are scaled inverse chi-squared with `noise_df` and `noise_variance`, shape `(num_candidates,)`,
+    all drawn at one quantile because they are mostly alike. The splits' variance is the same with `split_df` and
+    `1 / split_precision`; it is 0 where no two candidates share a split.
+    """
+
+    scores: Scores
+    location: np.ndarray
+    noise_df: np.ndarray
+    noise_variance: np.ndarray
+    split_df: float
+    split_precision: float
+    candidate_precision: float
+
+    def draw(self, rng: np.random.Generator) -> Effects:
+        """One draw of the means, the splits that were seen, and the sds."""
+        variance = self.noise_df * self.noise_variance / chdtri(self.noise_df, rng.random())
+        split_precision = self.split_precision
+        if np.isfinite(split_precision):
+            split_precision *= rng.chisquare(self.split_df) / self.split_df
+        joint = _Joint(self.scores, 1 / variance, split_precision, self.candidate_precision)
+        means = rng.multivariate_normal(joint.location, joint.covariance, check_valid="ignore", method="eigh")
+        weights = self.scores.counts / variance[:, None]
+        total = weights.sum(axis=0) + split_precision
+        expected = ((self.scores.sums / variance[:, None]).sum(axis=0) - weights.T @ means) / total
+        splits = rng.normal(expected, np.sqrt(1 / total))
+        return Effects(means, np.sqrt(variance), splits, float(split_precision**-0.5))
+
+
+def effects_posterior(scores: Scores) -> EffectsPosterior:
+    """What `mean_scores` believes, to draw from."""
+    fit = _fitted(scores)
+    df, variance = fit.noise.scaled_inverse_chi_squared()
+    return EffectsPosterior(
+        scores=scores,
+        location=fit.location,
+        noise_df=np.maximum(df, 1.0),
+        noise_variance=variance,
+        split_df=SPLIT_PRIOR[0] + scores.counts.shape[1],
+        split_precision=float(fit.split_precision),
+        candidate_precision=float(fit.candidate_precision),
+    )
+
+
+def _fitted(scores: Scores) -> "_Fit":
+    """The fixed point."""
     fit = _Fit(scores)
     for _ in range(MAX_STEPS):
         if fit.step() < TOLERANCE:
             break
-    df, variance = fit.noise.scaled_inverse_chi_squared()
-    apart = _as_independent(fit.location, fit.covariance)
-    return MeanScores(fit.location, np.sqrt(apart * variance * fit.used_precision), np.maximum(df, 1.0))
+    return fit
 
 
 class _Fit:

@@ -4,12 +4,12 @@ import time
 from concurrent.futures import as_completed
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, Generator, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 from pebble import ProcessPool
 
 from fiesta_allennlp.executors.processes import start_fork_server
-from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
@@ -26,6 +26,8 @@ from fiesta_allennlp.strategies.base import Strategy
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
 
+Outcome = TypeVar("Outcome")
+
 CHUNKS_PER_PROCESS = 20
 LARGEST_CHUNK = 20
 """Repetitions are handed to processes in pieces: small enough for an even load, a bar that moves, and for little to be
@@ -37,7 +39,8 @@ class Repetition:
     """What one selection came to.
 
     `best` and `stopped_by` are those of its decision. `correct`: `best` is, within the margin, a candidate with the
-    highest true mean. In a round as many evaluations as the batch size allows are made at once.
+    highest true mean. In a round as many evaluations as the batch size allows are made at once. `seconds` are those of
+    the evaluations that were made, all workers together; 0 where the scores do not say.
     """
 
     best: Optional[str]
@@ -45,6 +48,7 @@ class Repetition:
     correct: bool
     num_evaluations: int
     num_rounds: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ class Replayer:
 
     # Parameters
 
-    best : the candidates that are right to recommend.
+    best : the candidates that are right to recommend, unless the true means are those of one repetition.
+    margin : how far below the highest true mean a candidate is right to recommend.
     batch_size : how many evaluations are made at once. The next ones are chosen when all of them have finished.
     """
 
@@ -79,6 +84,7 @@ class Replayer:
     best: Tuple[str, ...]
     batch_size: int
     entropy: int
+    margin: float = 0.0
 
     def run(self, repetition: int) -> Repetition:
         """One selection, with the scores and the draws that belong to this number.
@@ -87,23 +93,40 @@ class Replayer:
 
         `FiestaError` : where the scores run out, or the belief cannot use one.
         """
-        scores = self._draw(repetition)
-        rng = replay_rng(self.entropy, REPLAY_STRATEGY_STREAM, repetition)
-        history = History(self.candidates)
-        num_rounds = 0
-        while names := self.strategy.propose(history, self.batch_size, rng):
-            history = history.after(_evaluate(scores, history, names))
-            num_rounds += 1
+        scores = self.draw(repetition)
+        for num_rounds, history in enumerate(self.histories(scores, repetition)):  # noqa: B007
+            pass
         decision = self.strategy.recommend(history)
         if decision.stopped_by is None:
             raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
-        correct = decision.best in self.best
-        return Repetition(decision.best, decision.stopped_by, correct, len(history.evaluations), num_rounds)
+        return self.outcome(decision, history, scores, num_rounds=num_rounds)
+
+    def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
+        """The history before the first round and after every one."""
+        rng = replay_rng(self.entropy, REPLAY_STRATEGY_STREAM, repetition)
+        history = self.source.start or History(self.candidates)
+        yield history
+        while names := self.strategy.propose(history, self.batch_size, rng):
+            history = history.after(_evaluate(scores, history, names))
+            yield history
+
+    def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
+        """What a decision after this history is worth."""
+        best = self.best if scores.true_means is None else best_within(scores.true_means, self.margin)
+        begun = 0 if self.source.start is None else len(self.source.start.evaluations)
+        return Repetition(
+            best=decision.best,
+            stopped_by=decision.stopped_by or "",
+            correct=decision.best in best,
+            num_evaluations=len(history.evaluations),
+            num_rounds=num_rounds,
+            seconds=sum(evaluation.seconds for evaluation in history.evaluations[begun:]),
+        )
 
     def run_all(self, repetitions: range) -> List[Repetition]:
         return [self.run(repetition) for repetition in repetitions]
 
-    def _draw(self, repetition: int) -> DrawnScores:
+    def draw(self, repetition: int) -> DrawnScores:
         return self.source.draw(
             self.sampling,
             split_rng=replay_rng(self.entropy, REPLAY_SPLITS_STREAM, repetition),
@@ -111,6 +134,11 @@ class Replayer:
                 name: replay_rng(self.entropy, REPLAY_SCORES_STREAM, repetition, name) for name in self.candidates
             },
         )
+
+
+def best_within(means: Mapping[str, float], margin: float) -> Tuple[str, ...]:
+    """The candidates whose means are within the margin of the highest one."""
+    return tuple(name for name in means if means[name] >= max(means.values()) - margin - TIES)
 
 
 def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
@@ -149,7 +177,8 @@ def replay(
     done: Dict[int, Repetition] = {}
     interrupted = False
     try:
-        with closing(_in_chunks(replayer, settings)) as chunks:
+        numbers = range(settings.repetitions)
+        with closing(in_chunks(replayer.run_all, numbers, num_processes=settings.num_processes)) as chunks:
             for chunk, results in chunks:
                 done.update(zip(chunk, results, strict=True))
                 on_repetitions(len(results))
@@ -182,25 +211,26 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         source=source,
         sampling=sampling,
         candidates=tuple(means),
-        best=tuple(name for name in means if means[name] >= max(means.values()) - margin - TIES),
+        best=best_within(means, margin),
         batch_size=settings.batch_size,
         entropy=settings.entropy or 0,
+        margin=margin,
     )
 
 
-def _in_chunks(replayer: Replayer, settings: ReplaySettings) -> Generator[Tuple[range, List[Repetition]], None, None]:
+def in_chunks(
+    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int
+) -> Generator[Tuple[range, List[Outcome]], None, None]:
     """Results piece by piece, in order of finishing. Closing the generator stops the workers."""
-    num_processes = settings.num_processes
-    size = min(LARGEST_CHUNK, max(1, settings.repetitions // (num_processes * CHUNKS_PER_PROCESS)))
-    numbers = range(settings.repetitions)
+    size = min(LARGEST_CHUNK, max(1, len(numbers) // (num_processes * CHUNKS_PER_PROCESS)))
     chunks = [numbers[begin : begin + size] for begin in numbers[::size]]
     if num_processes == 1:
         for chunk in chunks:
-            yield chunk, replayer.run_all(chunk)
+            yield chunk, run_all(chunk)
         return
     with ProcessPool(max_workers=num_processes, context=start_fork_server(num_threads=1)) as pool:
         try:
-            futures = {pool.schedule(replayer.run_all, args=(chunk,)): chunk for chunk in chunks}
+            futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:

@@ -4,13 +4,13 @@ scores with known means."""
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Dict, Mapping, Sequence
+from typing import Dict, Mapping, Optional, Sequence
 
 import numpy as np
 
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.records import Evaluation, History, Request
 
 METRIC = "score"
 """What the metric of a replayed evaluation is called."""
@@ -38,11 +38,15 @@ class DrawnScores(Evaluator):
     splits : the split of every replicate, by candidate. Shape: `(num_replicates,)`.
     scores : likewise.
     source : what to call the place they come from in an error.
+    true_means : by candidate, where they belong to this repetition alone; else None.
+    seconds : of every run of a candidate, 0 where it is not there.
     """
 
     splits: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
     source: str
+    true_means: Optional[Mapping[str, float]] = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def request(self, candidate: str, replicate: int) -> Request:
         """The request for a replicate. The split's number stands for its seed; nothing is trained, so the others are 0.
@@ -62,7 +66,8 @@ class DrawnScores(Evaluator):
 
     def evaluate(self, request: Request, directory: Path = Path()) -> Evaluation:
         """The score of this replicate. Nothing is written to `directory`."""
-        return Evaluation(request, float(self.scores[request.candidate][request.replicate]), METRIC)
+        score = float(self.scores[request.candidate][request.replicate])
+        return Evaluation(request, score, METRIC, seconds=self.seconds.get(request.candidate, 0.0))
 
 
 class ScoreSource(ABC):
@@ -77,6 +82,9 @@ class ScoreSource(ABC):
 
     reports_counts: bool = False
     """Whether the evaluations have counts, which some beliefs need, beside their scores."""
+
+    start: Optional[History] = None
+    """What had finished when each repetition begins; None for nothing."""
 
     @abstractmethod
     def true_means(self) -> Dict[str, float]:

@@ -6,7 +6,8 @@ from typing import Dict, Mapping, Sequence
 import numpy as np
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, numbered_apart
+from fiesta_allennlp.records import Evaluation, History, Request
+from fiesta_allennlp.replays.sources import METRIC, DrawnScores, Sampling, ScoreSource, numbered_apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,3 +101,13 @@ class ScoreTable(ScoreSource):
         shuffled = np.lexsort((rng.random(len(splits)), splits))
         passes = np.arange(len(splits)) - starts[splits]
         return shuffled[np.lexsort((positions[passes, splits], passes))]
+
+
+def history_of(table: ScoreTable) -> History:
+    """All scores, the first ones of all candidates before the second ones. A split's number stands for its seed."""
+    evaluations = [
+        Evaluation(Request(name, replicate, int(split), 0, 0, 0), float(score), METRIC)
+        for name, scores in table.scores.items()
+        for replicate, (split, score) in enumerate(zip(table.splits[name], scores, strict=True))
+    ]
+    return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))

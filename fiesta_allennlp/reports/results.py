@@ -99,10 +99,10 @@ class SelectionResult:
         return scores
 
     def __repr__(self) -> str:
-        return _as_text(self._table(), self._lines())
+        return as_text(self._table(), self._lines())
 
     def _repr_html_(self) -> str:
-        return _as_html(self._table(), self._lines())
+        return as_html(self._table(), self._lines())
 
     def _table(self) -> Table:
         return summary_table(vars(self))
@@ -187,10 +187,10 @@ class ReplayResult:
         return cls(**{**_known(cls, summary), **own})
 
     def __repr__(self) -> str:
-        return _as_text(replay_table(self.summary), replay_in_words(self.summary).splitlines())
+        return as_text(replay_table(self.summary), replay_in_words(self.summary).splitlines())
 
     def _repr_html_(self) -> str:
-        return _as_html(replay_table(self.summary), replay_in_words(self.summary).splitlines())
+        return as_html(replay_table(self.summary), replay_in_words(self.summary).splitlines())
 
 
 def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[CandidateSummary]) -> CandidateSummary:
@@ -206,7 +206,7 @@ def _known(record: Any, content: Mapping[str, Any]) -> Dict[str, Any]:
     return {f.name: content[f.name] for f in fields(record) if f.name in content}
 
 
-def _as_text(table: Table, lines: Sequence[str]) -> str:
+def as_text(table: Table, lines: Sequence[str]) -> str:
     console = Console(file=StringIO(), width=WIDTH, color_system=None, force_jupyter=False)
     with console.capture() as capture:
         console.print(table)
@@ -215,7 +215,7 @@ def _as_text(table: Table, lines: Sequence[str]) -> str:
     return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
 
 
-def _as_html(table: Table, lines: Sequence[str]) -> str:
+def as_html(table: Table, lines: Sequence[str]) -> str:
     """The table's title, heads and cells as HTML, with nothing in it that a browser could take for markup."""
     title = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
     heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)

@@ -13,17 +13,17 @@ from fiesta_allennlp.documents.answers import read_charges
 from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.errors import ConfigError, StoreError, did_you_mean, plainly
-from fiesta_allennlp.records import UNDECIDED, Decision, Evaluation, History, Request
+from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.replays.files import read_csv, read_json
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.replays.table import ScoreTable
+from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.reports.checklist import documents_checklist, selection_checklist, table_checklist
 from fiesta_allennlp.reports.content import BATCHES, DOCUMENTS, Origin
 from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.single_scores import LEVEL
-from fiesta_allennlp.reports.stored import Stored, importing, opened
+from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.selection.settings import overlay, registered
-from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import all_finished, believed
@@ -262,7 +262,7 @@ def from_scores(path: Path, options: TableOptions, *, least_candidates: int = 2)
         belief = Belief.from_params(Params(dict(params)))
     except (ConfigurationError, TypeError) as error:
         raise ConfigError(f"--belief {params['type']}: {plainly(error)}") from error
-    history = _history(table)
+    history = history_of(table)
     return Source(
         name=str(path),
         metric=METRIC,
@@ -273,13 +273,3 @@ def from_scores(path: Path, options: TableOptions, *, least_candidates: int = 2)
         checklist=table_checklist(path, table),
         split_names=tuple(table.split_names),
     )
-
-
-def _history(table: ScoreTable) -> History:
-    """All scores, the first ones of all candidates before the second ones. A split's number stands for its seed."""
-    evaluations = [
-        Evaluation(Request(name, replicate, int(split), 0, 0, 0), float(score), METRIC)
-        for name, scores in table.scores.items()
-        for replicate, (split, score) in enumerate(zip(table.splits[name], scores, strict=True))
-    ]
-    return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))

@@ -7,12 +7,10 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Iterator, Optional, Sequence, TypeVar
-
-from allennlp.common.util import import_module_and_submodules
+from typing import Iterator, Optional
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.selection.loop import SECONDS_BETWEEN_NOTES
 from fiesta_allennlp.selection.store import StoreReader, reading
@@ -22,8 +20,6 @@ LOCKS = Path("/proc/locks")
 
 SECONDS_OF_SILENCE = 3 * SECONDS_BETWEEN_NOTES
 """A selection that has not written anything for so long is not running."""
-
-Built = TypeVar("Built")
 
 
 class Stored:
@@ -103,26 +99,3 @@ def is_running(directory: RunDirectory, host: Optional[str]) -> bool:
         pass
     log = directory.store_log
     return log.exists() and time.time() - log.stat().st_mtime < SECONDS_OF_SILENCE
-
-
-def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
-    """What `build` gives, with these packages imported where it needs them.
-
-    # Raises
-
-    `ConfigError` : where they cannot be imported, or do not help.
-    """
-    try:
-        return build()
-    except ConfigError:
-        if not packages:
-            raise
-    for package in packages:
-        try:
-            import_module_and_submodules(package)
-        except ImportError as error:
-            raise ConfigError(
-                f"--include-package {package}, which the selection was started with, cannot be imported: {error}. "
-                "Make the report where it can, or put its directory on PYTHONPATH."
-            ) from error
-    return build()

@@ -1,16 +1,19 @@
 """From the options of how to choose to a checked strategy."""
 
 import copy
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Sequence, TypeVar
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import import_module_and_submodules
 
 from fiesta_allennlp.errors import ConfigError, plainly
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
+
+Built = TypeVar("Built")
 
 
 def build_strategy(choice: ChoiceSettings, names: List[str], *, has_counts: bool = False) -> Strategy:
@@ -39,6 +42,29 @@ def build_strategy(choice: ChoiceSettings, names: List[str], *, has_counts: bool
             f"evaluation reports a score alone. Choose another belief, such as {ChoiceSettings().belief}."
         )
     return strategy
+
+
+def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
+    """What `build` gives, with these packages imported where it needs them.
+
+    # Raises
+
+    `ConfigError` : where they cannot be imported, or do not help.
+    """
+    try:
+        return build()
+    except ConfigError:
+        if not packages:
+            raise
+    for package in packages:
+        try:
+            import_module_and_submodules(package)
+        except ImportError as error:
+            raise ConfigError(
+                f"--include-package {package}, which the selection was started with, cannot be imported: {error}. "
+                "Work where it can be, or put its directory on PYTHONPATH."
+            ) from error
+    return build()
 
 
 def _check_kind(params: Dict[str, Any]) -> None:

@@ -1,0 +1,69 @@
+"""
+The `fiesta-plan` subcommand tells how many runs a selection will need, before they are paid for:
+
+    allennlp fiesta-plan --gap 0.01 --sd 0.03 --candidates 4
+    allennlp fiesta-plan runs/first
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from allennlp.commands.subcommand import Subcommand
+from rich.console import Console
+
+from fiesta_allennlp.commands.options import add_debug, add_given, check_output
+from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, run_and_exit
+
+
+@Subcommand.register("fiesta-plan")
+class FiestaPlan(Subcommand):
+    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
+        description = """Tell how many runs and hours a selection will need, and how often it will be right, by
+        simulating it. The problem is given by numbers, or by a pilot: the directory of a selection, finished,
+        interrupted or running, or a table of scores. Nothing is trained, locked or changed."""
+        subparser = parser.add_parser(self.name, description=description, help="Tell how many runs will be needed.")
+        add_arguments(subparser)
+        subparser.set_defaults(func=plan_from_args)
+        return subparser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Every option. Those that are settings have no default here, so that only what was typed is given."""
+    from fiesta_allennlp.replays.plan_settings import WORKING, PlanSettings
+    from fiesta_allennlp.selection.options import add_options
+
+    parser.allow_abbrev = False
+    add_given(parser, PlanSettings, "source", nargs="?")
+    work = add_options(parser, PlanSettings)[WORKING]
+    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result there")
+    add_debug(work)
+
+
+def plan_from_args(args: argparse.Namespace) -> None:
+    """Run the command and end the process with its status: 0 done, 2 invalid input, 130 interrupted."""
+    run_and_exit(
+        lambda console: _plan(args, console),
+        debug=args.debug,
+        interrupted=lambda: "Interrupted; no repetition has finished.",
+    )
+
+
+def _plan(args: argparse.Namespace, console: Console) -> int:
+    from fiesta_allennlp.listeners.progress import repetition_bar
+    from fiesta_allennlp.replays.plan_settings import PlanSettings
+    from fiesta_allennlp.replays.planning import FEWEST, forecast
+    from fiesta_allennlp.reports.plan import outlook_table, plan_content, plan_in_words
+    from fiesta_allennlp.selection.options import typed_options
+    from fiesta_allennlp.selection.summary import write_json
+
+    settings = PlanSettings(**typed_options(args, PlanSettings))
+    check_output("output", args.output, (".json",))
+    with repetition_bar(console, FEWEST) as told:
+        found = forecast(settings, on_repetitions=told)
+    console.print(outlook_table(found))
+    for line in plan_in_words(found):
+        console.print(line, markup=False, soft_wrap=True)
+    if args.output is not None:
+        write_json(plan_content(found), args.output)
+    return EXIT_INTERRUPTED if found.interrupted else 0

@@ -1,0 +1,78 @@
+"""The options of a plan as one record."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.selection.options import flag, option
+from fiesta_allennlp.selection.settings import CHOOSING, ChoiceSettings, splits_option
+
+PROBLEM = "the problem"
+WORKING = "how to work"
+
+OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
+"""What describes a problem without a pilot."""
+
+
+@dataclass(frozen=True)
+class PlanSettings(ChoiceSettings):
+    """What `allennlp fiesta-plan` can be told. Names and defaults are those of the command's options.
+
+    Where `source` is the directory of a selection, what it was started with stands below what is given here.
+    """
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, CHOOSING, WORKING)
+
+    source: Optional[str] = option(
+        None,
+        "the directory of a selection, or a table of scores as fiesta-replay reads it: the pilot. Leave it out with "
+        "--gap",
+        metavar="DIR|SCORES.json|SCORES.csv",
+    )
+    gap: Optional[float] = option(
+        None, "how far the best mean is above all others, in units of the score", group=PROBLEM, least=0
+    )
+    sd: Optional[float] = option(
+        None, "standard deviation of a candidate's scores from run to run on one split", group=PROBLEM, above=0
+    )
+    split_sd: Optional[float] = option(
+        None, "standard deviation between splits, in addition to --sd (default 0)", group=PROBLEM, least=0
+    )
+    candidates: Optional[int] = option(None, "how many candidates (default 2)", group=PROBLEM, least=2)
+    seconds: Optional[float] = option(
+        None, "of a run, for the hours (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
+    )
+    belief: Any = option(None, "as for fiesta-select (default split_paired)", group=CHOOSING, metavar="NAME|JSON")
+    budget: Optional[int] = option(
+        None, "the budget to compare with (default: the mean number of runs)", group=CHOOSING, least=1
+    )
+    splits: str = splits_option(PROBLEM)
+    evaluations_per_split: Optional[int] = option(
+        None, "JSON: so many consecutive scores of every candidate share a split (default 1)", group=PROBLEM, least=1
+    )
+    workers: int = option(1, "runs at once (default 1)", group=WORKING, least=1)
+    repetitions: Optional[int] = option(
+        None, "selections to simulate (default: 20 to 200, as many as take some 15 seconds)", group=WORKING, least=1
+    )
+    processes: int = option(1, "repetitions at once (default 1)", group=WORKING, least=1)
+    entropy: Optional[int] = option(
+        None, "the root of all chance, to repeat a plan; by default fresh and recorded", group=WORKING, least=0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("gap", "sd", "split_sd", "seconds", "margin"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise ConfigError(f"{flag(name)} must be a finite number but got {value}.")
+        given = [name for name in OF_NUMBERS if getattr(self, name) is not None]
+        if self.source is not None and given:
+            raise ConfigError(
+                f"{flag(given[0])} does not go with {self.source}, which says it itself. Give one of them."
+            )
+        if self.source is None and (self.gap is None or self.sd is None):
+            raise ConfigError(
+                "give the directory of a selection or a table of scores; or --gap and --sd, such as --gap 0.01 "
+                "--sd 0.03 --candidates 4."
+            )

@@ -1,0 +1,292 @@
+"""How many runs a selection will need, by simulating it and what could be done instead."""
+
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import History
+from fiesta_allennlp.replays.pilot import Problem, problem_of
+from fiesta_allennlp.replays.plan_settings import PlanSettings
+from fiesta_allennlp.replays.replay import Repetition, Replayer, in_chunks, prepare_replay, replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.summary import wilson_interval
+from fiesta_allennlp.seeding import fresh_entropy
+from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
+
+FEWEST, MOST = 20, 200
+"""Repetitions where their number is left open."""
+
+ROUNDS = 3000
+"""How many rounds they come to then, so that a plan takes some 15 seconds whatever the problem."""
+
+MARGINS = (0.1, 0.2, 0.4)
+"""Margins to compare, in run-to-run sds; rounded to one digit."""
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """At 5, 50 and 95 %."""
+
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the simulated selections of one kind came to.
+
+    `mean_runs` and `runs` count all, those of a pilot included. `mean_seconds` and `seconds` are those of the further
+    runs, divided by the workers. `correct`, with its 95 % Wilson interval, is the share that recommended a best
+    candidate, or one within the margin of it, and `inconclusive` the share that stopped undecided.
+    """
+
+    repetitions: int
+    mean_runs: float
+    runs: Quantiles
+    mean_seconds: float
+    seconds: Quantiles
+    correct: float
+    correct_interval: Tuple[float, float]
+    inconclusive: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many runs a selection will need.
+
+    `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
+    allocation, and `halving` a fixed budget of `budget` runs; the last two are None where an interrupt came before.
+    `limit` is the most runs of the default. `settings` has the entropy filled in. `seconds` is wall-clock time.
+    """
+
+    settings: PlanSettings
+    problem: Problem
+    limit: int
+    default: Outlook
+    margins: Mapping[float, Outlook]
+    budget: int
+    seconds: float
+    equal: Optional[Outlook] = None
+    halving: Optional[Outlook] = None
+
+    @property
+    def interrupted(self) -> bool:
+        return self.halving is None
+
+
+Told = Callable[[int, Optional[int]], None]
+
+
+def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, total: None) -> Forecast:
+    """Simulate selections of the problem that the settings describe.
+
+    The result depends on the settings and the entropy alone. An interrupt (`KeyboardInterrupt`) ends it with what has
+    finished, and is passed on where that is nothing.
+
+    # Parameters
+
+    on_repetitions : called with the number of selections that were simulated since the last call, and with how many
+        there will be where that becomes known.
+
+    # Raises
+
+    `FiestaError` : where a setting is wrong, or the pilot cannot be read or says too little.
+    """
+    start = time.monotonic()
+    settings = replace(settings, entropy=fresh_entropy() if settings.entropy is None else settings.entropy)
+    problem = problem_of(settings)
+    margins = margins_of(problem)
+    nested = NestedMargins(tuple(_with_margin(problem, margin) for margin in margins))
+    remember_posteriors(nested.replayers)
+    simulated = _simulated(nested, settings, on_repetitions)
+    default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
+    begun = Forecast(
+        settings=settings,
+        problem=problem,
+        limit=nested.replayers[0].sampling.length,
+        default=default,
+        margins=dict(zip(margins[1:], larger, strict=True)),
+        budget=settings.budget or _budget(default, problem),
+        seconds=time.monotonic() - start,
+    )
+    return _compared(begun, on_repetitions) if len(simulated) == _repetitions(settings, simulated) else begun
+
+
+def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
+    """With equal allocation and the budget, as far as no interrupt comes."""
+    start = time.monotonic()
+    choice, number = begun.problem.choice, begun.default.repetitions
+    params = choice.strategy_params()
+    kept = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
+    kinds = {"equal": {"strategy": "non_adaptive_fc", **kept}, "halving": {"budget": begun.budget}}
+    outlooks: Dict[str, Outlook] = {}
+    for name, kind in kinds.items():
+        settings = ReplaySettings(
+            **kind,
+            scores=choice.scores,
+            belief=params["belief"],
+            splits=choice.splits,
+            repetitions=number,
+            batch_size=len(begun.problem.source.true_means()),
+            processes=choice.processes,
+            entropy=begun.settings.entropy,
+        )
+        found = replay(settings, source=begun.problem.source, on_repetitions=lambda new: on_repetitions(new, None))
+        if found.interrupted:
+            return begun
+        outlooks[name] = _outlook(found.repetitions, begun.settings.workers)
+    seconds = begun.seconds + time.monotonic() - start
+    return replace(begun, equal=outlooks["equal"], halving=outlooks["halving"], seconds=seconds)
+
+
+def _budget(default: Outlook, problem: Problem) -> int:
+    """The default's mean number of runs, and at least what sequential halving needs."""
+    number = len(problem.source.true_means())
+    return max(round(default.mean_runs), SequentialHalving(belief=Belief(), budget=1).least(number))
+
+
+# One simulation for all margins.
+
+
+@dataclass(frozen=True)
+class NestedMargins:
+    """Simulates a strategy once for several margins. What it proposes does not depend on the margin, so a larger one
+    stops earlier on the same path. `replayers` differ in their margins, the smallest one first."""
+
+    replayers: Tuple[Replayer, ...]
+
+    def run(self, repetition: int) -> Tuple[Repetition, ...]:
+        """One selection with each margin."""
+        first = self.replayers[0]
+        scores = first.draw(repetition)
+        outcomes: Dict[int, Repetition] = {}
+        for num_rounds, history in enumerate(first.histories(scores, repetition)):
+            for place, replayer in enumerate(self.replayers):
+                decision = replayer.strategy.recommend(history) if place not in outcomes else None
+                if decision is not None and decision.stopped_by is not None:
+                    outcomes[place] = replayer.outcome(decision, history, scores, num_rounds=num_rounds)
+        return tuple(outcomes[place] for place in range(len(self.replayers)))
+
+    def run_all(self, repetitions: range) -> List[Tuple[Repetition, ...]]:
+        return [self.run(repetition) for repetition in repetitions]
+
+
+def margins_of(problem: Problem) -> Tuple[float, ...]:
+    """The margin that was asked for, and larger ones of one digit: parts of the run-to-run sd."""
+    strategy = build_strategy(problem.choice, list(problem.source.true_means()))
+    if not isinstance(strategy, FixedConfidence):
+        raise ConfigError("--strategy: a plan needs one that stops at a confidence, such as top_two.")
+    if not strategy.belief.has_margin:
+        return (strategy.margin,)
+    larger = {float(f"{share * problem.noise_sd:.0e}") for share in MARGINS}
+    return (strategy.margin, *sorted(margin for margin in larger if margin > strategy.margin))
+
+
+def _with_margin(problem: Problem, margin: float) -> Replayer:
+    params = {**problem.choice.strategy_params(), "margin": margin}
+    plain = replace(problem.choice, confidence=None, margin=None, max_evaluations=None, stop=None, strategy=params)
+    return prepare_replay(plain, problem.source)
+
+
+def remember_posteriors(replayers: Sequence[Replayer]) -> None:
+    """Let them share one belief that computes the posterior of a history once."""
+    belief = LatestPosterior(replayers[0].strategy.belief)
+    for replayer in replayers:
+        replayer.strategy.belief = belief
+
+
+class LatestPosterior(Belief):
+    """Another belief, which is asked once about every history."""
+
+    def __init__(self, belief: Belief) -> None:
+        self._belief = belief
+        self._latest: Tuple[Optional[History], Optional[Posterior]] = (None, None)
+        self.min_evaluations, self.has_margin = belief.min_evaluations, belief.has_margin
+
+    def min_to_win(self, confidence: float) -> int:
+        return self._belief.min_to_win(confidence)
+
+    def posterior(self, history: History) -> Posterior:
+        known, posterior = self._latest
+        if posterior is None or known is not history:
+            posterior = KnownPosterior(self._belief.posterior(history))
+            self._latest = (history, posterior)
+        return posterior
+
+
+class KnownPosterior(Posterior):
+    """Another posterior, which is asked once about every margin."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self._posterior = posterior
+        self._known: Dict[float, np.ndarray] = {}
+        self.location, self.scale = posterior.location, posterior.scale
+
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        return self._posterior.sample(size, rng)
+
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        if margin not in self._known:
+            self._known[margin] = self._posterior.prob_best(margin)
+        return self._known[margin]
+
+
+def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
+    """All repetitions that finished, each with one outcome for every margin.
+
+    # Raises
+
+    `KeyboardInterrupt` : where none has finished.
+    """
+    done: Dict[int, Tuple[Repetition, ...]] = {}
+    try:
+        while len(done) < (total := _repetitions(settings, list(done.values()))):
+            told(0, 3 * total)
+            numbers = range(len(done), total)
+            with closing(in_chunks(nested.run_all, numbers, num_processes=settings.processes)) as chunks:
+                for chunk, results in chunks:
+                    done.update(zip(chunk, results, strict=True))
+                    told(len(results), None)
+    except KeyboardInterrupt:
+        if not done:
+            raise
+    return [done[number] for number in sorted(done)]
+
+
+def _repetitions(settings: PlanSettings, done: Sequence[Tuple[Repetition, ...]]) -> int:
+    """How many there are to be: where it is open, a first few tell how many rounds one takes."""
+    if settings.repetitions is not None or len(done) < FEWEST:
+        return settings.repetitions or FEWEST
+    rounds = np.mean([outcomes[0].num_rounds for outcomes in done[:FEWEST]])
+    return int(np.clip(ROUNDS / max(rounds, 1), FEWEST, MOST))
+
+
+def _outlook(found: Sequence[Repetition], workers: int) -> Outlook:
+    number = len(found)
+    runs = np.array([repetition.num_evaluations for repetition in found])
+    seconds = np.array([repetition.seconds for repetition in found]) / workers
+    num_correct = sum(repetition.correct for repetition in found)
+    low, high = wilson_interval(num_correct, number)
+    return Outlook(
+        repetitions=number,
+        mean_runs=float(runs.mean()),
+        runs=_quantiles(runs),
+        mean_seconds=float(seconds.mean()),
+        seconds=_quantiles(seconds),
+        correct=num_correct / number,
+        correct_interval=(low, high),
+        inconclusive=sum(repetition.stopped_by == "max_evaluations" for repetition in found) / number,
+    )
+
+
+def _quantiles(values: np.ndarray) -> Quantiles:
+    low, median, high = np.percentile(values, [5, 50, 95], method="inverted_cdf").tolist()
+    return Quantiles(low, median, high)

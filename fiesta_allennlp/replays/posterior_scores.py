@@ -1,0 +1,128 @@
+"""Scores that are drawn from what a pilot leaves open: each repetition has true means and sds of its own."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Dict, Mapping, Sequence, Tuple
+
+import numpy as np
+from scipy.special import expit
+
+from fiesta_allennlp.beliefs.split_paired import score_table
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.probability import logit
+from fiesta_allennlp.probability.split_effects import EffectsPosterior, effects_posterior
+from fiesta_allennlp.records import History
+from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource
+
+LEAST_RUNS = 2
+"""Of each candidate: one run alone says nothing of the sd."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The posterior of scores that were centred and divided by `unit`."""
+
+    centre: float
+    unit: float
+    posterior: EffectsPosterior
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorScores(ScoreSource):
+    """Goes on from a pilot. The true means, the effects of its splits and the sds are one draw from their posterior.
+
+    The model is that of `split_paired`, whatever the strategy's belief is: a mean, an effect of the split, and normal
+    noise. A new run takes the first split of the pilot on which its candidate has not been, then new splits.
+
+    # Parameters
+
+    name : the directory or file.
+    start : the pilot's runs. Pending ones play no part.
+    seconds : of a run, by candidate, as far as they are known.
+    takes_logits : the model is one of the logits of scores, and so are the true means.
+    """
+
+    name: str
+    start: History
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    takes_logits: bool = False
+
+    def check(self, sampling: Sampling) -> None:
+        """They never run out."""
+
+    def check_runs(self) -> None:
+        """Refuse a pilot that says too little.
+
+        # Raises
+
+        `DataError` : where a candidate has fewer than `LEAST_RUNS`, or all scores are equal.
+        """
+        for name in self.start.active:
+            if self.start.num_finished(name) < LEAST_RUNS:
+                raise DataError(
+                    f"{self.name}: candidate '{name}' has {self.start.num_finished(name)} of the {LEAST_RUNS} runs "
+                    "that a plan needs of every candidate. Make more, or plan by numbers with --gap and --sd."
+                )
+        if not self.fit.unit > 0:
+            raise DataError(
+                f"{self.name}: all scores are equal, so they say nothing of the sd. Plan by numbers with --gap and "
+                "--sd."
+            )
+
+    @cached_property
+    def fit(self) -> Fit:
+        names = self.start.active
+        scores = [self.start.scores(name) for name in names]
+        if self.takes_logits:
+            scores = [logit(values, candidate=name) for name, values in zip(names, scores, strict=True)]
+        flat = np.concatenate(scores)
+        centre = float(flat.mean())
+        unit = float(np.abs(flat - centre).max()) if np.ptp(flat) > 0 else 0.0
+        seeds = [self.start.split_seeds(name) for name in names]
+        scaled = [(values - centre) / (unit or 1.0) for values in scores]
+        return Fit(centre, unit, effects_posterior(score_table(seeds, scaled)))
+
+    def true_means(self) -> Dict[str, float]:
+        """What the pilot expects of them."""
+        return self._named(self.fit.posterior.location)
+
+    @property
+    def noise_sd(self) -> float:
+        """The run-to-run sd on one split, of a candidate in the middle, as the pilot has it."""
+        return float(self.fit.unit * np.sqrt(np.median(self.fit.posterior.noise_variance)))
+
+    def restricted(self, names: Sequence[str]) -> "PosteriorScores":
+        others = frozenset(self.start.candidates) - set(names)
+        return replace(self, start=replace(self.start, withdrawn=others, removed=others))
+
+    def draw(
+        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+    ) -> DrawnScores:
+        effects, fit, length = self.fit.posterior.draw(split_rng), self.fit, sampling.length
+        new = split_rng.normal(0, effects.split_sd, length)
+        splits, scores = {}, {}
+        for position, name in enumerate(self.start.active):
+            rng = score_rngs[name]
+            if sampling.shared_splits:
+                seeds, shifts = self._splits_left(name, effects.splits, new)
+            else:
+                seeds, shifts = -1 - position * length - np.arange(length), rng.normal(0, effects.split_sd, length)
+            noise = rng.normal(0, effects.noise_sds[position], len(seeds))
+            values = fit.centre + fit.unit * (effects.means[position] + shifts + noise)
+            splits[name] = np.concatenate([self.start.split_seeds(name), seeds])
+            scores[name] = np.concatenate([self.start.scores(name), expit(values) if self.takes_logits else values])
+        return DrawnScores(splits, scores, self.name, self._named(effects.means), self.seconds)
+
+    def _splits_left(self, name: str, seen: np.ndarray, new: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Seeds and effects of the pilot's splits that are left for a candidate, by replicate, and of the new ones,
+        whose seeds are negative."""
+        requests = [e.request for e in self.start.evaluations if e.request.candidate in self.start.active]
+        in_order = dict.fromkeys(r.split_seed for r in sorted(requests, key=lambda request: request.replicate))
+        mine = set(self.start.split_seeds(name).tolist())
+        left = np.array([seed for seed in in_order if seed not in mine], dtype=np.int64)
+        places = np.searchsorted(np.sort(list(in_order)), left)
+        return np.concatenate([left, -1 - np.arange(len(new))]), np.concatenate([seen[places], new])
+
+    def _named(self, means: np.ndarray) -> Dict[str, float]:
+        values = self.fit.centre + self.fit.unit * means
+        return dict(zip(self.start.active, values.tolist(), strict=True))

@@ -1,0 +1,140 @@
+"""What a plan came to: a table and sentences, its JSON content, and the record of the Python call."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from rich.table import Table
+
+from fiesta_allennlp.listeners.progress import number_table
+from fiesta_allennlp.replays.planning import Forecast, Outlook, Quantiles
+from fiesta_allennlp.reports.results import as_html, as_text
+from fiesta_allennlp.selection.summary import count_text, duration_text
+
+MANY_INCONCLUSIVE = 0.1
+"""A larger share of inconclusive selections is explained."""
+
+
+@dataclass(frozen=True, repr=False)
+class PlanResult(Forecast):
+    """A `Forecast` that shows itself as a table, on a terminal and in a notebook."""
+
+    @classmethod
+    def of(cls, forecast: Forecast) -> "PlanResult":
+        return cls(**vars(forecast))
+
+    def __repr__(self) -> str:
+        return as_text(outlook_table(self), plan_in_words(self))
+
+    def _repr_html_(self) -> str:
+        return as_html(outlook_table(self), plan_in_words(self))
+
+
+def plan_content(forecast: Forecast) -> Dict[str, Any]:
+    """The content of `fiesta-plan --output`."""
+    choice, problem = forecast.problem.choice, forecast.problem
+    return {
+        "source": forecast.settings.source,
+        "candidates": problem.source.true_means(),
+        "sd": problem.noise_sd,
+        "num_done": problem.num_done,
+        "max_evaluations": forecast.limit,
+        "default": asdict(forecast.default),
+        "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in forecast.margins.items()],
+        "equal": forecast.equal and asdict(forecast.equal),
+        "budget": forecast.budget,
+        "halving": forecast.halving and asdict(forecast.halving),
+        "strategy": choice.strategy_params(),
+        "splits": choice.splits,
+        "workers": forecast.settings.workers,
+        "interrupted": forecast.interrupted,
+        "entropy": str(forecast.settings.entropy),
+        "seconds": forecast.seconds,
+    }
+
+
+def outlook_table(forecast: Forecast) -> Table:
+    """A row for every way to choose."""
+    hours = ("hours", "5-95 %") if forecast.problem.knows_seconds else ()
+    table = number_table("way to choose", ("mean runs", "median", "5-95 %", *hours, "right", "inconclusive"))
+    for name, outlook in _rows(forecast):
+        runs, seconds = outlook.runs, outlook.seconds
+        of_time = (f"{outlook.mean_seconds / 3600:.1f}", _range(seconds, 3600, ".1f")) if hours else ()
+        table.add_row(
+            name,
+            f"{outlook.mean_runs:.0f}",
+            f"{runs.median:.0f}",
+            _range(runs, 1, ".0f"),
+            *of_time,
+            f"{outlook.correct:.0%}",
+            f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
+        )
+    return table
+
+
+def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
+    params = forecast.problem.choice.strategy_params()
+    margin = params.get("margin", 0.0)
+    yield params["type"] + (f", margin {margin:g}" if margin else ""), forecast.default
+    for larger, outlook in forecast.margins.items():
+        yield f"  margin {larger:g}", outlook
+    if forecast.equal is not None:
+        yield "equal allocation", forecast.equal
+    if forecast.halving is not None:
+        yield f"budget of {forecast.budget}", forecast.halving
+
+
+def _range(quantiles: Quantiles, unit: float, form: str) -> str:
+    return f"{quantiles.low / unit:{form}} to {quantiles.high / unit:{form}}"
+
+
+def plan_in_words(forecast: Forecast) -> List[str]:
+    """The answer, then what it rests on."""
+    lines = [_answer(forecast), _basis(forecast), _limit(forecast)]
+    if forecast.interrupted:
+        lines.append("Interrupted: this is what had finished.")
+    return [line for line in lines if line]
+
+
+def _answer(forecast: Forecast) -> str:
+    default, done = forecast.default, forecast.problem.num_done
+    runs = default.runs
+    low, high = default.correct_interval
+    text = f"Expect {default.mean_runs:.0f} runs: half of the selections take {runs.median:.0f} or fewer, and nine in "
+    text += f"ten between {runs.low:.0f} and {runs.high:.0f}."
+    if done:
+        text += (
+            f" {count_text(done, 'run')} of them finished, so {runs.median - done:.0f} more are to be expected "
+            f"(5-95 % {runs.low - done:.0f} to {runs.high - done:.0f})."
+        )
+    if forecast.problem.knows_seconds:
+        workers = forecast.settings.workers
+        by = "one worker" if workers == 1 else f"{workers} workers"
+        text += f" That is {duration_text(default.seconds.median)} by {by}."
+    return f"{text} Right in {default.correct:.0%} (95 % interval {low:.0%} to {high:.0%})."
+
+
+def _basis(forecast: Forecast) -> str:
+    settings, repetitions = forecast.settings, count_text(forecast.default.repetitions, "simulated selection")
+    entropy = f"--entropy {settings.entropy} repeats it"
+    if settings.source is not None:
+        return (
+            f"From {repetitions}, each with true means and sds of its own, drawn from what {settings.source} leaves "
+            f"open; {entropy}."
+        )
+    return (
+        f"From {repetitions} in which all other candidates lie {settings.gap:g} below the best one, the hardest case "
+        f"with that gap; {entropy}."
+    )
+
+
+def _limit(forecast: Forecast) -> Optional[str]:
+    settings, share = forecast.settings, forecast.default.inconclusive
+    is_tie = settings.source is None and not settings.gap and not settings.margin
+    if not is_tie and share <= MANY_INCONCLUSIVE:
+        return None
+    text = "No number of runs separates equal candidates"
+    why = " and here any answer is right" if is_tie else ""
+    return (
+        f"{text}{why}: {share:.0%} end inconclusive at {forecast.limit} runs (--max-evaluations). Give the difference "
+        "that you would not care about as --margin."
+    )
