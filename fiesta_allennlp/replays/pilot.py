@@ -18,6 +18,8 @@ from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
+from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 
 MIDDLE = 0.5
 """The best mean where a problem is given by numbers. Only differences count."""
@@ -135,7 +137,7 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
     kept = CHOICE if stored.get("budget") is None else ("belief",)
     below = {name: stored[name] for name in kept if stored.get(name) is not None}
     given = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}
-    return ReplaySettings(
+    choice = ReplaySettings(
         **{**below, **given},
         scores=settings.source or "the numbers",
         splits=stored.get("splits", settings.splits),
@@ -143,3 +145,7 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
         processes=settings.processes,
         entropy=settings.entropy,
     )
+    name = choice.strategy_params()["type"]
+    if name in Strategy.list_available() and issubclass(Strategy.by_name(name), FixedBudget):
+        raise ConfigError(f"--strategy: a plan needs one that stops at a confidence, such as top_two, but got {name}.")
+    return choice

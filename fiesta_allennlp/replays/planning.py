@@ -103,6 +103,8 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     start = time.monotonic()
     settings = replace(settings, entropy=fresh_entropy() if settings.entropy is None else settings.entropy)
     problem = problem_of(settings)
+    if settings.budget is not None:
+        SequentialHalving(belief=Belief(), budget=settings.budget).check(list(problem.source.true_means()))
     margins = margins_of(problem)
     nested = NestedMargins(tuple(_with_margin(problem, margin) for margin in margins))
     remember_posteriors(nested.replayers)
@@ -158,8 +160,9 @@ def _budget(default: Outlook, problem: Problem) -> int:
 
 @dataclass(frozen=True)
 class NestedMargins:
-    """Simulates a strategy once for several margins. What it proposes does not depend on the margin, so a larger one
-    stops earlier on the same path. `replayers` differ in their margins, the smallest one first."""
+    """Simulates a strategy once for several margins: a larger one stops earlier on the same path. What is proposed
+    depends on the margin only until a winner has the fewest runs that it needs; there the smallest margin leads.
+    `replayers` differ in their margins, the smallest one first."""
 
     replayers: Tuple[Replayer, ...]
 

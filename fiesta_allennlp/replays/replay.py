@@ -56,7 +56,8 @@ class Replay:
     """All repetitions that finished, in their order, and what they were made with.
 
     `settings` has everything that was left to chance or to defaults filled in; `interrupted` tells that some
-    repetitions are missing. `true_means` is by candidate. `seconds` is wall-clock time.
+    repetitions are missing. `true_means` is by candidate. `seconds` is wall-clock time. `fewest_scores` is how many
+    splits or scores are taken for the truth, None where the scores never run out.
     """
 
     settings: ReplaySettings
@@ -64,6 +65,7 @@ class Replay:
     repetitions: Tuple[Repetition, ...]
     seconds: float
     interrupted: bool
+    fewest_scores: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,8 @@ def replay(
         interrupted = True
     repetitions = tuple(done[number] for number in sorted(done))
     seconds = time.monotonic() - start
-    return Replay(settings, replayer.source.true_means(), repetitions, seconds, interrupted)
+    fewest = replayer.source.fewest_scores(replayer.sampling)
+    return Replay(settings, replayer.source.true_means(), repetitions, seconds, interrupted, fewest)
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None) -> Replayer:

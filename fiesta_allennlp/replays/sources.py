@@ -90,6 +90,11 @@ class ScoreSource(ABC):
     def true_means(self) -> Dict[str, float]:
         """What a replay should find: the mean over all scores that can be drawn, by candidate, in their order."""
 
+    def fewest_scores(self, sampling: Sampling) -> Optional[int]:
+        """What the candidate with the fewest has to be drawn from: splits where these are shared, else scores. None
+        where they never run out."""
+        return None
+
     @abstractmethod
     def restricted(self, names: Sequence[str]) -> "ScoreSource":
         """The same with these candidates only, in this order. They are there."""

@@ -43,6 +43,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         },
         "rounds": {"mean": float(np.mean([repetition.num_rounds for repetition in repetitions]))},
         "seconds": replay.seconds,
+        "fewest_scores": replay.fewest_scores,
         "scores": settings.scores,
         "splits": settings.splits,
         "evaluations_per_split": settings.evaluations_per_split,

@@ -1,7 +1,7 @@
 """Released scores of several candidates, drawn from at random."""
 
 from dataclasses import dataclass
-from typing import Dict, Mapping, Sequence
+from typing import Dict, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -54,6 +54,10 @@ class ScoreTable(ScoreSource):
                     f"split {self.split_names[split]} '{first}' has {expected[split]} and '{other}' has "
                     f"{counts[split]}. Complete the table, or give --splits independent."
                 )
+
+    def fewest_scores(self, sampling: Sampling) -> Optional[int]:
+        columns = self.splits.values()
+        return min(len(np.unique(column)) if sampling.shared_splits else len(column) for column in columns)
 
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]

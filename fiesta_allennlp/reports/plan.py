@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import number_table
-from fiesta_allennlp.replays.planning import Forecast, Outlook, Quantiles
+from fiesta_allennlp.replays.planning import Forecast, Outlook
 from fiesta_allennlp.reports.results import as_html, as_text
 from fiesta_allennlp.selection.summary import count_text, duration_text
 
@@ -54,16 +54,16 @@ def plan_content(forecast: Forecast) -> Dict[str, Any]:
 
 def outlook_table(forecast: Forecast) -> Table:
     """A row for every way to choose."""
-    hours = ("hours", "5-95 %") if forecast.problem.knows_seconds else ()
-    table = number_table("way to choose", ("mean runs", "median", "5-95 %", *hours, "right", "inconclusive"))
+    hours = ("hours",) if forecast.problem.knows_seconds else ()
+    table = number_table("way to choose", ("runs", "median", "5-95 %", *hours, "right", "inconclusive"))
     for name, outlook in _rows(forecast):
-        runs, seconds = outlook.runs, outlook.seconds
-        of_time = (f"{outlook.mean_seconds / 3600:.1f}", _range(seconds, 3600, ".1f")) if hours else ()
+        runs = outlook.runs
+        of_time = (f"{outlook.mean_seconds / 3600:.1f}",) if hours else ()
         table.add_row(
             name,
             f"{outlook.mean_runs:.0f}",
             f"{runs.median:.0f}",
-            _range(runs, 1, ".0f"),
+            f"{runs.low:.0f} to {runs.high:.0f}",
             *of_time,
             f"{outlook.correct:.0%}",
             f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
@@ -81,10 +81,6 @@ def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
         yield "equal allocation", forecast.equal
     if forecast.halving is not None:
         yield f"budget of {forecast.budget}", forecast.halving
-
-
-def _range(quantiles: Quantiles, unit: float, form: str) -> str:
-    return f"{quantiles.low / unit:{form}} to {quantiles.high / unit:{form}}"
 
 
 def plan_in_words(forecast: Forecast) -> List[str]:
@@ -109,7 +105,9 @@ def _answer(forecast: Forecast) -> str:
     if forecast.problem.knows_seconds:
         workers = forecast.settings.workers
         by = "one worker" if workers == 1 else f"{workers} workers"
-        text += f" That is {duration_text(default.seconds.median)} by {by}."
+        low_time, high_time = (duration_text(time) for time in (default.seconds.low, default.seconds.high))
+        more = " more" if done else ""
+        text += f" That is {duration_text(default.seconds.median)}{more} by {by} (5-95 % {low_time} to {high_time})."
     return f"{text} Right in {default.correct:.0%} (95 % interval {low:.0%} to {high:.0%})."
 
 

@@ -206,6 +206,8 @@ def plan_table(plan: Any, console: Console) -> None:
         f"Every split: {sizes}; {groups}.",
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} trainings. Nothing was trained.",
+        f"How many will it be? Ask allennlp fiesta-plan --gap GAP --sd SD --candidates {len(plan.preparations)}; or, "
+        "once every candidate has two runs, allennlp fiesta-plan DIR.",
     )
 
 

@@ -12,6 +12,9 @@ from fiesta_allennlp.selection.summary import CandidateSummary, count_text, dura
 LIMITS = {"max_evaluations": "the most that was allowed", "max_hours": "in the time that was allowed"}
 """What ends a selection without a decision."""
 
+FEW_SCORES = 10
+"""A replay of a table with fewer splits or scores says more of these than of the candidates."""
+
 
 def selection_in_words(
     summary: Mapping[str, Any], *, running: bool = False, equal: Optional[int] = None
@@ -228,6 +231,13 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
     ]
     if summary["with_replacement"]:
         lines.append("The scores were drawn with replacement.")
+    few = summary["fewest_scores"]
+    if few is not None and few < FEW_SCORES:
+        what = "split" if summary["splits"] == "shared" else "score"
+        lines.append(
+            f"Warning: this takes {count_text(few, what)} of each candidate for the truth, so the real number of runs "
+            f"can be far larger. allennlp fiesta-plan {summary['scores']} counts what so few leave open."
+        )
     if summary["interrupted"]:
         lines.append("Interrupted: this is what had finished.")
     return "\n".join(lines)

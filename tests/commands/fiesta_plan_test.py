@@ -1,0 +1,45 @@
+import json
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from fiesta_allennlp.commands.fiesta_plan import add_arguments, plan_from_args
+from tests.commands.conftest import Call
+
+
+@pytest.fixture
+def call(in_process: Callable[..., Call]) -> Call:
+    return in_process(add_arguments, plan_from_args, "fiesta-plan")
+
+
+def test_a_plan_by_numbers_tells_and_leaves_its_file(call: Any, tmp_path: Path) -> None:
+    output = tmp_path / "plan.json"
+    numbers = ["--gap", 1, "--sd", 0.01, "--split-sd", 0.02, "--candidates", 3, "--seconds", 3600, "--confidence", 0.8]
+    status, text = call(*numbers, "--repetitions", 2, "--entropy", 5, "--output", output)
+    assert status == 0, text
+    # 2 runs of each of 3, and a third of the winner and of a rival
+    assert "Expect 8 runs" in text and "8 h 0 min by one worker" in text
+    assert "2 simulated selections in which all other candidates lie 1 below the best one" in text
+    content = json.loads(output.read_text())
+    assert (content["default"]["mean_runs"], content["equal"]["mean_runs"], content["halving"]["mean_runs"]) == (
+        8,
+        9,
+        8,
+    )
+    assert (content["entropy"], content["strategy"]["confidence"], content["sd"]) == ("5", 0.8, 0.01)
+    assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]
+
+
+def test_what_is_wrong_is_said_in_one_message(call: Any) -> None:
+    for arguments, message in (
+        (["--gap", 0.1, "--sd", -1], "error: --sd must be above 0 but got -1"),
+        (["--gap", 0.1, "--sd", 1, "--output", "plan.txt"], "error: --output plan.txt: the file's name must end with"),
+    ):
+        status, text = call(*arguments)
+        assert status == 2 and message in text and "Traceback" not in text
+
+
+def test_an_interrupted_plan_says_so(call: Any, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
+    monkeypatch.setattr("fiesta_allennlp.replays.planning.NestedMargins.run", lambda *_: ctrl_c())
+    assert call("--gap", 1, "--sd", 1) == (130, "Interrupted; no repetition has finished.\n")

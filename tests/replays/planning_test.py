@@ -1,0 +1,161 @@
+"""Plans with closed forms: nothing but noise that is known, or nothing to simulate."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp import plan
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.probability.split_effects import Scores, effects_posterior
+from fiesta_allennlp.replays.pilot import problem_of
+from fiesta_allennlp.replays.plan_settings import PlanSettings
+from fiesta_allennlp.replays.planning import LatestPosterior, margins_of
+from fiesta_allennlp.replays.posterior_scores import PosteriorScores
+from fiesta_allennlp.replays.sources import Sampling
+from tests.selections import write_selection
+
+RNG = np.random.default_rng
+PILOT = {"a": [0.61, 0.64, 0.60, 0.65], "b": [0.59, 0.63, 0.58], "c": [0.52, 0.55]}
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> Path:
+    """A selection that was interrupted: runs of 2 seconds."""
+    write_selection(tmp_path / "run", PILOT, confidence=0.9, max_evaluations=40).close()
+    return tmp_path / "run"
+
+
+def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
+    """With a gap of 1,000 sds the first look that may stop does: 2 runs of each of 4 and 3 more of two, 5 each."""
+    found = plan(gap=10.0, sd=0.01, candidates=4, seconds=1800, workers=2, repetitions=3, entropy=1)
+    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (14, 1, 0)
+    assert found.default.mean_seconds == 14 * 1800 / 2
+    assert found.equal is not None and found.halving is not None
+    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (20, 10, 14)
+    assert list(found.margins) == [0.001, 0.002, 0.004]
+    assert {outlook.mean_runs for outlook in found.margins.values()} == {14}
+    assert "Expect 14 runs" in repr(found) and "3 h 30 min by 2 workers" in repr(found)
+
+
+def test_a_tie_ends_by_the_maximum_and_is_explained() -> None:
+    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=24, repetitions=4, entropy=1)
+    assert found.default.runs.high == 24
+    assert found.default.correct == 1
+    assert "No number of runs separates equal candidates" in repr(found)
+    assert "inconclusive at 24 runs (--max-evaluations)" in repr(found)
+
+
+def test_margins_stop_earlier_on_the_same_path() -> None:
+    found = plan(gap=0.01, sd=0.01, max_evaluations=30, repetitions=4, entropy=2)
+    means = [found.default.mean_runs, *(found.margins[margin].mean_runs for margin in sorted(found.margins))]
+    assert means == sorted(means, reverse=True)
+    alone = plan(gap=0.01, sd=0.01, max_evaluations=30, repetitions=4, entropy=2, margin=0.004)
+    assert alone.default.mean_runs == pytest.approx(found.margins[0.004].mean_runs, abs=3)
+
+
+def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
+    found = plan(pilot, repetitions=3, entropy=3)
+    assert (found.problem.num_done, found.limit) == (9, 40)
+    assert found.problem.choice.confidence == 0.9
+    assert 9 <= found.default.runs.low <= found.default.runs.high <= 40
+    # runs of 2 s each, by one worker
+    assert found.default.mean_seconds == pytest.approx(2 * (found.default.mean_runs - 9))
+    assert "9 runs of them finished, so" in repr(found) and "<td>equal allocation</td>" in found._repr_html_()
+
+
+def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
+    source = problem_of(PlanSettings(source=str(pilot))).source
+    assert isinstance(source, PosteriorScores)
+    rngs = {name: RNG(number) for number, name in enumerate(PILOT)}
+    drawn = source.draw(Sampling(True, False, 10), split_rng=RNG(9), score_rngs=rngs)
+    for name, scores in PILOT.items():
+        assert drawn.scores[name][: len(scores)].tolist() == scores
+    # b has seen three of the four splits of a: its next run is on the fourth, the one after on a new split
+    assert drawn.splits["b"][:4].tolist() == drawn.splits["a"][:4].tolist()
+    assert drawn.splits["b"][4] == drawn.splits["a"][4] == drawn.splits["c"][4] == -1
+    apart = source.draw(Sampling(False, False, 10), split_rng=RNG(9), score_rngs=rngs)
+    new = np.concatenate([apart.splits[name][len(PILOT[name]) :] for name in PILOT])
+    assert len(set(new.tolist())) == len(new)
+
+
+def test_draws_have_the_moments_of_the_posterior() -> None:
+    """Two candidates and 200 splits without effects: the difference of means has the variance 2 sigma^2 / n."""
+    size, sd = 200, 0.5
+    scores = RNG(0).normal(0, sd, (2, size))
+    posterior = effects_posterior(Scores(np.ones((2, size)), scores, np.zeros(2)))
+    rng = RNG(1)
+    draws = [posterior.draw(rng) for _ in range(400)]
+    differences = np.array([draw.means[0] - draw.means[1] for draw in draws])
+    expected = scores[0].mean() - scores[1].mean()
+    assert differences.mean() == pytest.approx(expected, abs=4 * np.sqrt(2 / size / 400) * sd + 0.02 * sd)
+    assert differences.std() == pytest.approx(sd * np.sqrt(2 / size), rel=0.2)
+    assert np.mean([draw.noise_sds for draw in draws]) == pytest.approx(sd, rel=0.1)
+
+
+def test_a_posterior_is_computed_once(pilot: Path) -> None:
+    problem = problem_of(PlanSettings(source=str(pilot)))
+    from fiesta_allennlp.beliefs import SplitPaired
+
+    own = SplitPaired()
+    belief = LatestPosterior(own)
+    history = problem.source.start
+    assert history is not None
+    posterior = belief.posterior(history)
+    assert belief.posterior(history) is posterior and belief.posterior(replace(history)) is not posterior
+    assert posterior.prob_best(0.01) is posterior.prob_best(0.01)
+    assert posterior.prob_best().tolist() == own.posterior(history).prob_best().tolist()
+    assert margins_of(problem)[0] == 0
+
+
+def test_equal_entropy_repeats_a_plan_from_a_table(tmp_path: Path) -> None:
+    table = tmp_path / "scores.json"
+    table.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
+    first, again = (plan(table, repetitions=2, entropy=5) for _ in range(2))
+    assert (first.default, first.halving) == (again.default, again.halving)
+    assert plan(table, repetitions=2, seconds=36, budget=8, entropy=5).budget == 8
+
+
+NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({**NUMBERS, "sd": -0.03}, "--sd must be above 0 but got -0.03"),
+        ({**NUMBERS, "gap": -1}, "--gap must not be negative but got -1"),
+        ({**NUMBERS, "gap": float("nan")}, "--gap must be a finite number but got nan"),
+        ({**NUMBERS, "candidates": 1}, "--candidates must be at least 2 but got 1"),
+        ({"gap": 0.01}, "or --gap and --sd, such as"),
+        ({**NUMBERS, "source": "runs/x"}, "--gap does not go with runs/x"),
+        ({"source": "nowhere"}, "nowhere: does not exist. Give the directory of a selection"),
+        ({**NUMBERS, "strategy": "non_adaptive_fb"}, "--strategy: a plan needs one that stops at a confidence"),
+        ({**NUMBERS, "candidates": 3, "budget": 5}, "budget must be at least 6"),
+        ({**NUMBERS, "sdd": 1}, "Did you mean 'sd'"),
+    ],
+)
+def test_what_cannot_be_planned_is_an_error(settings: Dict[str, Any], message: str) -> None:
+    with pytest.raises(FiestaError, match=message):
+        plan(**settings, repetitions=1)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ({"a": [0.5, 0.6], "b": [0.4]}, "candidate 'b' has 1 of the 2 runs that a plan needs of every candidate"),
+        ({"a": [], "b": []}, "candidate 'a' has 0 of the 2 runs"),
+        ({"a": [0.5, 0.5], "b": [0.5, 0.5]}, "all scores are equal"),
+    ],
+)
+def test_a_pilot_that_says_too_little_is_refused(tmp_path: Path, scores: Any, message: str) -> None:
+    write_selection(tmp_path / "run", scores).close()
+    with pytest.raises(FiestaError, match=f"run: {message}"):
+        plan(tmp_path / "run")
+
+
+def test_a_directory_without_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FiestaError, match="there is no selection"):
+        plan(tmp_path)
