@@ -26,6 +26,7 @@ from fiesta_allennlp.selection.summary import (
     probability_text,
     summarise_candidate,
 )
+from fiesta_allennlp.strategies.remaining import Remaining
 
 
 class SteadyConsole(Console):
@@ -72,6 +73,16 @@ def add_candidate(table: Table, candidate: CandidateSummary, *, running: Optiona
     )
 
 
+def remaining_text(found: Optional[Remaining]) -> str:
+    """How many more runs there will be, as the end of a line; empty where nothing is known."""
+    if found is None:
+        return ""
+    limited = " (the limit)" if found.is_limited else ""
+    if found.low == found.high:
+        return f"; about {count_text(found.low, 'more run')}{limited}"
+    return f"; about {found.low} to {found.high} more runs{limited}"
+
+
 class Progress:
     """Shows a selection while it runs. A context manager, and a listener of the selection.
 
@@ -80,12 +91,22 @@ class Progress:
     console : where to write. If it is a terminal the table is drawn anew in place; else lines are appended.
     metric : the name of the score.
     every : off a terminal, one finished evaluation in so many gets a line. Failures all do.
+    remaining : estimates how many more evaluations there will be. It is asked once after every finished one.
     """
 
-    def __init__(self, console: Console, metric: str, *, every: int = 1) -> None:
+    def __init__(
+        self,
+        console: Console,
+        metric: str,
+        *,
+        every: int = 1,
+        remaining: Callable[[History], Optional[Remaining]] = lambda history: None,
+    ) -> None:
         self._console = console
         self._metric = metric
         self._every = every
+        self._estimate = remaining
+        self._remaining = ""
         self._num_finished = 0
         self._start = time.monotonic()
         self._history = History(candidates=())
@@ -110,6 +131,8 @@ class Progress:
             self._live.stop()
 
     def on_state(self, history: History, decision: Decision) -> None:
+        if len(history.evaluations) != len(self._history.evaluations):
+            self._remaining = remaining_text(self._estimate(history))
         self._history, self._decision = history, decision
         self._tell()
 
@@ -128,7 +151,7 @@ class Progress:
         if self._untold is not None:
             best, confidence = self._decision.best, self._decision.confidence
             lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._say(self._untold + lead)
+            self._say(self._untold + lead + self._remaining)
             self._untold = None
 
     def _say(self, text: str) -> None:
@@ -140,7 +163,7 @@ class Progress:
     def _table(self) -> Table:
         history = self._history
         done = count_text(len(history.evaluations), "evaluation")
-        title = f"{done}, {len(history.pending)} running, {self._elapsed()} elapsed"
+        title = f"{done}, {len(history.pending)} running, {self._elapsed()} elapsed{self._remaining}"
         table = candidate_table(f"{self._metric}: {title}", running=True)
         for name in history.candidates:
             add_candidate(table, summarise_candidate(history, self._decision, name), running=history.num_pending(name))

@@ -9,6 +9,7 @@ from allennlp.common import Registrable
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import CredibleMargin, Decision, History
+from fiesta_allennlp.strategies.remaining import Remaining
 
 TIE_DIGITS = 9
 """Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
@@ -57,6 +58,10 @@ class Strategy(Registrable):
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         """The margin at which the selection would be over now. `None` where it is not by a probability that it ends,
         and where more evaluations are needed."""
+        return None
+
+    def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        """An estimate of how many more evaluations it takes; `None` where there is none, and once it is over."""
         return None
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:

@@ -6,6 +6,8 @@ from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies.base import Look, Strategy
+from fiesta_allennlp.strategies.remaining import Remaining, remaining
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop
 from fiesta_allennlp.strategies.thompson import PosteriorSampling, draw
 
 CHALLENGERS = ("cost", "posterior")
@@ -49,6 +51,14 @@ class TopTwo(PosteriorSampling):
             raise ConfigError(f"challenger must be {' or '.join(CHALLENGERS)} but got '{self.challenger}'.")
         if self.beta is not None and not 0 < self.beta <= 1:
             raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, or left out, but got {self.beta}.")
+
+    def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        look = self._look(history)
+        if look.posterior is None or look.decision.stopped_by is not None or not isinstance(self.stop, BayesianStop):
+            return None
+        counts = [history.num_finished(name) for name in history.active]
+        room = self.room(history) + len(history.pending)
+        return remaining(look.posterior, counts, confidence=self.confidence, margin=self.margin, room=room, rng=rng)
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         prob_best = look.decision.prob_best

@@ -3,7 +3,7 @@
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from rich.console import Console
 
@@ -13,12 +13,14 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Candidate, Decision, History
+from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Listeners
 from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.remaining import Remaining
 from fiesta_allennlp.trainings.candidates import Roster, load_candidates, read_roster
 from fiesta_allennlp.trainings.config import with_absolute_paths
 from fiesta_allennlp.trainings.data_files import found_again
@@ -117,7 +119,8 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             data=roster.data,
         )
         with ExitStack() as stack:
-            listeners: List[Listener] = [stack.enter_context(Progress(console, settings.metric))]
+            progress = Progress(console, settings.metric, remaining=_estimate(prepared.checked.strategy, entropy))
+            listeners: List[Listener] = [stack.enter_context(progress)]
             if settings.keep == "best":
                 history = store.history(max_failures=settings.max_failures)
                 listeners.append(BestArchives(prepared.directory, history))
@@ -147,6 +150,11 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     def conclude(self, prepared: PreparedTrainings, history: History, decision: Decision) -> None:
         if prepared.checked.settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):
             BestArchives(prepared.directory, history).keep_only(decision.best)
+
+
+def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[Remaining]]:
+    """How many more trainings there will be, by draws that belong to the number of finished ones."""
+    return lambda history: strategy.remaining(history, strategy_rng(entropy, len(history.evaluations)))
 
 
 def _check_data(roster: Roster) -> None:

@@ -1,0 +1,82 @@
+"""How many more evaluations a selection will need, from its posterior alone: cheap enough for a live display."""
+
+from dataclasses import dataclass
+from typing import Optional, Sequence
+
+import numpy as np
+from scipy.special import ndtri
+
+from fiesta_allennlp.beliefs.base import Posterior
+
+NUM_DRAWS = 200
+
+MIDDLE_HALF = (25, 75)
+"""Per cent of the draws between which the estimate lies."""
+
+SMALLEST_GAP = 1e-9
+"""In sds: two means that are nearer need more evaluations than any limit."""
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """The middle half of the estimate. `is_limited`: the upper end is what the limit leaves."""
+
+    low: int
+    high: int
+    is_limited: bool
+
+
+def remaining(
+    posterior: Posterior,
+    counts: Sequence[int],
+    *,
+    confidence: float,
+    margin: float,
+    room: int,
+    rng: np.random.Generator,
+) -> Optional[Remaining]:
+    """An estimate of how many more evaluations a top-two rule makes until P(best) reaches the confidence.
+
+    For every draw of the true means, with b the best of the draw and d_j = mu_b - mu_j + margin, the pair (b, j)
+    needs a common number of evaluations N_j at which the expected evidence reaches z, the normal quantile of the
+    confidence.
+    Now, n evaluations of both give the difference m_j, with the variance s_j^2 / n. After N of both, the expected
+    difference is (n m_j + (N - n) d_j) / N, with the variance s_j^2 / N, so that x = sqrt(N) solves
+
+        d_j x^2 - z s_j x + n (m_j - d_j) = 0.
+
+    Each candidate then lacks N_j less what it has, and the best one the largest N_j less what it has.
+
+    # Parameters
+
+    counts : finished evaluations in the order of the posterior. Shape: `(num_candidates,)`.
+    room : how many more the limit allows.
+    """
+    if room < 1 or not (posterior.scale > 0).all():
+        return None
+    lacking = np.minimum(_lacking(posterior, np.asarray(counts, dtype=float), confidence, margin, rng), room)
+    low, high = np.percentile(lacking, MIDDLE_HALF)
+    return Remaining(max(1, round(low)), max(1, round(high)), is_limited=bool(high >= room))
+
+
+def _lacking(
+    posterior: Posterior, counts: np.ndarray, confidence: float, margin: float, rng: np.random.Generator
+) -> np.ndarray:
+    """How many more of all candidates, for every draw. Shape: `(NUM_DRAWS,)`."""
+    draws = posterior.sample(NUM_DRAWS, rng)
+    rows = np.arange(NUM_DRAWS)
+    best = draws.argmax(axis=1)
+    # Shapes: (NUM_DRAWS, num_candidates)
+    variance = posterior.scale**2
+    together = variance[best][:, None] + variance
+    spread = (variance * counts)[best][:, None] + variance * counts
+    equal = spread / together
+    gap = np.maximum(draws[rows, best][:, None] - draws + margin, SMALLEST_GAP * np.sqrt(spread))
+    ahead = posterior.location[best][:, None] - posterior.location + margin
+    z = float(ndtri(confidence))
+    inside = z**2 * spread - 4 * gap * equal * (ahead - gap)
+    root = (z * np.sqrt(spread) + np.sqrt(np.maximum(inside, 0))) / (2 * gap)
+    needed = np.where((inside <= 0) | (ahead / np.sqrt(together) >= z), 0.0, root**2)
+    needed[rows, best] = 0
+    needed[rows, best] = needed.max(axis=1)
+    return np.ceil(np.maximum(needed - counts, 0)).sum(axis=1)

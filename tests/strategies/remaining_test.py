@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from fiesta_allennlp.beliefs.student_t import StudentTPosterior
+from fiesta_allennlp.listeners.progress import remaining_text
+from fiesta_allennlp.strategies.remaining import Remaining, remaining
+
+SURE = np.full(2, 1e9)
+
+
+def estimate(gap: float, scale: float, count: int, *, room: int = 10**6, margin: float = 0.0) -> Remaining:
+    posterior = StudentTPosterior(np.array([gap, 0.0]), np.full(2, scale), SURE)
+    rng = np.random.default_rng(0)
+    found = remaining(posterior, [count, count], confidence=0.95, margin=margin, room=room, rng=rng)
+    assert found is not None
+    return found
+
+
+class Known(StudentTPosterior):
+    """Draws are the locations themselves: the gap is taken as known."""
+
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        return np.tile(self.location, (size, 1))
+
+
+def test_a_known_gap_takes_twice_the_squared_quantile_over_the_effect() -> None:
+    """Noise 1 and a gap of 0.1: N = 2 (1.6449 / 0.1)^2 = 541.1 of both are needed, 542 less the 100 of each."""
+    posterior = Known(np.array([0.1, 0.0]), np.full(2, 0.1), SURE)
+    rng = np.random.default_rng(0)
+    found = remaining(posterior, [100, 100], confidence=0.95, margin=0.0, room=10**6, rng=rng)
+    assert found == Remaining(884, 884, is_limited=False)
+    # with a margin of the same size the gap counts double: 136 of each
+    found = remaining(posterior, [100, 100], confidence=0.95, margin=0.1, room=10**6, rng=rng)
+    assert found == Remaining(72, 72, is_limited=False)
+
+
+def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
+    wide = estimate(0.05, 0.1, 20)
+    assert wide.low < wide.high and not wide.is_limited
+    cut = estimate(0.05, 0.1, 20, room=30)
+    assert (cut.high, cut.is_limited) == (30, True)
+    assert estimate(0.05, 0.1, 20, margin=0.2).high < wide.high
+
+
+def test_nothing_is_said_where_nothing_can_be() -> None:
+    posterior = StudentTPosterior(np.array([0.1, 0.0]), np.array([0.1, 0.0]), SURE)
+    rng = np.random.default_rng(0)
+    assert remaining(posterior, [3, 3], confidence=0.95, margin=0.0, room=9, rng=rng) is None
+    assert remaining_text(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (Remaining(20, 60, False), "; about 20 to 60 more runs"),
+        (Remaining(20, 60, True), "; about 20 to 60 more runs (the limit)"),
+        (Remaining(1, 1, False), "; about 1 more run"),
+    ],
+)
+def test_the_display_says_it_shortly(found: Remaining, text: str) -> None:
+    assert remaining_text(found) == text
