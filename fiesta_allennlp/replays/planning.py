@@ -176,7 +176,7 @@ class NestedMargins:
                 decision = replayer.strategy.recommend(history) if place not in outcomes else None
                 if decision is not None and decision.stopped_by is not None:
                     outcomes[place] = replayer.outcome(decision, history, scores, num_rounds=num_rounds)
-        return tuple(outcomes[place] for place in range(len(self.replayers)))
+        return tuple(outcomes.get(place, outcomes[0]) for place in range(len(self.replayers)))
 
     def run_all(self, repetitions: range) -> List[Tuple[Repetition, ...]]:
         return [self.run(repetition) for repetition in repetitions]

@@ -55,8 +55,10 @@ class PosteriorScores(ScoreSource):
 
         # Raises
 
-        `DataError` : where a candidate has fewer than `LEAST_RUNS`, or all scores are equal.
+        `DataError` : where fewer than two candidates are left, one has too few runs, or all scores are equal.
         """
+        if len(self.start.active) < 2:
+            raise DataError(f"{self.name}: fewer than two candidates are left, so there is nothing to plan.")
         for name in self.start.active:
             if self.start.num_finished(name) < LEAST_RUNS:
                 raise DataError(

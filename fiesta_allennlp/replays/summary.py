@@ -59,7 +59,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
 def wilson_interval(count: int, number: int) -> List[float]:
     """Wilson's 95 % interval of a share, its lower and its upper end."""
     interval = binomtest(count, number).proportion_ci(0.95, method="wilson")
-    return [interval.low, interval.high]
+    return [float(interval.low), float(interval.high)]
 
 
 def _candidates(replay: Replay) -> List[Dict[str, Any]]:

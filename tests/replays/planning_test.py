@@ -30,15 +30,15 @@ def pilot(tmp_path: Path) -> Path:
 
 
 def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
-    """With a gap of 1,000 sds the first look that may stop does: 2 runs of each of 4 and 3 more of two, 5 each."""
-    found = plan(gap=10.0, sd=0.01, candidates=4, seconds=1800, workers=2, repetitions=3, entropy=1)
-    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (14, 1, 0)
-    assert found.default.mean_seconds == 14 * 1800 / 2
+    """With a gap of 1,000 sds the first look that may stop does: after 5 runs of both, at a confidence of .95."""
+    found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, entropy=1)
+    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (10, 1, 0)
+    assert found.default.mean_seconds == 10 * 1800 / 2
     assert found.equal is not None and found.halving is not None
-    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (20, 10, 14)
+    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (10, 10, 10)
     assert list(found.margins) == [0.001, 0.002, 0.004]
-    assert {outlook.mean_runs for outlook in found.margins.values()} == {14}
-    assert "Expect 14 runs" in repr(found) and "3 h 30 min by 2 workers" in repr(found)
+    assert {outlook.mean_runs for outlook in found.margins.values()} == {10}
+    assert "Expect 10 runs" in repr(found) and "2 h 30 min by 2 workers" in repr(found)
 
 
 def test_a_tie_ends_by_the_maximum_and_is_explained() -> None:
