@@ -65,7 +65,7 @@ class PosteriorScores(ScoreSource):
                     f"{self.name}: candidate '{name}' has {self.start.num_finished(name)} of the {LEAST_RUNS} runs "
                     "that a plan needs of every candidate. Make more, or plan by numbers with --gap and --sd."
                 )
-        if not self.fit.unit > 0:
+        if not np.ptp(np.concatenate([self.start.scores(name) for name in self.start.active])) > 0:
             raise DataError(
                 f"{self.name}: all scores are equal, so they say nothing of the sd. Plan by numbers with --gap and "
                 "--sd."
@@ -79,9 +79,9 @@ class PosteriorScores(ScoreSource):
             scores = [logit(values, candidate=name) for name, values in zip(names, scores, strict=True)]
         flat = np.concatenate(scores)
         centre = float(flat.mean())
-        unit = float(np.abs(flat - centre).max()) if np.ptp(flat) > 0 else 0.0
+        unit = float(np.abs(flat - centre).max())
         seeds = [self.start.split_seeds(name) for name in names]
-        scaled = [(values - centre) / (unit or 1.0) for values in scores]
+        scaled = [(values - centre) / unit for values in scores]
         return Fit(centre, unit, effects_posterior(score_table(seeds, scaled)))
 
     def true_means(self) -> Dict[str, float]:
