@@ -1,6 +1,6 @@
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.beliefs.dirichlet_f_measure import DirichletFMeasure
-from fiesta_allennlp.beliefs.split_paired import LogitSplitPaired, SplitPaired
+from fiesta_allennlp.beliefs.split_paired import LogitSplitPaired, LogitUnpaired, SplitPaired, Unpaired
 from fiesta_allennlp.beliefs.student_t import LogitStudentT, StudentT, StudentTPosterior
 
 __all__ = [
@@ -8,8 +8,10 @@ __all__ = [
     "DirichletFMeasure",
     "LogitSplitPaired",
     "LogitStudentT",
+    "LogitUnpaired",
     "Posterior",
     "SplitPaired",
     "StudentT",
     "StudentTPosterior",
+    "Unpaired",
 ]

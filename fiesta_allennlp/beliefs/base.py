@@ -45,6 +45,9 @@ class Belief(Registrable):
     needs_counts: bool = False
     """Whether every evaluation must report counts of right and wrong answers, see `History.counts`."""
 
+    pairs_splits: bool = False
+    """Whether scores on one split are compared as pairs."""
+
     def min_to_win(self, confidence: float) -> int:
         """How many finished evaluations a winner and one rival need before this belief may end a selection."""
         return self.min_evaluations

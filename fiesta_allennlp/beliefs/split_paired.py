@@ -27,6 +27,7 @@ class SplitPaired(ScoreBelief):
     """
 
     min_evaluations = 2
+    pairs_splits = True
 
     def min_to_win(self, confidence: float) -> int:
         return max(self.min_evaluations, least_to_win(confidence))
@@ -39,14 +40,42 @@ class SplitPaired(ScoreBelief):
         if unit == 0:
             known = np.zeros(len(scores))
             return StudentTPosterior(known + centre, known, known + 1, self.has_margin)
-        split_seeds = [history.split_seeds(name) for name in history.active]
-        means = mean_scores(score_table(split_seeds, [(values - centre) / unit for values in scores]))
+        means = mean_scores(score_table(self._splits(history), [(values - centre) / unit for values in scores]))
         return StudentTPosterior(centre + unit * means.location, unit * means.scale, means.df, self.has_margin)
+
+    def _splits(self, history: History) -> List[np.ndarray]:
+        """What the splits of every active candidate's scores are called. Shapes: `(num_scores,)`."""
+        return [history.split_seeds(name) for name in history.active]
 
 
 @Belief.register("logit_split_paired")
 class LogitSplitPaired(SplitPaired):
     """The model of `split_paired`, of log(score / (1 - score)). What that means is told of `logit_student_t`. It has no
+    margin."""
+
+    has_margin = False
+    takes_logits = True
+
+
+@Belief.register("unpaired")
+class Unpaired(SplitPaired):
+    """The model of `split_paired` without effects of splits: the default on official splits, where only seeds vary.
+
+    A score is the candidate's mean plus noise that is about as large for all candidates but may be another for any of
+    them, so that two evaluations of each are enough to begin with. Scores that do share a split are not compared as
+    pairs. It gives the numbers that `split_paired` gives where no two scores are on one split.
+    """
+
+    pairs_splits = False
+
+    def _splits(self, history: History) -> List[np.ndarray]:
+        ends = np.cumsum([history.num_finished(name) for name in history.active])
+        return np.split(np.arange(ends[-1]), ends[:-1])
+
+
+@Belief.register("logit_unpaired")
+class LogitUnpaired(Unpaired):
+    """The model of `unpaired`, of log(score / (1 - score)). What that means is told of `logit_student_t`. It has no
     margin."""
 
     has_margin = False

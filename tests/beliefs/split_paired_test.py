@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiesta_allennlp.beliefs import LogitSplitPaired, SplitPaired, StudentT
+from fiesta_allennlp.beliefs import LogitSplitPaired, LogitUnpaired, SplitPaired, StudentT, Unpaired
 from fiesta_allennlp.records import Evaluation, History
 from fiesta_allennlp.seeding import make_request
 from tests.strategies.histories import history
@@ -26,6 +26,19 @@ def drawn(seed: int, *, split_sd: float, shared: bool = True) -> History:
 def test_two_evaluations_are_enough_to_begin() -> None:
     probabilities = SplitPaired().posterior(history({"a": [0.60, 0.70], "b": [0.50, 0.61]})).prob_best()
     assert 0.6 < probabilities[0] < 0.999
+
+
+def test_unpaired_is_the_answer_where_no_two_scores_share_a_split() -> None:
+    apart = drawn(3, split_sd=0.02, shared=False)
+    assert_allclose(Unpaired().posterior(apart).prob_best(), SplitPaired().posterior(apart).prob_best())
+    together = drawn(3, split_sd=0.1)
+    renamed = [
+        replace(e, request=replace(e.request, split_seed=number)) for number, e in enumerate(together.evaluations)
+    ]
+    for belief, paired in ((Unpaired(), SplitPaired()), (LogitUnpaired(), LogitSplitPaired())):
+        mine = belief.posterior(together).prob_best()
+        assert_allclose(mine, paired.posterior(replace(together, evaluations=tuple(renamed))).prob_best())
+        assert not np.allclose(mine, paired.posterior(together).prob_best())
 
 
 def test_what_splits_share_falls_out() -> None:
