@@ -1,11 +1,60 @@
 from dataclasses import dataclass
-from typing import Dict, Hashable, Mapping, Sequence
+from typing import Any, Dict, Hashable, Mapping, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.errors import DataError
 
 PARTS = ("train", "validation", "test")
+
+SUM_TOLERANCE = 0.001
+"""By so much the ratios of a split may miss 1, for they are typed with few digits."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """How the training, validation and test set of a run come about, and which of them is scored.
+
+    # Parameters
+
+    is_official : the sets are those of the config; else they are drawn at random from all data together.
+    ratios : the shares of the sets of a random split, in the order of `parts`; empty for the official ones.
+    scored : `test` or `validation`. With `validation`, a random split has no test set, and the pool does not hold the
+        official one.
+    """
+
+    is_official: bool = False
+    ratios: Tuple[float, ...] = ()
+    scored: str = "test"
+
+    @property
+    def parts(self) -> Tuple[str, ...]:
+        """The sets that a run needs."""
+        return PARTS[: PARTS.index(self.scored) + 1]
+
+    def used(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
+        """Those of the official data paths, by part, that a run reads."""
+        return {part: path for part, path in paths.items() if self.is_official or part in self.parts}
+
+
+AT_OFFICIAL_RATIOS = Division()
+"""Random splits with sets of the official sizes, scored on the test set."""
+
+
+def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
+    """Refuse shares that do not say how large each of these parts is.
+
+    # Raises
+
+    `DataError` : with the rule and the value.
+    """
+    total = sum(ratios)
+    if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
+        typed = ",".join(f"{ratio:g}" for ratio in ratios)
+        raise DataError(
+            f"the ratios of a split must be {len(parts)} numbers above 0, for {', '.join(parts)}, with the sum 1, but "
+            f"got {typed}, with the sum {total:g}."
+        )
 
 
 @dataclass(frozen=True)
@@ -25,18 +74,30 @@ class Split:
         return {name: len(self.part(name)) for name in PARTS}
 
 
-def group_targets(sizes: Mapping[str, int]) -> Dict[str, int]:
+def group_targets(
+    sizes: Mapping[str, int], *, ratios: Sequence[float] = (), parts: Sequence[str] = PARTS
+) -> Dict[str, int]:
     """The sizes that every random split aims at, from the sizes of the official parts.
 
     Where a task has no official validation part it becomes as large as the test part, at the cost of the
     training part, and the other way round.
+
+    # Parameters
+
+    sizes : the number of instances of each official part.
+    ratios : the shares of `parts` in all instances, instead of the official ones.
+    parts : those that are drawn: all, or `train` and `validation` alone.
 
     # Raises
 
     `DataError` : where neither is there, or the training part would vanish.
     """
     total = sum(sizes.values())
+    if ratios:
+        return _targets_at(ratios, total, parts)
     validation = sizes.get("validation") or sizes.get("test") or 0
+    if "test" not in parts and 0 < validation < total:
+        return {"train": total - validation, "validation": validation}
     test = sizes.get("test") or sizes.get("validation") or 0
     train = total - validation - test
     if not validation or train < 1:
@@ -45,6 +106,20 @@ def group_targets(sizes: Mapping[str, int]) -> Dict[str, int]:
             f"it, to know the ratios, but the parts have {dict(sizes)} instances."
         )
     return {"train": train, "validation": validation, "test": test}
+
+
+def _targets_at(ratios: Sequence[float], total: int, parts: Sequence[str]) -> Dict[str, int]:
+    """The sizes at these ratios, rounded; the rest is for training."""
+    check_ratios(ratios, parts)
+    targets = {part: round(ratio * total) for part, ratio in zip(parts, ratios, strict=True)}
+    targets["train"] += total - sum(targets.values())
+    for part, size in targets.items():
+        if size < 1:
+            raise DataError(
+                f"at the ratios {','.join(f'{ratio:g}' for ratio in ratios)} the {part} set of {total} instances "
+                "would be empty. Give it a larger share, or more data."
+            )
+    return targets
 
 
 def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: int) -> Split:
@@ -57,7 +132,7 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     # Parameters
 
     groups : the group of each instance of the pool, in the pool's order. Shape: `(num_instances,)`.
-    targets : the wanted number of instances of `validation` and `test`.
+    targets : the wanted number of instances of `validation` and `test`; without `test`, that part is empty.
     seed : 32 bits. The same seed gives the same split on every platform and numpy version (the legacy generator
         is used because numpy has frozen its stream).
 
@@ -67,14 +142,15 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     """
     codes: Dict[Hashable, int] = {}
     group_of = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
-    if len(codes) < len(PARTS):
+    parts = PARTS if "test" in targets else PARTS[:2]
+    if len(codes) < len(parts):
         raise DataError(
-            f"a split into {', '.join(PARTS)} needs at least {len(PARTS)} groups but the pool of "
+            f"a split into {', '.join(parts)} needs at least {len(parts)} groups but the pool of "
             f"{len(group_of)} instances has {len(codes)}."
         )
     order = np.random.RandomState(seed).permutation(len(codes))
     group_sizes = np.bincount(group_of, minlength=len(codes))[order]
-    num_test = _cut(group_sizes, targets["test"], leave=2)
+    num_test = _cut(group_sizes, targets["test"], leave=2) if "test" in targets else 0
     num_validation = _cut(group_sizes[num_test:], targets["validation"], leave=1)
     part_of_group = np.zeros(len(codes), dtype=int)
     part_of_group[order[num_test : num_test + num_validation]] = 1

@@ -1,4 +1,5 @@
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.splits import group_targets, split_pool
+from fiesta_allennlp.splits import PARTS, Division, check_ratios, group_targets, split_pool
 
 
 def test_targets_make_a_missing_validation_part_as_large_as_the_test_part() -> None:
@@ -20,6 +21,42 @@ def test_targets_make_a_missing_test_part_as_large_as_the_validation_part() -> N
 def test_targets_of_three_official_parts_are_their_sizes() -> None:
     sizes = {"train": 70, "validation": 10, "test": 20}
     assert group_targets(sizes) == sizes
+
+
+def test_targets_at_ratios_are_shares_of_all_instances_and_the_rest_is_for_training() -> None:
+    assert group_targets({"train": 101}, ratios=(0.64, 0.16, 0.2)) == {"train": 65, "validation": 16, "test": 20}
+    sizes = {"train": 50, "validation": 30, "test": 20}
+    assert group_targets(sizes, ratios=(0.5, 0.25, 0.25)) == {"train": 50, "validation": 25, "test": 25}
+
+
+def test_without_a_test_set_the_sizes_are_those_of_two_parts() -> None:
+    two = Division(scored="validation").parts
+    assert group_targets({"train": 80, "validation": 20}, parts=two) == {"train": 80, "validation": 20}
+    assert group_targets({"train": 10}, ratios=(0.7, 0.3), parts=two) == {"train": 7, "validation": 3}
+    split = split_pool(range(10), {"train": 7, "validation": 3}, seed=3)
+    assert split.sizes == {"train": 7, "validation": 3, "test": 0}
+    with pytest.raises(DataError, match="a split into train, validation needs at least 2 groups"):
+        split_pool("aaa", {"train": 2, "validation": 1}, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "message"),
+    [
+        ((0.5, 0.5), "must be 3 numbers above 0, for train, validation, test, .* got 0.5,0.5, with the sum 1"),
+        ((0.5, 0.5, 0.0), "above 0"),
+        ((0.6, 0.2, 0.1), "with the sum 0.9"),
+        ((float("nan"), 0.5, 0.5), "nan"),
+    ],
+)
+def test_ratios_that_are_no_shares_are_refused(ratios: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        check_ratios(ratios, PARTS)
+    check_ratios((0.333, 0.333, 0.333), PARTS)
+
+
+def test_a_share_of_no_instance_is_refused() -> None:
+    with pytest.raises(DataError, match="at the ratios 0.9,0.05,0.05 the validation set of 9 instances would be empty"):
+        group_targets({"train": 9}, ratios=(0.9, 0.05, 0.05))
 
 
 @pytest.mark.parametrize("sizes", [{"train": 10}, {"train": 5, "test": 5}, {"train": 10, "test": 0}])

@@ -59,7 +59,7 @@ def select_from_args(args: argparse.Namespace) -> None:
 
 def _select(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.reports.tables import summary_table
-    from fiesta_allennlp.reports.words import in_words, savings_in_words
+    from fiesta_allennlp.reports.words import in_words, savings_in_words, scope_in_words
     from fiesta_allennlp.trainings.select import select
     from fiesta_allennlp.trainings.settings import Settings
 
@@ -74,9 +74,8 @@ def _select(args: argparse.Namespace, console: Console) -> int:
     console.print(summary_table(summary))
     say_failures(summary, console)
     console.print(in_words(summary), markup=False, soft_wrap=True)
-    savings = savings_in_words(summary)
-    if savings:
-        console.print(savings, markup=False, soft_wrap=True)
+    for further in filter(None, (scope_in_words(summary), savings_in_words(summary))):
+        console.print(further, markup=False, soft_wrap=True)
     if summary["stopped_by"] == "max_hours":
         larger = f"Go on with a larger total: {recover_command(args)} --max-hours HOURS"
         console.print(larger, markup=False, soft_wrap=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Optional, Tuple
 
 from fiesta_allennlp.selection.options import option
-from fiesta_allennlp.selection.settings import CHOOSING, ChoiceSettings, splits_option
+from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, ChoiceSettings, splits_option
 
 SCORES = "which scores"
 WORKING = "how to work"
@@ -50,6 +50,10 @@ class ReplaySettings(ChoiceSettings):
     entropy: Optional[int] = option(
         None, "the root of all chance, to repeat a replay; by default fresh and recorded", group=WORKING, least=0
     )
+
+    @property
+    def on_official_splits(self) -> bool:
+        return self.splits == OFFICIAL
 
     @property
     def num_processes(self) -> int:

@@ -12,10 +12,17 @@ from fiesta_allennlp.replays.table import ScoreTable
 from fiesta_allennlp.reports.stored import Stored
 from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_typed, words_of
+from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import duration_text
 from fiesta_allennlp.trainings.settings import Settings
 
 Checklist = Tuple[Tuple[str, str], ...]
+
+SPLITS_IN_WORDS = {
+    "shared": "replicate k of every candidate is trained on split k",
+    "independent": "every evaluation has a split of its own",
+    OFFICIAL: "the sets of the configs; only seeds vary, so P(best) is about new seeds on this split alone",
+}
 
 UNKNOWN = "not written down: the selection was begun by an older version"
 
@@ -27,10 +34,10 @@ def selection_checklist(
     entropy = stored.meta.entropy
     rows = [
         ("candidates", _given(stored)),
-        ("metric", f"{settings.metric} on the test part, of the epoch that was best on the validation part"),
+        ("metric", _metric(settings)),
         *_choosing(settings.strategy_params(), "evaluations", asked_confidence),
         *_seeds(settings, entropy),
-        *_pool(stored.candidates[0].facts["pool"]),
+        *_pool(stored.candidates[0].facts["pool"], settings),
         *_environments(stored.meta.environments),
         *_work(stored, settings, history),
         ("command to repeat it all", repeat_command(settings, entropy)),
@@ -111,23 +118,30 @@ def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[f
     )
 
 
+def _metric(settings: Settings) -> str:
+    by = "on the validation part" if settings.score == "test" else "there"
+    return f"{settings.metric} on the {settings.score} part, of the epoch that was best {by}"
+
+
 def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:
-    shared = "replicate k of every candidate is trained on split k"
-    own = "every evaluation has a split of its own"
     return (
         ("seeds", f"all derived from the entropy {entropy}; each is in evaluations.csv"),
-        ("splits", f"{settings.splits}: {shared if settings.splits == 'shared' else own}"),
+        ("splits", f"{settings.splits}: {SPLITS_IN_WORDS[settings.splits]}"),
     )
 
 
-def _pool(pool: Mapping[str, Any]) -> Checklist:
+def _pool(pool: Mapping[str, Any], settings: Settings) -> Checklist:
+    fingerprint = ("data fingerprint (SHA-256)", f"files {pool['data']}; labels and groups {pool['fingerprint']}")
+    if settings.on_official_splits:
+        sizes = ", ".join(f"{part} {size}" for part, size in pool["official"].items())
+        return (("data", f"{sum(pool['official'].values())} instances; every run: {sizes}"), fingerprint)
     total = sum(pool["targets"].values())
     kept = f"; {pool['num_groups']} groups of equal {pool['group_by']} kept whole" if pool["group_by"] else ""
     drawn = ", ".join(f"{part} {size} ({size / total:.0%})" for part, size in pool["targets"].items())
     return (
         ("data", f"{total} instances; official parts: " + ", ".join(f"{p} {n}" for p, n in pool["official"].items())),
         ("every split", drawn + kept),
-        ("data fingerprint (SHA-256)", f"files {pool['data']}; labels and groups {pool['fingerprint']}"),
+        fingerprint,
     )
 
 

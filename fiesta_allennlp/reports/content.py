@@ -9,6 +9,7 @@ from typing import Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.reports.formats import Interval, render
+from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 
@@ -175,7 +176,8 @@ class Origin:
     `asked_confidence` is the probability at which the selection stops; None where it spends a budget, and of a table.
     `running` tells that the selection is at work at this moment, `adaptive` that the numbers of scores depend on
     scores, of one candidate at least. `checklist` is what is needed to repeat it all, as pairs of key and value.
-    `notes` are caveats to be shown. `words` is what things are called.
+    `notes` are caveats to be shown. `words` is what things are called. `splits` is the option of a selection, empty of
+    others, and `scored` the set that the scores are of.
     """
 
     asked_confidence: Optional[float] = None
@@ -184,6 +186,12 @@ class Origin:
     checklist: Tuple[Tuple[str, str], ...] = ()
     notes: Tuple[str, ...] = ()
     words: Words = TRAININGS
+    splits: str = ""
+    scored: str = "test"
+
+    @property
+    def on_official_splits(self) -> bool:
+        return self.splits == OFFICIAL
 
     @property
     def by_documents(self) -> bool:

@@ -76,6 +76,9 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
     metrics = [side.source.metric for side in (first, second)]
     if metrics[0] != metrics[1] and METRIC not in metrics:
         raise ConfigError(f"--compare: {first.typed} has scores of {metrics[0]} and {second.typed} of {metrics[1]}.")
+    if first.source.scored != second.source.scored and first.source.is_selection and second.source.is_selection:
+        scored = [f"{side.typed} has scores on the {side.source.scored} set" for side in (first, second)]
+        raise ConfigError(f"--compare: {' and '.join(scored)}. Compare scores on sets of one kind.")
     names = [first.name, second.name] if first.name != second.name else [first.typed, second.typed]
     if names[0] == names[1]:
         raise ConfigError(f"--compare: '{names[0]}' is given twice. Give two candidates.")
@@ -106,7 +109,9 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
 
 def _notes(first: Source, second: Source) -> Tuple[str, ...]:
     if first.data and first.data == second.data:
-        return ()
+        if first.on_official_splits == second.on_official_splits:
+            return ()
+        return ("One was scored on the official split and the other on random ones, so a difference may be theirs.",)
     if first.data and second.data:
         return ("The two were scored on different data, so a difference is not one of the models alone.",)
     return ("Whether the two were scored on the same data is not known.",)
@@ -119,7 +124,8 @@ def _splits_of_second(first: Source, second: Source, *, paired: bool) -> Mapping
         if first.is_selection or second.is_selection:
             raise ConfigError("--paired is for two tables of scores: selections know their splits. Leave it out.")
         return _by_name(first, second)
-    if first.data and first.data == second.data:
+    on_official = first.on_official_splits or second.on_official_splits
+    if first.data and first.data == second.data and not on_official:
         return {}
     unused = 1 + max((evaluation.request.split_seed for evaluation in first.history.evaluations), default=0)
     return {split: unused + number for number, split in enumerate(theirs)}

@@ -18,7 +18,13 @@ from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.replays.replay import Replay
 from fiesta_allennlp.replays.summary import summarise_replay
 from fiesta_allennlp.reports.tables import documents_table, replay_table, summary_table
-from fiesta_allennlp.reports.words import in_words, replay_in_words, savings_in_words, selection_in_words
+from fiesta_allennlp.reports.words import (
+    in_words,
+    replay_in_words,
+    savings_in_words,
+    scope_in_words,
+    selection_in_words,
+)
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 WIDTH = 100
@@ -38,7 +44,8 @@ class SelectionResult:
     `confidence` is the probability that `best` is the best (within `margin`), or None where the belief cannot say;
     `seconds` is the training time of all workers together. `credible_margin` is the least `margin` at which an
     undecided selection would have been decided, and the `best` one then; `ahead_on_shared_splits` how `best` compares
-    on shared splits with a candidate that has a higher mean, where there is one.
+    on shared splits with a candidate that has a higher mean, where there is one. `score` is the set that the scores are
+    of, `test` or `validation`.
     """
 
     directory: Path
@@ -55,6 +62,7 @@ class SelectionResult:
     seconds: float
     candidates: Tuple[CandidateSummary, ...]
     splits: str = ""
+    score: str = "test"
     seconds_of_equal_allocation: Optional[float] = None
     credible_margin: Optional[Mapping[str, Any]] = None
     ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
@@ -108,7 +116,7 @@ class SelectionResult:
         return summary_table(vars(self))
 
     def _words(self) -> Sequence[str]:
-        return in_words(vars(self)), savings_in_words(vars(self))
+        return in_words(vars(self)), scope_in_words(vars(self)), savings_in_words(vars(self))
 
     def _lines(self) -> List[str]:
         return [line for line in (*self._words(), f"Everything is in {self.directory}.") if line]

@@ -65,13 +65,17 @@ class Source(Origin):
 
     @property
     def development(self) -> Optional[str]:
-        """What the trainings call the development score of their best epoch; None where none of them told one."""
+        """What the trainings call the development score of their best epoch; None where none of them told one, or it is
+        the score itself."""
+        if self.scored == "validation":
+            return None
         name = f"best_validation_{self.metric}"
         return name if any(name in evaluation.metrics for evaluation in self.history.evaluations) else None
 
     def summary(self) -> Mapping[str, Any]:
-        """The content of `selection.json` as it would be now; without settings, but of a selection by documents."""
-        return self.documents or summarise(self.history, self.decision, {"metric": self.metric})
+        """The content of `selection.json` as it would be now; of its settings, those that tell what scores are of."""
+        about = {"metric": self.metric, "splits": self.splits, "score": self.scored}
+        return self.documents or summarise(self.history, self.decision, about)
 
     def check_name(self, name: str) -> None:
         """# Raises
@@ -167,6 +171,8 @@ def _by_trainings(stored: Stored) -> Source:
         source,
         num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
         data=stored.candidates[0].facts["pool"]["fingerprint"],
+        splits=settings.splits,
+        scored=settings.score,
         checklist=selection_checklist(stored, settings, source.history, asked_confidence=source.asked_confidence),
     )
 

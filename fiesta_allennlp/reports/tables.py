@@ -128,8 +128,9 @@ def single_score(report: Report) -> Cells:
     if single is None:
         return Cells([], [])
     splits = f"{count_text(single.num_common_splits, 'split')} that all have"
+    own = "with seeds of its own" if report.on_official_splits else "every one on a split of its own"
     lines = [
-        ["one run of each, every one on a split of its own", share_text(single.wrong_single)],
+        [f"one run of each, {own}", share_text(single.wrong_single)],
         [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
         ["of 3 runs of each the one with the best development score", share_text(single.wrong_best_of_3)],
     ]
@@ -148,7 +149,7 @@ def development(report: Report) -> Cells:
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
     """The candidates of a selection."""
-    table = candidate_table(f"test {summary['metric']}", running=False)
+    table = candidate_table(f"{summary.get('score', 'test')} {summary['metric']}", running=False)
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
     return table
@@ -191,24 +192,33 @@ def plan_table(plan: Any, console: Console) -> None:
         shares = [", ".join(f"{share:.1%}" for share in preparation.coverage)] if has_vectors else []
         metrics = ", ".join(sorted(preparation.metrics))
         table.add_row(escape(name), f"{preparation.num_parameters:,}", *shares, metrics)
-    pool = plan.pool
-    official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
-    groups = f"{pool.num_groups} groups of equal {pool.group_by} kept whole" if pool.group_by else "no groups"
-    about = "about " if pool.group_by else ""
-    sizes = ", ".join(f"{part} {about}{size}" for part, size in pool.targets.items())
     strategy = dict(plan.strategy)
     if "stop" in strategy:
         strategy["stop"] = strategy["stop"]["type"]
     _print_plan(
         console,
         table,
-        f"Pool: {pool.size} instances (official parts: {official}).",
-        f"Every split: {sizes}; {groups}.",
+        *_data_texts(plan),
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} trainings. Nothing was trained.",
         f"How many will it be? Ask allennlp fiesta-plan --gap GAP --sd SD --candidates {len(plan.preparations)}; or, "
         "once every candidate has two runs, allennlp fiesta-plan DIR.",
     )
+
+
+def _data_texts(plan: Any) -> Iterable[str]:
+    """The sizes of the data and of the sets that runs get."""
+    pool, division = plan.pool, plan.division
+    official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
+    scored = "" if division.scored == "test" else " Scores are of the validation set."
+    if division.is_official:
+        yield f"Official splits: {official} instances in every run, and only seeds vary.{scored}"
+        return
+    groups = f"{pool.num_groups} groups of equal {pool.group_by} kept whole" if pool.group_by else "no groups"
+    about = "about " if pool.group_by else ""
+    sizes = ", ".join(f"{part} {about}{size}" for part, size in pool.targets.items())
+    yield f"Pool: {pool.size} instances (official parts: {official})."
+    yield f"Every split: {sizes}; {groups}.{scored}"
 
 
 def show_plan(plan: Any, console: Console) -> None:

@@ -19,6 +19,10 @@ INTERVAL = (
     "credible interval under the prior 1 / sigma. The luck of the splits is in it. P(best) compares on shared splits, "
     "where that luck falls out, so it can be sure where intervals overlap."
 )
+INTERVAL_OFFICIAL = (
+    "The interval of a mean is the candidate's own: the mean -+ t(.975; n - 1) sd / sqrt(n), which is its 95 % "
+    "credible interval under the prior 1 / sigma. It has only the luck of the seeds in it, not that of the data."
+)
 MEASURE = (
     "{metric} is of all answers together. The 95 % credible interval is of what it would be on all documents like "
     "these, by the selection's belief. Queries are those that were made; kept answers cost nothing."
@@ -55,7 +59,7 @@ DEVELOPMENT = (
 def interval(report: Report) -> str:
     """How the table of the candidates is to be read."""
     if not report.by_documents:
-        return INTERVAL
+        return INTERVAL_OFFICIAL if report.on_official_splits else INTERVAL
     known = any(c.asked is not None and c.asked.interval is not None for c in report.candidates)
     return (MEASURE if known else MEASURE_UNKNOWN).format(metric=report.metric, belief=report.belief)
 

@@ -7,6 +7,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.reports.content import Comparison
+from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, probability_text
 
 LIMITS = {"max_evaluations": "the most that was allowed", "max_hours": "in the time that was allowed"}
@@ -28,7 +29,21 @@ def selection_in_words(
     decision = running_in_words(summary) if running else in_words(summary)
     by_documents = "documents" in summary
     spent = (_queries(summary), _fixed_size(summary)) if by_documents else (_equal_allocation(summary, equal),)
-    return tuple(sentence for sentence in (decision, *spent) if sentence)
+    return tuple(sentence for sentence in (decision, scope_in_words(summary), *spent) if sentence)
+
+
+def scope_in_words(summary: Mapping[str, Any]) -> str:
+    """What scores on official splits, or on the validation set, say and do not say; of others nothing."""
+    official = (
+        "Every run used the training, validation and test set of its config, and only seeds varied. P(best) is "
+        "therefore about new seeds on this one split. It says nothing about new data."
+    )
+    validation = (
+        "The scores are of the validation set, on which each run also chose its best epoch, so they are higher than "
+        "scores on unseen data."
+    )
+    told = (official, summary.get("splits") == OFFICIAL), (validation, summary.get("score") == "validation")
+    return " ".join(sentence for sentence, holds in told if holds)
 
 
 def in_words(summary: Mapping[str, Any]) -> str:

@@ -212,6 +212,8 @@ def words_of(name: str, value: Any) -> List[str]:
     typed = flag(name)
     if isinstance(value, bool):
         return [typed if value else "--no-" + typed[2:]]
+    if isinstance(value, (list, tuple)) and all(isinstance(item, float) for item in value):
+        return [typed, ",".join(map(str, value))] if value else []
     if isinstance(value, (list, tuple)):
         return [word for item in value for word in (typed, str(item))]
     return [typed, json.dumps(value) if isinstance(value, dict) else str(value)]
@@ -224,8 +226,10 @@ def as_json(settings: Any) -> Dict[str, Any]:
 
 def changed_options(old: Mapping[str, Any], new: Any) -> List[str]:
     """In words, what a resumed selection must not change but does."""
+    now = as_json(new)
+    before = {**as_json(type(new)()), **old}  # an option that is newer than the selection had its default
     return [
-        f"{flag(name)} was {json.dumps(old.get(name))} and is now {json.dumps(getattr(new, name))}"
+        f"{flag(name)} was {json.dumps(before[name])} and is now {json.dumps(now[name])}"
         for name, declared in options_of(new)
-        if declared.is_fixed and old.get(name) != getattr(new, name)
+        if declared.is_fixed and before[name] != now[name]
     ]

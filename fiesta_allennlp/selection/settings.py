@@ -9,7 +9,8 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet
 from fiesta_allennlp.selection.options import check_names, check_options, flag, option, options_of
 
-SPLITS = ("shared", "independent")
+OFFICIAL = "official"
+SPLITS = ("shared", "independent", OFFICIAL)
 
 CHOOSING = "how to choose"
 """The heading of the options that `ChoiceSettings` has."""
@@ -20,7 +21,8 @@ class ChoiceSettings:
     """What decides which candidate is evaluated next and when it is enough.
 
     `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`; `strategy` None stands for
-    `top_two`, or `sequential_halving` where a budget is given; `stop` None for `bayesian`.
+    `top_two`, or `sequential_halving` where a budget is given; `belief` None for `split_paired`, or `unpaired` on
+    official splits; `stop` None for `bayesian`.
 
     A subclass adds its own options as fields made with `option`. `GROUPS` are the headings of all of them in order.
     """
@@ -35,8 +37,9 @@ class ChoiceSettings:
         metavar="NAME|JSON",
     )
     belief: Any = option(
-        "split_paired",
-        "split_paired (default) or student_t, either with logit_ before it; or a JSON object",
+        None,
+        "split_paired (default), unpaired (default with --splits official) or student_t, each also with logit_ before "
+        "it; or a JSON object",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
@@ -59,6 +62,15 @@ class ChoiceSettings:
     def __post_init__(self) -> None:
         check_options(self)
 
+    @property
+    def on_official_splits(self) -> bool:
+        """Whether only seeds vary between evaluations, so that no two of them share anything."""
+        return False
+
+    @property
+    def default_belief(self) -> str:
+        return "unpaired" if self.on_official_splits else "split_paired"
+
     def strategy_params(self) -> Dict[str, Any]:
         """The strategy as a config, with the options that belong to it filled in.
 
@@ -79,7 +91,7 @@ class ChoiceSettings:
             "stop": None if self.stop is None else registered(self.stop, "--stop"),
         }
         fill(params, given, "--strategy")
-        params.setdefault("belief", registered(self.belief, "--belief"))
+        params.setdefault("belief", registered(self.belief or self.default_belief, "--belief"))
         return params
 
 
@@ -88,7 +100,7 @@ def splits_option(group: str) -> Any:
     return option(
         "shared",
         "shared (default): replicate k of every candidate has split k; independent: each evaluation has a split of its "
-        "own, as in the paper",
+        "own, as in the paper; official: the training, validation and test set of the config, so that only seeds vary",
         group=group,
         metavar="|".join(SPLITS),
         choices=SPLITS,
@@ -189,7 +201,9 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
 
 def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Settings that were written down when the default strategy was called `ttts`: that name without a `challenger` is
-    `top_two` now."""
+    `top_two` now. The belief `split_paired` was the default of trainings, by its name."""
+    if settings.get("belief") == "split_paired" and "documents" not in settings:
+        settings = {**settings, "belief": None}
     given = settings.get("strategy")
     params = registered(given, "--strategy") if given else {}
     if params.get("type") != "ttts" or "challenger" in params:

@@ -36,10 +36,16 @@ def build_strategy(choice: ChoiceSettings, names: List[str], *, has_counts: bool
             f"--strategy {params['type']} with --belief {params['belief']['type']}: {plainly(error)}"
         ) from error
     strategy.check(names)
+    if choice.on_official_splits and strategy.belief.pairs_splits:
+        raise ConfigError(
+            f"--belief {params['belief']['type']} compares scores on splits that candidates share, but with --splits "
+            f"official only seeds vary and no two runs share any. Leave --belief out for {choice.default_belief}, or "
+            "give student_t."
+        )
     if strategy.belief.needs_counts and not has_counts:
         raise ConfigError(
             f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here every "
-            f"evaluation reports a score alone. Choose another belief, such as {ChoiceSettings().belief}."
+            f"evaluation reports a score alone. Choose another belief, such as {choice.default_belief}."
         )
     return strategy
 

@@ -8,6 +8,7 @@ from fiesta_allennlp.errors import ConfigError, plainly
 from fiesta_allennlp.files import named_places
 from fiesta_allennlp.records import Candidate, History
 from fiesta_allennlp.selection.session import Stored
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config, first_difference, load_config, official_paths
 from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
@@ -75,14 +76,16 @@ def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, 
 def _checked(path: Path, settings: Settings) -> Config:
     config = load_config(path, settings.overrides)
     try:
-        check_config(config, metric=settings.metric, group_by=settings.group_by)
+        check_config(config, metric=settings.metric, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     return config
 
 
-def read_roster(given: Mapping[str, Candidate], stored: Stored, *, allow_removed: bool) -> Roster:
-    """Compare the given candidates with those of the store.
+def read_roster(
+    given: Mapping[str, Candidate], stored: Stored, *, allow_removed: bool, division: Division = AT_OFFICIAL_RATIOS
+) -> Roster:
+    """Compare the given candidates with those of the store. `division` says which of their data runs read.
 
     # Raises
 
@@ -91,7 +94,7 @@ def read_roster(given: Mapping[str, Candidate], stored: Stored, *, allow_removed
     """
     known = {candidate.name: candidate for candidate in stored.candidates}
     before = stored.meta.removed
-    data = _marks(given)
+    data = _marks(given, division)
     for name, candidate in known.items():
         if name in given:
             _check_unchanged(given[name], data[name], candidate, stored.directory.root)
@@ -105,7 +108,7 @@ def read_roster(given: Mapping[str, Candidate], stored: Stored, *, allow_removed
     return Roster(given, known, removed=frozenset(known) - frozenset(given), late=late, data=data)
 
 
-def _marks(candidates: Mapping[str, Candidate]) -> Dict[str, DataMark]:
+def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataMark]:
     """The data of each candidate. Files that several have in common are looked at once.
 
     # Raises
@@ -115,7 +118,7 @@ def _marks(candidates: Mapping[str, Candidate]) -> Dict[str, DataMark]:
     known: Dict[str, DataMark] = {}
     marks: Dict[str, DataMark] = {}
     for name, candidate in candidates.items():
-        paths = official_paths(dict(candidate.config))
+        paths = division.used(official_paths(dict(candidate.config)))
         if repr(paths) not in known:
             try:
                 known[repr(paths)] = mark_data(paths)

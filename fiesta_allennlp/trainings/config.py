@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.splits import PARTS
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 
 Config = Dict[str, Any]
 
@@ -76,7 +76,7 @@ def official_paths(config: Config) -> Dict[str, Any]:
 
     # Raises
 
-    `ConfigError` : where there is no training part, or neither a validation nor a test part.
+    `ConfigError` : where there is no training part.
     """
     reader = config["dataset_reader"]
     if is_resplit(reader):
@@ -90,11 +90,6 @@ def official_paths(config: Config) -> Dict[str, Any]:
     paths = {part: _absolute(path) for part, path in named.items() if path is not None}
     if "train" not in paths:
         raise ConfigError(f"the key '{part_key(config, 'train')}' is missing.")
-    if len(paths) < 2:
-        raise ConfigError(
-            "the config names neither 'validation_data_path' nor 'test_data_path'. Give at least one of them: "
-            "random splits are drawn from all parts together, at the official ratios."
-        )
     return paths
 
 
@@ -131,24 +126,24 @@ def evaluation_config(
     group_by: Optional[str] = None,
     vectors: Optional[Mapping[str, str]] = None,
     free_device: bool = False,
+    division: Division = AT_OFFICIAL_RATIOS,
 ) -> Config:
     """The complete config of one evaluation: `allennlp train` on it repeats the evaluation without us.
 
-    The readers are wrapped to draw the split, the seeds are written out, the test part is evaluated after training.
+    The seeds are written out. The readers are wrapped to draw the split, but for official splits, and the test part is
+    evaluated after training where it is scored.
 
     # Parameters
 
     group_by : what the splits keep whole, whatever the config's own reader says; see the `resplit` reader.
     vectors : word-vector files to read in place of those that the config names.
     free_device : drop the config's own `cuda_device`, where the executor gives each worker a device.
+    division : how the training, validation and test set come about.
     """
-    result = json.loads(json.dumps(config))
-    paths = official_paths(config)
-    for key in READER_KEYS:
-        if key in result:
-            result[key] = _resplit(result[key], paths, request.split_seed, group_by)
-    result.update({f"{part}_data_path": part for part in PARTS})
-    result["evaluate_on_test"] = True
+    result = with_absolute_paths(config)
+    if not division.is_official:
+        _draw_split(result, request.split_seed, group_by, division)
+    result["evaluate_on_test"] = division.scored == "test"
     result["random_seed"] = request.random_seed
     result["numpy_seed"] = request.numpy_seed
     result["pytorch_seed"] = request.pytorch_seed
@@ -162,12 +157,21 @@ def evaluation_config(
     return result
 
 
-def _resplit(reader: Config, paths: Mapping[str, Any], split_seed: int, group_by: Optional[str]) -> Config:
-    inner = reader["reader"] if is_resplit(reader) else reader
-    wrapped = {"type": "resplit", "reader": inner, "paths": dict(paths), "split_seed": split_seed}
+def _draw_split(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
+    """Wrap the readers of a config, and name their parts as its data."""
+    drawn: Config = {"paths": division.used(official_paths(config)), "split_seed": split_seed}
     if group_by is not None:
-        wrapped["group_by"] = group_by
-    return wrapped
+        drawn["group_by"] = group_by
+    if division.ratios:
+        drawn["ratios"] = list(division.ratios)
+    if "test" not in division.parts:
+        drawn["has_test"] = False
+    for key in READER_KEYS:
+        if key in config:
+            reader = config[key]
+            config[key] = {"type": "resplit", "reader": reader["reader"] if is_resplit(reader) else reader, **drawn}
+    config.pop("test_data_path", None)
+    config.update({f"{part}_data_path": part for part in division.parts})
 
 
 def vector_references(config: Config) -> List[Tuple[Dict[str, Any], str]]:

@@ -5,33 +5,104 @@ from itertools import combinations
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, describe
-from fiesta_allennlp.splits import PARTS
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by, part_key
 from fiesta_allennlp.trainings.data_files import files_behind, shared_files
 
 SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
 """Keys of data loaders and what is in them that leave instances out of an epoch."""
 
-RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by"}
+RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by", "ratios", "has_test"}
 
 
-def check_config(config: Config, *, metric: str, group_by: Optional[str] = None) -> None:
+def check_config(
+    config: Config, *, metric: str, group_by: Optional[str] = None, division: Division = AT_OFFICIAL_RATIOS
+) -> None:
     """Refuse what can be known of a candidate without building it.
 
     # Parameters
 
     metric : what `--metric` says.
     group_by : what `--group-by` says.
+    division : what `--splits`, `--split-ratios` and `--score` say.
 
     # Raises
 
     `ConfigError` : with the keys, the values and the remedy.
     """
-    check_readers(config)
-    check_group_by(config, group_by)
-    check_parts(config)
+    if division.is_official:
+        check_official(config, division)
+    else:
+        check_readers(config)
+        check_drawn(config, division)
+        check_group_by(config, group_by)
+    check_parts(config, division)
     check_test_loader(config)
     check_direction(config, metric)
+
+
+def check_official(config: Config, division: Division) -> None:
+    """Refuse a config that does not name every set that a run on official splits needs.
+
+    # Raises
+
+    `ConfigError` : with the key and the other ways.
+    """
+    _check_objects(config)
+    for key in READER_KEYS:
+        if is_resplit(config.get(key)):
+            raise ConfigError(
+                f"'{key}' is a resplit reader, which draws a random split. For --splits official write its 'reader' as "
+                f"'{key}' and its 'paths' as 'train_data_path' and so on; or give --splits shared."
+            )
+    paths = official_paths(config)
+    for part in division.parts:
+        if part not in paths:
+            hidden = "; or give --score validation, where the labels of the test set are hidden" * (part == "test")
+            raise ConfigError(
+                f"'{part_key(config, part)}' is missing, but --splits official takes every set from the config. "
+                f"Name the file{hidden}; or give --splits shared for random splits."
+            )
+
+
+def check_drawn(config: Config, division: Division) -> None:
+    """Refuse a config that does not tell how large the sets of a random split are, or tells otherwise than the options.
+
+    # Raises
+
+    `ConfigError` : with the key and the option to give.
+    """
+    for key in READER_KEYS:
+        reader = config.get(key)
+        if reader is not None and is_resplit(reader):
+            _check_same_division(key, reader, division)
+    if division.ratios or len(division.used(official_paths(config))) > 1:
+        return
+    if "test" not in division.parts:
+        raise ConfigError(
+            f"'{part_key(config, 'validation')}' is missing, and with --score validation the test set stays out of "
+            "random splits, so that their sizes are not known. Name the file, or give the sizes, for example "
+            "--split-ratios 0.8,0.2 for training and validation."
+        )
+    raise ConfigError(
+        "the config names neither 'validation_data_path' nor 'test_data_path', so the sizes of random splits are not "
+        "known. Name one of them; or, where the data come as one file, give the sizes: --split-ratios "
+        "TRAIN,VALIDATION,TEST, for example 0.64,0.16,0.2."
+    )
+
+
+def _check_same_division(key: str, reader: Mapping[str, Any], division: Division) -> None:
+    ratios = reader.get("ratios")
+    if ratios is not None and ratios != list(division.ratios):
+        given = ",".join(f"{ratio:g}" for ratio in division.ratios) or "not given"
+        raise ConfigError(
+            f"'{key}.ratios' is {json.dumps(ratios)} but --split-ratios is {given}. Give the option these numbers, or "
+            "take the key out."
+        )
+    if not reader.get("has_test", True) and "test" in division.parts:
+        raise ConfigError(
+            f"'{key}.has_test' is false, but --score is test. Give --score validation, or take the key out."
+        )
 
 
 def check_readers(config: Config) -> None:
@@ -42,14 +113,20 @@ def check_readers(config: Config) -> None:
     `ConfigError` : with the key.
     """
     paths = official_paths(config)
+    _check_objects(config)
     for key in READER_KEYS:
         reader = config.get(key, {})
-        if not isinstance(reader, dict):
-            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(reader)}.")
         if is_resplit(reader):
             _check_resplit(key, reader, {**config, "dataset_reader": reader}, paths)
     if is_resplit(config["dataset_reader"]):
         _check_data_paths(config)
+
+
+def _check_objects(config: Config) -> None:
+    for key in READER_KEYS:
+        reader = config.get(key, {})
+        if not isinstance(reader, dict):
+            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(reader)}.")
 
 
 def _check_resplit(key: str, reader: Mapping[str, Any], alone: Config, paths: Dict[str, Any]) -> None:
@@ -101,14 +178,14 @@ def check_group_by(config: Config, group_by: Optional[str]) -> None:
                 )
 
 
-def check_parts(config: Config) -> None:
-    """Refuse data that are given as two parts: they would be in the pool twice, and a test instance's copy in training.
+def check_parts(config: Config, division: Division = AT_OFFICIAL_RATIOS) -> None:
+    """Refuse data that are given as two parts: a run would be scored on what it was trained on, or chose its epoch by.
 
     # Raises
 
     `ConfigError` : with the two keys.
     """
-    paths = official_paths(config)
+    paths = division.used(official_paths(config))
     given = [part for part in PARTS if part in paths]
     files = {part: files_behind(paths[part]) for part in given}
     for pair in combinations(given, 2):
@@ -119,13 +196,19 @@ def check_parts(config: Config) -> None:
             raise ConfigError(f"the data of '{part_key(config, one)}' cannot be read: {describe(error)}.") from error
         if shared is not None or paths[one] == paths[other]:
             named = (paths[one], paths[other]) if shared is None else shared
-            raise ConfigError(_twice(config, pair, *map(str, named)))
+            raise ConfigError(_twice(config, pair, *map(str, named), division=division))
 
 
-def _twice(config: Config, pair: Tuple[str, str], one: str, other: str) -> str:
+def _twice(config: Config, pair: Tuple[str, str], one: str, other: str, *, division: Division) -> str:
     keys = [part_key(config, part) for part in pair]
     what = f"are the same data, {one}" if one == other else f"have equal contents, {one} and {other}"
     which = f"'{keys[1]}'" if "train" in pair else "one of them"
+    if division.is_official:
+        without = "" if "train" in pair else ", or leave 'test_data_path' out and give --score validation"
+        return (
+            f"'{keys[0]}' and '{keys[1]}' {what}. Every run would be scored on what it was fitted to. Give another "
+            f"file{without}."
+        )
     return (
         f"'{keys[0]}' and '{keys[1]}' {what}. The pool would hold them twice, and a random split would train on what "
         f"it tests. Leave {which} out: that part is then drawn from the pool, as large as the other of validation and "

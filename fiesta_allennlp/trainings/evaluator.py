@@ -24,6 +24,7 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config, evaluation_config, moved, official_paths, vector_references
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
 
@@ -52,12 +53,15 @@ OUTCOME_NAME = "outcome.json"
 """Written last and in one step, so that its presence means that the evaluation is complete."""
 
 
+PREFIXES = {"test": "test", "validation": "best_validation"}
+"""What AllenNLP puts before the name of a metric, by the set that is scored."""
+
 NO_DATA = DataMark((), ())
 
 
 @dataclass(frozen=True)
 class AllenNLPTraining(Evaluator):
-    """Trains a candidate with AllenNLP on one random split and scores its best epoch on the test part.
+    """Trains a candidate with AllenNLP on one split and scores its best epoch on the test or the validation set.
 
     # Parameters
 
@@ -69,6 +73,7 @@ class AllenNLPTraining(Evaluator):
     free_device : train on the worker's own device, whatever the config says.
     places : where this machine has files that the configs name.
     data : by what each candidate's data are known again; those of others are not looked at.
+    division : how the training, validation and test set come about, and which of the last two is scored.
     """
 
     configs: Mapping[str, Config]
@@ -79,6 +84,7 @@ class AllenNLPTraining(Evaluator):
     free_device: bool = False
     places: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, DataMark] = field(default_factory=dict)
+    division: Division = AT_OFFICIAL_RATIOS
 
     def config_of(self, request: Request) -> Config:
         """The config that repeats this evaluation with plain `allennlp train`."""
@@ -88,6 +94,7 @@ class AllenNLPTraining(Evaluator):
             group_by=self.group_by,
             vectors=self.vectors.get(request.candidate),
             free_device=self.free_device,
+            division=self.division,
         )
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
@@ -107,7 +114,7 @@ class AllenNLPTraining(Evaluator):
         _delete_large_files(directory)
         evaluation = Evaluation(
             request=request,
-            score=score_of(metrics, f"test_{self.metric}"),
+            score=score_of(metrics, f"{PREFIXES[self.division.scored]}_{self.metric}"),
             metric=self.metric,
             seconds=time.monotonic() - start,
             started_at=started_at.isoformat(timespec="seconds"),
@@ -133,7 +140,8 @@ class AllenNLPTraining(Evaluator):
 
     def files(self, request: Request) -> List[str]:
         """The official parts of the candidate. Anything else that its config names must be on every machine."""
-        return [path for path in official_paths(self.configs[request.candidate]).values() if isinstance(path, str)]
+        paths = self.division.used(official_paths(self.configs[request.candidate]))
+        return [path for path in paths.values() if isinstance(path, str)]
 
     def made_files(self, request: Request) -> List[str]:
         """The filtered word vectors."""

@@ -4,7 +4,7 @@ import hashlib
 import itertools
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Any, DefaultDict, Dict, FrozenSet, List, Mapping, Optional
+from typing import Any, DefaultDict, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple
 
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
@@ -12,7 +12,7 @@ from allennlp.data.fields import LabelField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.splits import group_targets
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
 from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by
 from fiesta_allennlp.trainings.resplit import groups_of, read_parts
 
@@ -40,7 +40,9 @@ class Pool:
         return sum(self.official.values())
 
 
-def read_pool(config: Config, group_by: Optional[str], *, data: str = "") -> Pool:
+def read_pool(
+    config: Config, group_by: Optional[str], *, data: str = "", division: Division = AT_OFFICIAL_RATIOS
+) -> Pool:
     """Read all parts of a candidate with its own readers.
 
     # Parameters
@@ -48,19 +50,25 @@ def read_pool(config: Config, group_by: Optional[str], *, data: str = "") -> Poo
     group_by : a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit reader
         by the key `group_by`, or else its reader by the class attribute `group_by`.
     data : the fingerprint of the data files; empty where pools are not compared.
+    division : how runs get their sets. Official ones are each read by their own reader, and nothing is kept whole.
 
     # Raises
 
     `ConfigError` : where the validation reader gives other instances than the training reader.
     `DataError` : where the data are wrong or too small.
     """
-    paths = official_paths(config)
+    paths = division.used(official_paths(config))
     readers = [_reader(config[key]) for key in READER_KEYS if key in config]
-    said = [group_by, *own_group_by(config).values(), getattr(readers[0], "group_by", None)]
-    key = next((key for key in said if key is not None), None)
-    key = None if key == "none" else key
-    views = [_View(reader, paths, key) for reader in readers]
-    targets = group_targets(views[0].sizes)
+    if division.is_official:
+        evaluated = {part: path for part, path in paths.items() if part != "train"}
+        key, views = None, [_View([(readers[0], {"train": paths["train"]}), (readers[-1], evaluated)], None)]
+        targets = _official_targets(views[0].sizes, paths)
+    else:
+        said = [group_by, *own_group_by(config).values(), getattr(readers[0], "group_by", None)]
+        key = next((key for key in said if key is not None), None)
+        key = None if key == "none" else key
+        views = [_View([(reader, paths)], key) for reader in readers]
+        targets = group_targets(views[0].sizes, ratios=division.ratios, parts=division.parts)
     _check_labels(views[0], paths)
     _check_groups(views[0], targets, key)
     if any(view.identities != views[0].identities for view in views):
@@ -81,6 +89,14 @@ def read_pool(config: Config, group_by: Optional[str], *, data: str = "") -> Poo
     )
 
 
+def _official_targets(sizes: Mapping[str, int], paths: Mapping[str, Any]) -> Dict[str, int]:
+    """The sizes of the official sets, none of which may be empty."""
+    for part, size in sizes.items():
+        if not size:
+            raise DataError(f"'{part}_data_path': {paths[part]} has no instances. Give a file that has some.")
+    return dict(sizes)
+
+
 def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
     """Refuse data in which every instance is labelled alike: all candidates would be equally right."""
     labels = [labels for _, labels in view.identities]
@@ -94,7 +110,7 @@ def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
 def _check_groups(view: "_View", targets: Mapping[str, int], group_by: Optional[str]) -> None:
     """Refuse a group that fills a whole part: splits could not keep the official sizes."""
     (group, size), *_ = Counter(view.groups).most_common(1)
-    part = min(("validation", "test"), key=lambda name: targets[name])
+    part = min((name for name in targets if name != "train"), key=lambda name: targets[name])
     if group_by is not None and size > targets[part]:
         raise DataError(
             f"the group {group_by} = {group!r} has {size} instances, more than the {part} part, which is to have "
@@ -103,15 +119,16 @@ def _check_groups(view: "_View", targets: Mapping[str, int], group_by: Optional[
 
 
 class _View:
-    """The pool as one reader sees it."""
+    """The pool as one reader sees it, or several that each read some of the parts."""
 
-    def __init__(self, reader: DatasetReader, paths: Dict[str, Any], group_by: Optional[str]) -> None:
-        by_part = read_parts(reader, paths)
+    def __init__(self, paths_of: List[Tuple[DatasetReader, Dict[str, Any]]], group_by: Optional[str]) -> None:
+        read = [(reader, read_parts(reader, paths)) for reader, paths in paths_of]
+        by_part = {part: instances for _, parts in read for part, instances in parts.items()}
         pool = list(itertools.chain.from_iterable(by_part.values()))
         self.sizes = {part: len(instances) for part, instances in by_part.items()}
         self.groups = groups_of(pool, group_by)
         self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
-        self.counts = _counts(reader, pool)
+        self.counts = _counts([(reader, itertools.chain.from_iterable(parts.values())) for reader, parts in read])
 
 
 def _labels(instance: Instance) -> List[Any]:
@@ -123,12 +140,13 @@ def _reader(params: Config) -> DatasetReader:
     return DatasetReader.from_params(Params(params["reader"] if is_resplit(params) else params).duplicate())
 
 
-def _counts(reader: DatasetReader, instances: List[Instance]) -> Dict[str, Dict[str, int]]:
-    """How often each word occurs, by vocabulary namespace."""
+def _counts(read: List[Tuple[DatasetReader, Iterable[Instance]]]) -> Dict[str, Dict[str, int]]:
+    """How often each word occurs, by vocabulary namespace, in the instances of every reader."""
     counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for instance in instances:
-        reader.apply_token_indexers(instance)
-        instance.count_vocab_items(counter)
+    for reader, instances in read:
+        for instance in instances:
+            reader.apply_token_indexers(instance)
+            instance.count_vocab_items(counter)
     return {namespace: dict(words) for namespace, words in counter.items()}
 
 

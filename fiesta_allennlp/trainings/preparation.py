@@ -18,6 +18,7 @@ from fiesta_allennlp.errors import ConfigError, FiestaError, did_you_mean, plain
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Candidate, Request
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.evaluator import number_of
@@ -81,7 +82,7 @@ def prepare_all(
     results = run_apart(
         _prepare_task,
         {
-            name: (candidate.config, settings.group_by, roster.data[name].fingerprint, place.vectors)
+            name: (candidate.config, settings.group_by, settings.division, roster.data[name].fingerprint, place.vectors)
             for name, candidate in candidates.items()
         },
         logs={name: place.check_log(name) for name in candidates},
@@ -112,8 +113,8 @@ def _at_once(settings: Settings) -> int:
     return room if settings.workers == "auto" else min(room, settings.workers)
 
 
-def _prepare_task(config: Config, group_by: Optional[str], data: str, vectors: Path) -> Preparation:
-    return prepare_candidate(config, group_by=group_by, data=data, vectors_directory=vectors)
+def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
+    return prepare_candidate(config, group_by=group_by, division=division, data=data, vectors_directory=vectors)
 
 
 def vectors_are_there(preparation: Preparation) -> bool:
@@ -122,16 +123,21 @@ def vectors_are_there(preparation: Preparation) -> bool:
 
 
 def prepare_candidate(
-    config: Config, *, group_by: Optional[str], vectors_directory: Path, data: str = ""
+    config: Config,
+    *,
+    group_by: Optional[str],
+    vectors_directory: Path,
+    data: str = "",
+    division: Division = AT_OFFICIAL_RATIOS,
 ) -> Preparation:
     """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
-    `data` is the fingerprint of its data files, as for `read_pool`.
+    `data` and `division` are those of `read_pool`.
 
     # Raises
 
     `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
     """
-    pool = read_pool(config, group_by, data=data)
+    pool = read_pool(config, group_by, data=data, division=division)
     vectors, coverage = {}, {}
     for holder, key in vector_references(config):
         uri = holder[key]
@@ -141,7 +147,7 @@ def prepare_candidate(
         vectors[uri] = str(filtered.resolve())
         counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
         coverage[uri] = coverage_of(rows, counts)
-    num_parameters, metrics = _build_once(config, pool, vectors)
+    num_parameters, metrics = _build_once(config, pool, vectors, division)
     check_trainer(config["trainer"], metrics)
     shares = tuple(coverage[uri] for uri in sorted(vectors))
     return Preparation(pool, num_parameters, metrics, tuple(sorted(vectors.items())), shares)
@@ -156,9 +162,11 @@ def _check_width(holder: Config, uri: str, width: int) -> None:
         )
 
 
-def _build_once(config: Config, pool: Pool, vectors: Mapping[str, str]) -> Tuple[int, FrozenSet[str]]:
+def _build_once(
+    config: Config, pool: Pool, vectors: Mapping[str, str], division: Division
+) -> Tuple[int, FrozenSet[str]]:
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
-    built = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors)
+    built = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
     built["trainer"]["cuda_device"] = -1
     params = Params(built)
     params.pop("evaluation", None)

@@ -1,17 +1,17 @@
 import itertools
-from typing import Any, Dict, Hashable, Iterable, List, Optional
+from typing import Any, Dict, Hashable, Iterable, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.splits import PARTS, Split, group_targets, split_pool
+from fiesta_allennlp.splits import PARTS, Split, check_ratios, group_targets, split_pool
 
 
 @DatasetReader.register("resplit")
 class ResplitReader(DatasetReader):
-    """Pools the official parts of a dataset and deals them out again at random, at the official ratios.
+    """Pools the official parts of a dataset and deals them out again at random, at the official ratios or others.
 
     It wraps any reader. In a config, give it as `dataset_reader` with the wrapped one inside, and write `"train"`,
     `"validation"` and `"test"` for the data paths:
@@ -24,15 +24,18 @@ class ResplitReader(DatasetReader):
 
     reader : the reader of the original files.
     paths : the official files by part: `train` and at least one of `validation` and `test`. Where one of these is
-        absent, its random part is as large as the other.
+        absent, its random part is as large as the other. With `ratios`, `train` is enough.
     split_seed : the same seed gives the same split, whatever the wrapped reader's tokenizer and indexers.
     group_by : a key of the instances' metadata, or the name of a label or metadata field. Instances with equal values
         stay on one side of the split. By default every instance is a group of its own.
+    ratios : the shares of training, validation and test set in all instances, instead of the official ones.
+    has_test : where it is false there is no test set: the split is into training and validation set, and `ratios` are
+        those two.
 
     # Raises
 
     `ConfigurationError` : on unknown parts.
-    `DataError` : on an instance without the key, or a pool that is too small.
+    `DataError` : on an instance without the key, a pool that is too small, or `ratios` that are no shares of the parts.
     """
 
     def __init__(
@@ -41,6 +44,8 @@ class ResplitReader(DatasetReader):
         paths: Dict[str, Any],
         split_seed: int,
         group_by: Optional[str] = None,
+        ratios: Optional[List[float]] = None,
+        has_test: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -53,16 +58,22 @@ class ResplitReader(DatasetReader):
         self._paths = {part: path for part, path in paths.items() if path is not None}
         self._split_seed = split_seed
         self._group_by = group_by
+        self._parts: Tuple[str, ...] = PARTS if has_test else PARTS[:2]
+        self._ratios = tuple(ratios or ())
+        if self._ratios:
+            check_ratios(self._ratios, self._parts)
         self._pool: Optional[List[Instance]] = None
         self._split: Optional[Split] = None
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
-        if file_path not in PARTS:
-            raise ConfigurationError(f"resplit: the data path must be one of {', '.join(PARTS)} but is '{file_path}'.")
+        if file_path not in self._parts:
+            known = ", ".join(self._parts)
+            raise ConfigurationError(f"resplit: the data path must be one of {known} but is '{file_path}'.")
         if self._pool is None or self._split is None:
             by_part = read_parts(self._reader, self._paths)
             self._pool = list(itertools.chain.from_iterable(by_part.values()))
-            targets = group_targets({part: len(instances) for part, instances in by_part.items()})
+            sizes = {part: len(instances) for part, instances in by_part.items()}
+            targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
             self._split = split_pool(groups_of(self._pool, self._group_by), targets, seed=self._split_seed)
         for index in self._split.part(file_path):
             yield self._pool[index]

@@ -19,11 +19,13 @@ from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.remaining import Remaining
 from fiesta_allennlp.trainings.candidates import Roster, load_candidates, read_roster
 from fiesta_allennlp.trainings.config import with_absolute_paths
 from fiesta_allennlp.trainings.data_files import found_again
+from fiesta_allennlp.trainings.devices import check_gpus
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.kept_archives import BestArchives
 from fiesta_allennlp.trainings.pool import Pool
@@ -35,7 +37,7 @@ from fiesta_allennlp.trainings.preparation import (
     prepare_all,
     vectors_are_there,
 )
-from fiesta_allennlp.trainings.settings import Settings, build_executor, check_gpus
+from fiesta_allennlp.trainings.settings import Settings, build_executor
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
 
     def check(self, settings: Settings, stored: Stored, *, allow_removed: bool) -> CheckedTrainings:
         least = 1 if stored.candidates and not allow_removed else 2  # one alone is refused for those that are not given
-        roster = read_roster(load_candidates(settings, least=least), stored, allow_removed=allow_removed)
+        given = load_candidates(settings, least=least)
+        roster = read_roster(given, stored, allow_removed=allow_removed, division=settings.division)
         strategy = build_strategy(settings, list(roster.given))
         if roster.late:
             strategy.check_room(roster.joined(stored.history, max_failures=settings.max_failures))
@@ -117,6 +120,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             keep_archives=settings.keep != "none",
             free_device=executor.gives_devices,
             data=roster.data,
+            division=settings.division,
         )
         with ExitStack() as stack:
             progress = Progress(console, settings.metric, remaining=_estimate(prepared.checked.strategy, entropy))
@@ -143,6 +147,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             "strategy": strategy,
             "belief": strategy["belief"],
             "splits": settings.splits,
+            "score": settings.score,
             "entropy": meta.entropy,
         }
         return summarise(history, decision, about)
@@ -200,6 +205,7 @@ class Plan:
     strategy: Mapping[str, Any]
     least: int
     most: int
+    division: Division = AT_OFFICIAL_RATIOS
 
     @property
     def pool(self) -> Pool:
@@ -216,4 +222,4 @@ def plan(settings: Settings, console: Console) -> Plan:
     with rehearsed(TRAININGS, settings, console) as prepared:
         console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
     least, most = prepared.checked.strategy.bounds(len(prepared.checked.roster.given))
-    return Plan(prepared.preparations, settings.strategy_params(), least, most)
+    return Plan(prepared.preparations, settings.strategy_params(), least, most, settings.division)

@@ -10,11 +10,20 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, plainly
+from fiesta_allennlp.errors import ConfigError, DataError, plainly
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.options import flag, option, options_of
-from fiesta_allennlp.selection.settings import CHOOSING, SelectionSettings, fill, overlay, registered, splits_option
+from fiesta_allennlp.selection.settings import (
+    CHOOSING,
+    OFFICIAL,
+    SelectionSettings,
+    fill,
+    overlay,
+    registered,
+    splits_option,
+)
+from fiesta_allennlp.splits import PARTS, Division, check_ratios
+from fiesta_allennlp.trainings.devices import check_devices
 
 SCORING = "what to train and score"
 WORKING = "how to work"
@@ -36,6 +45,15 @@ def _number_or_auto(text: str) -> Union[int, str]:
         raise argparse.ArgumentTypeError(f"must be a whole number or auto but got '{text}'") from None
 
 
+def _numbers(text: str) -> Tuple[float, ...]:
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be numbers with commas, such as 0.64,0.16,0.2, but got '{text}'"
+        ) from None
+
+
 @dataclass(frozen=True)
 class Settings(SelectionSettings):
     """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
@@ -53,9 +71,27 @@ class Settings(SelectionSettings):
         metavar="CANDIDATE.jsonnet",
     )
     metric: str = option(
-        "macro_f1", "the test metric to compare, as the model names it (default macro_f1)", group=SCORING, is_fixed=True
+        "macro_f1", "the metric to compare, as the model names it (default macro_f1)", group=SCORING, is_fixed=True
     )
     splits: str = splits_option(SCORING)
+    split_ratios: Tuple[float, ...] = option(
+        (),
+        "shares of the sets in random splits, such as 0.64,0.16,0.2, instead of the official ones; with --score "
+        "validation two numbers. Needed where the data come as one file",
+        group=SCORING,
+        metavar="TRAIN,VALIDATION,TEST",
+        parse=_numbers,
+        is_fixed=True,
+    )
+    score: str = option(
+        "test",
+        "test (default): score each run on the test set; validation: on the validation set, for tasks whose test "
+        "labels are hidden",
+        group=SCORING,
+        metavar="test|validation",
+        choices=PARTS[:0:-1],
+        is_fixed=True,
+    )
     group_by: Optional[str] = option(
         None,
         "metadata key whose equal values stay on one side of a split; `none` for none; by default what the reader "
@@ -136,6 +172,33 @@ class Settings(SelectionSettings):
         super().__post_init__()
         if self.workers != "auto" and (not isinstance(self.workers, int) or isinstance(self.workers, bool)):
             raise ConfigError(f"--workers must be a whole number or auto but got {json.dumps(self.workers)}.")
+        self._check_splits()
+
+    def _check_splits(self) -> None:
+        """Refuse options of random splits beside official ones, and ratios that are none."""
+        for name in ("split_ratios", "group_by") if self.on_official_splits else ():
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{flag(name)} is about random splits, but --splits official takes every set as the config gives "
+                    "it. Leave one of the two out."
+                )
+        for value in self.split_ratios:
+            if not isinstance(value, (int, float)) or not 0 < value < 1:
+                raise ConfigError(f"--split-ratios must be numbers above 0 and below 1 but got {json.dumps(value)}.")
+        if self.split_ratios:
+            try:
+                check_ratios(self.split_ratios, self.division.parts)
+            except DataError as error:
+                raise ConfigError(f"--split-ratios with --score {self.score}: {error}") from error
+
+    @property
+    def on_official_splits(self) -> bool:
+        return self.splits == OFFICIAL
+
+    @property
+    def division(self) -> Division:
+        """How the sets of a run come about."""
+        return Division(self.on_official_splits, tuple(map(float, self.split_ratios)), self.score)
 
     def executor_params(self) -> Dict[str, Any]:
         """The executor as a config, with the options that belong to it filled in; those that all have are left out.
@@ -192,57 +255,3 @@ def build_executor(settings: Settings, directory: RunDirectory) -> Executor:
         return Executor.from_params(Params(params), directory=directory, **common)
     except (ConfigurationError, TypeError) as error:
         raise ConfigError(f"--executor {name}: {plainly(error)}") from error
-
-
-def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
-    """Refuse a config that asks for a GPU where no evaluation sees one: it would train on the processor, silently; and
-    one that asks for what this machine does not have, where each evaluation takes what its config names.
-
-    # Raises
-
-    `ConfigError` : with the candidate and what to give.
-    """
-    for name, candidate in candidates.items():
-        trainer = candidate.config["trainer"]
-        device = trainer.get("cuda_device", -1)
-        if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
-            raise ConfigError(
-                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but Ray shows GPUs only to "
-                "trainings that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25; or take "
-                "the key out, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the processor."
-            )
-        if not executor.gives_devices and not _is_there(device, trainer):
-            raise ConfigError(
-                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be one number, below "
-                f"0 for the processor or that of a device; this machine has {_num_devices()}, numbered from 0. Mend "
-                "it, or take the key out to train on what AllenNLP finds."
-            )
-
-
-def _is_there(device: Any, trainer: Mapping[str, Any]) -> bool:
-    """Whether AllenNLP can train on this device. A trainer of one's own may know other things than numbers."""
-    if isinstance(device, int):
-        return device < 0 or device < _num_devices()
-    return device is None or trainer.get("type", "gradient_descent") != "gradient_descent"
-
-
-def _num_devices() -> int:
-    import torch
-
-    return torch.cuda.device_count()
-
-
-def check_devices(devices: List[str]) -> None:
-    """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
-
-    # Raises
-
-    `ConfigError` : with the number of devices there are.
-    """
-    num_devices = _num_devices() if devices else 0
-    for device in devices:
-        if not device.isdigit() or int(device) >= num_devices:
-            raise ConfigError(
-                f"--cuda-devices: there is no device '{device}'; this machine has {num_devices}, numbered from 0. "
-                "Leave the option out to train on what AllenNLP finds."
-            )

@@ -12,6 +12,7 @@ from typing import Any, Callable, List, Set, Tuple
 
 import pytest
 
+from fiesta_allennlp import report
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.selection.store import RunStore
@@ -310,3 +311,55 @@ def test_data_that_change_in_the_middle_end_the_selection(
     train.write_text(text)
     assert call("-s", run, "--recover")[0] == 0
     assert scores_of(run) == scores_of(tmp_path / "whole")
+
+
+def test_official_splits_repeat_from_the_config_alone(
+    candidates: List[str], tmp_path: Path, reviews: Path, call: Any
+) -> None:
+    run = tmp_path / "run"
+    official = [*candidates, "--metric", "accuracy", "--splits", "official"]
+    status, output = call(*official, "-s", run, "--budget", 4, "--entropy", 5)
+    assert status == 0, output
+    assert "only seeds varied. P(best) is therefore about new seeds on this one split." in output
+    config = json.loads((run / "evaluations" / "able-0" / "config.json").read_text())
+    assert config["dataset_reader"] == json.loads(Path(candidates[0]).read_text())["dataset_reader"]
+    assert config["test_data_path"] == str(reviews / "test.jsonl")
+    status, output = call("-s", run, "--recover", "--budget", 6)
+    assert status == 0, output
+    summary = json.loads((run / "selection.json").read_text())
+    assert (summary["splits"], summary["score"], summary["num_evaluations"]) == ("official", "test", 6)
+    assert summary["belief"] == {"type": "unpaired"}
+    with (run / "evaluations.csv").open(newline="") as file:
+        assert len({row["split_seed"] for row in csv.DictReader(file)}) == 6
+    made = report(run)
+    assert "new seeds on this one split" in made.decision[1]
+    assert dict(made.checklist)["splits"].startswith("official: the sets of the configs")
+    assert "--splits official" in dict(made.checklist)["command to repeat it all"]
+    assert {comparison.num_pairs for comparison in made.comparisons} == {0}
+    status, output = call("-s", run, "--recover", "--belief", "split_paired")
+    assert (status, "--belief split_paired compares scores on splits" in output) == (2, True)
+    status, output = call("-s", run, "--recover", "--splits", "shared")
+    assert (status, '--splits was "official" and is now "shared"' in output) == (2, True)
+
+
+def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
+    candidates: List[str], tmp_path: Path, reviews: Path, call: Any
+) -> None:
+    one = ["-o", json.dumps({"validation_data_path": None, "test_data_path": None}), "--metric", "accuracy"]
+    status, output = call(*candidates, *one, "--dry-run", "--split-ratios", "0.5,0.2,0.3")
+    assert status == 0, output
+    assert "Pool: 40 instances (official parts: train 40)" in output
+    assert "Every split: train 20, validation 8, test 12; no groups" in output
+    run, options = tmp_path / "run", ["--split-ratios", "0.7,0.3", "--score", "validation"]
+    status, output = call(*candidates, *one, "-s", run, *options, "--budget", 2)
+    assert status == 0, output
+    assert "validation accuracy" in output
+    assert "The scores are of the validation set" in output
+    with (run / "evaluations.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["score"] for row in rows] == [row["metric:best_validation_accuracy"] for row in rows]
+    assert "metric:test_accuracy" not in rows[0]
+    made = report(run)
+    assert (made.scored, made.development) == ("validation", None)
+    status, output = call("-s", run, "--recover", "--split-ratios", "0.6,0.4")
+    assert (status, "--split-ratios was [0.7, 0.3] and is now [0.6, 0.4]" in output) == (2, True)

@@ -1,9 +1,10 @@
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config_checks import check_config
 from tests.conftest import classifier_config
 
@@ -104,6 +105,69 @@ def test_a_validation_reader_that_is_no_object_is_refused(reviews: Path) -> None
     config = {**classifier_config(reviews), "validation_dataset_reader": "text_classification_json"}
     with pytest.raises(ConfigError, match="'validation_dataset_reader' must be an object"):
         check_config(config, metric="accuracy")
+
+
+OFFICIAL = Division(is_official=True)
+AT_RATIOS = Division(ratios=(0.5, 0.2, 0.3))
+BY_VALIDATION = Division(scored="validation")
+
+
+@pytest.mark.parametrize(
+    ("division", "missing", "message"),
+    [
+        (AT_OFFICIAL_RATIOS, ("validation", "test"), r"neither 'validation_data_path' nor .*--split-ratios TRAIN,"),
+        (AT_RATIOS, ("validation", "test"), None),
+        (OFFICIAL, (), None),
+        (
+            OFFICIAL,
+            ("test",),
+            r"'test_data_path' is missing, but --splits official .*--score validation.*--splits shared",
+        ),
+        (OFFICIAL, ("validation",), r"'validation_data_path' is missing, but --splits official .*Name the file; or"),
+        (Division(is_official=True, scored="validation"), ("test",), None),
+        (BY_VALIDATION, ("test",), None),
+        (BY_VALIDATION, ("validation",), r"'validation_data_path' is missing, and .*--split-ratios 0.8,0.2"),
+        (Division(ratios=(0.8, 0.2), scored="validation"), ("validation", "test"), None),
+    ],
+)
+def test_every_set_that_is_needed_has_a_file(
+    reviews: Path, division: Division, missing: Tuple[str, ...], message: Optional[str]
+) -> None:
+    config = {**classifier_config(reviews), **{f"{part}_data_path": None for part in missing}}
+    if message is None:
+        check_config(config, metric="accuracy", division=division)
+        return
+    with pytest.raises(ConfigError, match=message):
+        check_config(config, metric="accuracy", division=division)
+
+
+@pytest.mark.parametrize(
+    ("keys", "division", "message"),
+    [
+        ({}, OFFICIAL, r"'dataset_reader' is a resplit reader, .*--splits shared"),
+        ({"ratios": [0.5, 0.2, 0.3]}, AT_RATIOS, None),
+        ({"ratios": [0.5, 0.2, 0.3]}, AT_OFFICIAL_RATIOS, r"'dataset_reader.ratios' is .* --split-ratios is not given"),
+        ({"ratios": [0.5, 0.3, 0.2]}, AT_RATIOS, r"'dataset_reader.ratios' is .* --split-ratios is 0.5,0.2,0.3. Give"),
+        ({"has_test": False}, AT_OFFICIAL_RATIOS, r"'dataset_reader.has_test' is false, but --score is test"),
+        ({"has_test": False}, BY_VALIDATION, None),
+    ],
+)
+def test_a_resplit_reader_and_the_options_must_agree(
+    reviews: Path, keys: Dict[str, Any], division: Division, message: Optional[str]
+) -> None:
+    config = with_resplit(reviews, **keys)
+    if message is None:
+        check_config(config, metric="accuracy", division=division)
+        return
+    with pytest.raises(ConfigError, match=message):
+        check_config(config, metric="accuracy", division=division)
+
+
+def test_official_sets_must_be_different_data_too(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "validation_data_path": str(reviews / "test.jsonl")}
+    with pytest.raises(ConfigError, match=r"Every run would be scored on .* and give --score validation"):
+        check_config(config, metric="accuracy", division=OFFICIAL)
+    check_config({**config, "test_data_path": None}, metric="accuracy", division=BY_VALIDATION)
 
 
 BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}

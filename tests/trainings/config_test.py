@@ -6,6 +6,7 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Request
+from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.config import (
     evaluation_config,
     first_difference,
@@ -39,6 +40,26 @@ def test_an_evaluation_config_is_complete(reviews: Path) -> None:
     assert (made["random_seed"], made["numpy_seed"], made["pytorch_seed"]) == (12, 13, 14)
     assert made["evaluate_on_test"] is True
     assert made["model"] == config["model"]
+
+
+def test_on_official_splits_it_is_the_candidate_with_seeds(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    made = evaluation_config(config, REQUEST, division=Division(is_official=True))
+    assert made.pop("evaluate_on_test") is True
+    assert made["trainer"].pop("checkpointer") == {"save_completed_epochs": False}
+    assert [made.pop(f"{name}_seed") for name in ("random", "numpy", "pytorch")] == [12, 13, 14]
+    assert made == config
+    made = evaluation_config(config, REQUEST, division=Division(is_official=True, scored="validation"))
+    assert (made["evaluate_on_test"], made["test_data_path"]) == (False, config["test_data_path"])
+
+
+def test_where_the_validation_set_is_scored_the_test_set_stays_out_of_the_pool(reviews: Path) -> None:
+    division = Division(ratios=(0.8, 0.2), scored="validation")
+    made = evaluation_config(classifier_config(reviews), REQUEST, division=division)
+    reader = made["dataset_reader"]
+    assert (list(reader["paths"]), reader["ratios"], reader["has_test"]) == (["train", "validation"], [0.8, 0.2], False)
+    assert (made["validation_data_path"], made["evaluate_on_test"]) == ("validation", False)
+    assert "test_data_path" not in made
 
 
 def test_no_epoch_is_saved_unless_the_config_says_so(reviews: Path) -> None:
@@ -107,7 +128,6 @@ def test_overrides_are_laid_over(write_config: Any) -> None:
     ("changes", "message"),
     [
         ({"train_data_path": None}, "a.jsonnet: the key 'train_data_path' is missing"),
-        ({"validation_data_path": None, "test_data_path": None}, "neither 'validation_data_path' nor 'test_data_path'"),
         ({"distributed": {"cuda_devices": [0, 1]}}, "'distributed' is not supported"),
     ],
 )

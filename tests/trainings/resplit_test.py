@@ -45,6 +45,17 @@ def test_a_missing_validation_part_comes_out_of_the_training_part(reviews: Path)
     assert [len(list(reader.read(part))) for part in PARTS] == [20, 20, 20]
 
 
+def test_one_file_is_dealt_out_at_given_ratios(reviews: Path) -> None:
+    reader = make_reader(reviews, parts=("train",), ratios=[0.5, 0.2, 0.3])
+    assert [len(list(reader.read(part))) for part in PARTS] == [20, 8, 12]
+    reader = make_reader(reviews, parts=("train", "validation"), has_test=False)
+    assert [len(list(reader.read(part))) for part in ("train", "validation")] == [40, 12]
+    with pytest.raises(ConfigurationError, match="must be one of train, validation but is 'test'"):
+        list(reader.read("test"))
+    with pytest.raises(DataError, match="must be 2 numbers"):
+        make_reader(reviews, has_test=False, ratios=[0.5, 0.2, 0.3])
+
+
 def test_the_seed_decides_the_split(reviews: Path) -> None:
     first, again, other = (texts(list(make_reader(reviews, split_seed=s).read("test"))) for s in (5, 5, 6))
     assert first == again

@@ -1,3 +1,4 @@
+import argparse
 import json
 import tempfile
 from contextlib import suppress
@@ -13,8 +14,9 @@ from hypothesis import strategies as some
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.selection.options import as_json, changed_options
+from fiesta_allennlp.selection.options import add_options, as_json, as_typed, changed_options
 from fiesta_allennlp.selection.settings import of_earlier_version, settings_from_file
+from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.trainings.candidates import named_candidates
 from fiesta_allennlp.trainings.settings import Settings, merge
 
@@ -43,6 +45,24 @@ def test_a_file_may_use_dashes(tmp_path: Path) -> None:
     assert (settings.max_evaluations, settings.candidates) == (12, ("a", "b"))
 
 
+def test_ratios_survive_a_command_line_and_a_store() -> None:
+    settings = merge({"split_ratios": [0.64, 0.16, 0.2], "candidates": ["a"]})
+    assert as_typed(settings, positional="candidates") == ["a", "--split-ratios", "0.64,0.16,0.2"]
+    parser = argparse.ArgumentParser()
+    add_options(parser, Settings)
+    assert parser.parse_args(["--split-ratios", "0.64,0.16,0.2"]).split_ratios == settings.split_ratios
+    assert changed_options(as_json(settings), settings) == []
+    assert changed_options(as_json(settings), Settings(split_ratios=(0.6, 0.2, 0.2))) == [
+        "--split-ratios was [0.64, 0.16, 0.2] and is now [0.6, 0.2, 0.2]"
+    ]
+
+
+def test_an_option_that_is_newer_than_a_selection_had_its_default_there() -> None:
+    old = {name: value for name, value in as_json(Settings()).items() if name != "score"}
+    assert changed_options(old, Settings()) == []
+    assert changed_options(old, Settings(score="validation")) == ['--score was "test" and is now "validation"']
+
+
 def test_a_misspelt_setting_is_an_error_with_the_near_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'workrs' is not a setting. Did you mean 'workers'"):
         merge({"workrs": 1})
@@ -59,7 +79,14 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"splits": "paired"}, "--splits must be one of shared, independent but got 'paired'"),
+        ({"splits": "paired"}, "--splits must be one of shared, independent, official but got 'paired'"),
+        ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* must be 3 numbers"),
+        ({"split_ratios": [0.5, "x", 0.1]}, '--split-ratios must be numbers above 0 and below 1 but got "x"'),
+        ({"split_ratios": [10**400, 0.5, 0.5]}, "--split-ratios must be numbers above 0 and below 1 but got 1000"),
+        ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "must be 2 numbers above 0, for train, validation"),
+        ({"split_ratios": [0.5, 0.3, 0.2], "splits": "official"}, "--split-ratios is about random splits"),
+        ({"group_by": "none", "splits": "official"}, "--group-by is about random splits"),
+        ({"score": "train"}, "--score must be one of test, validation but got 'train'"),
         ({"keep": "some"}, "--keep must be one of none, best, all but got 'some'"),
         ({"max_hours": 0}, "--max-hours must be above 0 but got 0"),
         ({"ship_data": 1}, "--ship-data must be true or false but got 1"),
@@ -193,6 +220,16 @@ def test_what_decides_the_scores_must_not_change() -> None:
         '--metric was "f1" and is now "accuracy"',
         '--splits was "shared" and is now "independent"',
     ]
+
+
+@pytest.mark.parametrize("record", [Settings, ReplaySettings])
+def test_on_official_splits_nothing_is_paired(record: Any) -> None:
+    official = record(splits="official")
+    assert official.strategy_params()["belief"] == {"type": "unpaired"}
+    assert not build_strategy(official, ["a", "b"]).belief.pairs_splits
+    with pytest.raises(ConfigError, match="--belief logit_split_paired compares .*Leave --belief out for unpaired"):
+        build_strategy(record(splits="official", belief="logit_split_paired"), ["a", "b"])
+    assert record(splits="independent").strategy_params()["belief"] == {"type": "split_paired"}
 
 
 def test_the_stopping_rule_goes_to_the_strategy() -> None:

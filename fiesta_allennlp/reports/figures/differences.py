@@ -70,7 +70,7 @@ def ahead_text(comparison: Comparison) -> str:
 def _axis_label(report: Report, comparison: Comparison, look: Look) -> str:
     first = labels(report, look)[comparison.first]
     between = "\n" if look.narrow else ", "
-    return f"{first} less the rival{between}test {report.metric}"
+    return f"{first} less the rival{between}{report.scored} {report.metric}"
 
 
 def _legend(report: Report) -> "rows.Marks":
@@ -92,7 +92,8 @@ def differences_text(report: Report) -> str:
     if others:
         ends = f"{min(others):+.4f} to {max(others):+.4f}"
         told.append(f"{count_text(len(others), 'other rival')}: mean differences from {ends}")
-    lead = f"Differences in test {report.metric} on shared splits, {nearest[0].first} less a rival, the nearest first"
+    on = "" if report.on_official_splits else " on shared splits"
+    lead = f"Differences in {report.scored} {report.metric}{on}, {nearest[0].first} less a rival, the nearest first"
     return alt_text(lead, told)
 
 

@@ -1,0 +1,62 @@
+"""Whether the devices that candidates and options name are there."""
+
+import json
+from typing import Any, List, Mapping
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.records import Candidate
+
+
+def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
+    """Refuse a config that asks for a GPU where no evaluation sees one: it would train on the processor, silently; and
+    one that asks for what this machine does not have, where each evaluation takes what its config names.
+
+    # Raises
+
+    `ConfigError` : with the candidate and what to give.
+    """
+    for name, candidate in candidates.items():
+        trainer = candidate.config["trainer"]
+        device = trainer.get("cuda_device", -1)
+        if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
+            raise ConfigError(
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but Ray shows GPUs only to "
+                "trainings that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25; or take "
+                "the key out, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the processor."
+            )
+        if not executor.gives_devices and not _is_there(device, trainer):
+            raise ConfigError(
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be one number, below "
+                f"0 for the processor or that of a device; this machine has {_num_devices()}, numbered from 0. Mend "
+                "it, or take the key out to train on what AllenNLP finds."
+            )
+
+
+def _is_there(device: Any, trainer: Mapping[str, Any]) -> bool:
+    """Whether AllenNLP can train on this device. A trainer of one's own may know other things than numbers."""
+    if isinstance(device, int):
+        return device < 0 or device < _num_devices()
+    return device is None or trainer.get("type", "gradient_descent") != "gradient_descent"
+
+
+def _num_devices() -> int:
+    import torch
+
+    return torch.cuda.device_count()
+
+
+def check_devices(devices: List[str]) -> None:
+    """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
+
+    # Raises
+
+    `ConfigError` : with the number of devices there are.
+    """
+    num_devices = _num_devices() if devices else 0
+    for device in devices:
+        if not device.isdigit() or int(device) >= num_devices:
+            raise ConfigError(
+                f"--cuda-devices: there is no device '{device}'; this machine has {num_devices}, numbered from 0. "
+                "Leave the option out to train on what AllenNLP finds."
+            )
