@@ -88,7 +88,7 @@ class History:
 
     `candidates` are all names in the order given, withdrawn ones included. `evaluations` are in order of
     finishing. `pending` are reserved and not finished. `removed` are those of the withdrawn ones that the user took
-    out; the others failed.
+    out; the others failed. `sign` times a score is the score as the metric reports it: -1 in what `turned` gives.
     """
 
     candidates: Tuple[str, ...]
@@ -97,6 +97,7 @@ class History:
     failures: Tuple[Failure, ...] = ()
     withdrawn: FrozenSet[str] = frozenset()
     removed: FrozenSet[str] = frozenset()
+    sign: int = 1
 
     @property
     def active(self) -> Tuple[str, ...]:
@@ -164,6 +165,13 @@ class History:
         """Finished and pending evaluations of all candidates, withdrawn ones included: what a budget counts."""
         return len(self.evaluations) + len(self.pending)
 
+    @cached_property
+    def turned(self) -> "History":
+        """This history with every score negated: what a strategy and a belief read where the lowest mean is the best.
+        Stores, listeners and reports keep the scores as they are."""
+        negated = tuple(replace(evaluation, score=-evaluation.score) for evaluation in self.evaluations)
+        return replace(self, evaluations=negated, sign=-self.sign)
+
     def after(self, evaluations: Iterable[Evaluation]) -> "History":
         """This history once these have finished too, and are no longer pending.
 
@@ -216,6 +224,7 @@ class History:
             evaluations=self.evaluations[:num_evaluations],
             withdrawn=self.withdrawn,
             removed=self.removed,
+            sign=self.sign,
         )
 
 

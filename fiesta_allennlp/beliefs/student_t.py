@@ -58,9 +58,11 @@ class ScoreBelief(Belief):
         if refused.size:
             raise ScoreError(
                 f'scores must be numbers of at most {LARGEST_SCORE:g} in size but candidate "{candidate}" has '
-                f"{refused[0]}: mend the metric, or make such a training fail."
+                f"{history.sign * refused[0]}: mend the metric, or make such a training fail."
             )
-        return logit(scores, candidate=candidate) if self.takes_logits else scores
+        if not self.takes_logits:
+            return scores
+        return history.sign * logit(history.sign * scores, candidate=candidate)  # of errors: the logit of what is right
 
 
 @Belief.register("student_t")

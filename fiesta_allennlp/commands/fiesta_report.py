@@ -58,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="JSON: so many consecutive scores of every candidate share a split (default 1)",
     )
     parser.add_argument(
+        "--minimise",
+        action="store_true",
+        help="of a table: lower scores are better; a CSV file says so itself with -NAME in a column `metric`",
+    )
+    parser.add_argument(
         "--belief", metavar="NAME|JSON", help="of a table: what P(best) is computed with (default split_paired)"
     )
     add_debug(parser)
@@ -81,6 +86,7 @@ def _report(args: argparse.Namespace, console: Console) -> int:
         evaluations_per_split=args.evaluations_per_split,
         belief=args.belief,
         paired=args.paired,
+        minimise=args.minimise,
     )
     for sentence in made.decision:
         console.print(sentence, markup=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import Any
 from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
-from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, typed_settings
+from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, explain_minus, typed_settings
 from fiesta_allennlp.commands.running import how_to_go_on, recover_command, run_and_exit, say_failures, status_of
 
 
@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --recover: withdraw the candidates that are not given any more, and keep their evaluations",
     )
     add_options(parser, Settings)
+    explain_minus(parser, "--metric", "-perplexity")
 
 
 def select_from_args(args: argparse.Namespace) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Any, Dict, Optional, Sequence, Type
+from typing import Any, Dict, NoReturn, Optional, Sequence, Type
 
 
 def add_given(parser: argparse.ArgumentParser, settings: Type[Any], name: str, **kwargs: Any) -> None:
@@ -25,6 +25,18 @@ def add_directory(parser: argparse.ArgumentParser, *, force: str, dry_run: str) 
 
 def add_debug(parser: Any) -> None:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def explain_minus(parser: argparse.ArgumentParser, name: str, example: str) -> None:
+    """Say how a value that begins with a minus is typed, where argparse takes it for another option."""
+    refuse = parser.error
+
+    def explained(message: str) -> NoReturn:
+        if message == f"argument {name}: expected one argument":
+            parser.exit(2, f"error: {message}. One with a minus is joined by an equals sign: {name}={example}\n")
+        refuse(message)
+
+    parser.error = explained  # type: ignore[method-assign]
 
 
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:

@@ -91,6 +91,7 @@ class Progress:
     console : where to write. If it is a terminal the table is drawn anew in place; else lines are appended.
     metric : the name of the score.
     every : off a terminal, one finished evaluation in so many gets a line. Failures all do.
+    title : what to call the score above the table, `metric` where it is left out.
     remaining : estimates how many more evaluations there will be. It is asked once after every finished one.
     """
 
@@ -100,10 +101,12 @@ class Progress:
         metric: str,
         *,
         every: int = 1,
+        title: Optional[str] = None,
         remaining: Callable[[History], Optional[Remaining]] = lambda history: None,
     ) -> None:
         self._console = console
         self._metric = metric
+        self._title = title or metric
         self._every = every
         self._estimate = remaining
         self._remaining = ""
@@ -164,7 +167,7 @@ class Progress:
         history = self._history
         done = count_text(len(history.evaluations), "evaluation")
         title = f"{done}, {len(history.pending)} running, {self._elapsed()} elapsed{self._remaining}"
-        table = candidate_table(f"{self._metric}: {title}", running=True)
+        table = candidate_table(f"{self._title}: {title}", running=True)
         for name in history.candidates:
             add_candidate(table, summarise_candidate(history, self._decision, name), running=history.num_pending(name))
         return table

@@ -11,6 +11,7 @@ import numpy as np
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
+from fiesta_allennlp.selection.metrics import Metric
 
 LARGEST_SCORE = 1e100
 """What the beliefs can work with."""
@@ -90,7 +91,8 @@ def table_of(
 
 
 def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
-    """A table from CSV with the columns candidate, split, seed and score; others are ignored.
+    """A table from CSV with the columns candidate, split, seed and score. A column metric with `-NAME` says that lower
+    scores are better; others are ignored.
 
     Equal texts in `split` are one split. `seed` tells the scores of one candidate on one split apart. There are at
     least `least_candidates`.
@@ -109,6 +111,7 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
         )
     builder = _Builder(path)
     lines: Dict[Tuple[str, ...], int] = {}
+    directions: Dict[bool, str] = {}
     for row in reader:
         where = f"line {reader.line_num}"
         empty = [column for column in COLUMNS if not row[column]]
@@ -127,7 +130,13 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
         except ValueError:
             _refuse(path, where, f"'{row['score']}'")
         builder.add(row["candidate"], row["split"], score, where)
-    return builder.table(least_candidates)
+        directions[Metric.of(row.get("metric") or "").minimise] = where
+    if len(directions) > 1:
+        raise DataError(
+            f"{path}, {directions[True]}: 'metric' begins with a minus, so less is better, but not on "
+            f"{directions[False]}. All lines need the same metric."
+        )
+    return builder.table(least_candidates, minimise=True in directions)
 
 
 class _Pairs(tuple):
@@ -150,7 +159,7 @@ class _Builder:
         position = self._splits.setdefault(split, len(self._splits))
         self.rows.setdefault(candidate, []).append((position, score))
 
-    def table(self, least_candidates: int) -> ScoreTable:
+    def table(self, least_candidates: int, *, minimise: bool = False) -> ScoreTable:
         if len(self.rows) < least_candidates:
             least = "1 candidate" if least_candidates == 1 else f"{least_candidates} candidates"
             raise DataError(
@@ -162,7 +171,7 @@ class _Builder:
             rows.sort(key=lambda row: row[0])
             splits[candidate] = np.array([split for split, _ in rows])
             scores[candidate] = np.array([score for _, score in rows], dtype=float)
-        return ScoreTable(str(self.path), [str(split) for split in self._splits], splits, scores)
+        return ScoreTable(str(self.path), [str(split) for split in self._splits], splits, scores, minimise)
 
 
 def _text(path: Path) -> str:

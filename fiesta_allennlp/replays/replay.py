@@ -39,8 +39,8 @@ class Repetition:
     """What one selection came to.
 
     `best` and `stopped_by` are those of its decision. `correct`: `best` is, within the margin, a candidate with the
-    highest true mean. In a round as many evaluations as the batch size allows are made at once. `seconds` are those of
-    the evaluations that were made, all workers together; 0 where the scores do not say.
+    best true mean. In a round as many evaluations as the batch size allows are made at once. `seconds` are those of the
+    evaluations that were made, all workers together; 0 where the scores do not say.
     """
 
     best: Optional[str]
@@ -75,8 +75,9 @@ class Replayer:
     # Parameters
 
     best : the candidates that are right to recommend, unless the true means are those of one repetition.
-    margin : how far below the highest true mean a candidate is right to recommend.
+    margin : how far from the best true mean a candidate is right to recommend.
     batch_size : how many evaluations are made at once. The next ones are chosen when all of them have finished.
+    minimise : whether the lowest true mean is the best, which the strategy knows already.
     """
 
     strategy: Strategy
@@ -87,6 +88,7 @@ class Replayer:
     batch_size: int
     entropy: int
     margin: float = 0.0
+    minimise: bool = False
 
     def run(self, repetition: int) -> Repetition:
         """One selection, with the scores and the draws that belong to this number.
@@ -114,7 +116,11 @@ class Replayer:
 
     def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
         """What a decision after this history is worth."""
-        best = self.best if scores.true_means is None else best_within(scores.true_means, self.margin)
+        best = (
+            self.best
+            if scores.true_means is None
+            else best_within(scores.true_means, self.margin, minimise=self.minimise)
+        )
         begun = 0 if self.source.start is None else len(self.source.start.evaluations)
         return Repetition(
             best=decision.best,
@@ -138,9 +144,10 @@ class Replayer:
         )
 
 
-def best_within(means: Mapping[str, float], margin: float) -> Tuple[str, ...]:
-    """The candidates whose means are within the margin of the highest one."""
-    return tuple(name for name in means if means[name] >= max(means.values()) - margin - TIES)
+def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = False) -> Tuple[str, ...]:
+    """The candidates whose means are within the margin of the best one: the highest, or the lowest to minimise."""
+    gains = {name: -mean if minimise else mean for name, mean in means.items()}
+    return tuple(name for name in gains if gains[name] >= max(gains.values()) - margin - TIES)
 
 
 def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
@@ -176,6 +183,7 @@ def replay(
     entropy = fresh_entropy() if settings.entropy is None else settings.entropy
     settings = replace(settings, entropy=entropy, processes=min(settings.num_processes, settings.repetitions))
     replayer = prepare_replay(settings, source)
+    settings = replace(settings, minimise=replayer.minimise)
     done: Dict[int, Repetition] = {}
     interrupted = False
     try:
@@ -204,7 +212,8 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     if settings.candidates:
         source = restrict(source, settings.candidates)
     means = source.true_means()
-    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts)
+    minimise = settings.minimise or source.minimise
+    strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)
@@ -214,10 +223,11 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         source=source,
         sampling=sampling,
         candidates=tuple(means),
-        best=best_within(means, margin),
+        best=best_within(means, margin, minimise=minimise),
         batch_size=settings.batch_size,
         entropy=settings.entropy or 0,
         margin=margin,
+        minimise=minimise,
     )
 
 

@@ -40,6 +40,12 @@ class ReplaySettings(ChoiceSettings):
         metavar="N",
         least=1,
     )
+    minimise: bool = option(
+        False,
+        "lower scores are better, as of an error or a loss; a CSV file says so itself with -NAME in a column `metric`",
+        group=SCORES,
+        can_be_undone=False,
+    )
     splits: str = splits_option(SCORES)
     with_replacement: bool = option(False, "let a score of the table be drawn again", group=SCORES, can_be_undone=False)
     repetitions: int = option(500, "how many selections (default 500)", group=WORKING, least=1)

@@ -86,6 +86,9 @@ class ScoreSource(ABC):
     start: Optional[History] = None
     """What had finished when each repetition begins; None for nothing."""
 
+    minimise: bool = False
+    """Whether lower scores are better, as far as the source says so."""
+
     @abstractmethod
     def true_means(self) -> Dict[str, float]:
         """What a replay should find: the mean over all scores that can be drawn, by candidate, in their order."""

@@ -15,7 +15,8 @@ QUANTILES = (5, 25, 50, 75, 95)
 def summarise_replay(replay: Replay) -> Dict[str, Any]:
     """The content of `fiesta-replay --output`. At least one repetition has finished.
 
-    `repetitions` are those that finished; `best` is the candidate with the highest true mean, the first of equals.
+    `repetitions` are those that finished; `best` is the candidate with the best true mean, the first of equals.
+    `minimise` is there, and true, where lower scores are better.
     `correct` and `wrong` are shares of all repetitions: the first whatever made them stop, the second of those that
     claimed a winner and did not stop at `max_evaluations`. The interval is Wilson's.
     """
@@ -29,7 +30,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
     return {
         "repetitions": number,
         "interrupted": replay.interrupted,
-        "best": max(replay.true_means, key=lambda name: replay.true_means[name]),
+        "best": (min if settings.minimise else max)(replay.true_means, key=lambda name: replay.true_means[name]),
         "correct": num_correct / number,
         "correct_interval": wilson_interval(num_correct, number),
         "wrong": sum(wrong) / number,
@@ -45,6 +46,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "seconds": replay.seconds,
         "fewest_scores": replay.fewest_scores,
         "scores": settings.scores,
+        **({"minimise": True} if settings.minimise else {}),
         "splits": settings.splits,
         "evaluations_per_split": settings.evaluations_per_split,
         "batch_size": settings.batch_size,

@@ -1,6 +1,6 @@
 """Released scores of several candidates, drawn from at random."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Dict, Mapping, Optional, Sequence
 
 import numpy as np
@@ -20,19 +20,21 @@ class ScoreTable(ScoreSource):
     split_names : what the splits are called in the file. `splits` are positions in it.
     splits : by candidate, ascending. Shape: `(num_scores,)`.
     scores : likewise.
+    minimise : lower scores are better, as the file says.
     """
 
     name: str
     split_names: Sequence[str]
     splits: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
+    minimise: bool = False
 
     def true_means(self) -> Dict[str, float]:
         return {name: float(np.mean(scores)) for name, scores in self.scores.items()}
 
     def restricted(self, names: Sequence[str]) -> "ScoreTable":
         splits, scores = ({name: column[name] for name in names} for column in (self.splits, self.scores))
-        return ScoreTable(self.name, self.split_names, splits, scores)
+        return replace(self, splits=splits, scores=scores)
 
     def check(self, sampling: Sampling) -> None:
         """With shared splits, every candidate needs as many scores on a split as the others.

@@ -110,16 +110,21 @@ WILCOXON = TestResult(
 )
 
 
-def compare(first: CandidateReport, second: CandidateReport) -> Comparison:
-    """`first` against `second`, without Holm's correction. Where there are too few scores, the numbers are None."""
+def compare(first: CandidateReport, second: CandidateReport, *, minimise: bool = False) -> Comparison:
+    """`first` against `second`, without Holm's correction. Where there are too few scores, the numbers are None.
+
+    `minimise` says that lower scores are better, which the stochastic order alone depends on.
+    """
     x, y = np.array(first.scores), np.array(second.scores)
     seeds, differences = shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
     paired = len(differences) > 1
-    order = stochastic_order(x, y) if min(len(x), len(y)) >= MIN_SCORES_OF_ORDER else None
+    sign = -1 if minimise else 1
+    order = stochastic_order(sign * x, sign * y) if min(len(x), len(y)) >= MIN_SCORES_OF_ORDER else None
     superiority = _vargha_delaney(x, y)
     return Comparison(
         first=first.name,
         second=second.name,
+        minimise=minimise,
         paired=paired,
         paired_differences=tuple(differences.tolist()),
         pair_seeds=seeds,

@@ -9,6 +9,7 @@ from typing import Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.reports.formats import Interval, render
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import CandidateSummary
 
@@ -115,11 +116,12 @@ class Comparison:
     P(first > second) + P(equal) / 2, from 0 to 1; `cohens_d_paired` the mean over the sd of the paired differences.
     `aso_epsilon` is the share of the squared Wasserstein distance that speaks against `first` being stochastically
     larger, `aso_epsilon_min` its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
-    stochastically larger.
+    stochastically larger. With `minimise`, lower scores are better and both are about `first` being smaller.
     """
 
     first: str
     second: str
+    minimise: bool = False
     paired: bool = False
     paired_differences: Tuple[float, ...] = ()
     pair_seeds: Tuple[int, ...] = ()
@@ -135,6 +137,11 @@ class Comparison:
     @property
     def num_pairs(self) -> int:
         return len(self.paired_differences)
+
+    @property
+    def num_ahead(self) -> int:
+        """On how many of the shared splits `first` is better."""
+        return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
 
 
 @dataclass(frozen=True)
@@ -203,6 +210,7 @@ class Report(Origin):
     """Everything a report says of a selection, of a table of scores, or of two candidates.
 
     `decision` is two sentences or so, each an element. `best` leads or has won; None where nothing can be said yet.
+    Scores have their natural sign; with `minimise`, lower ones are better.
     `confidence` is the probability that it is best, within `margin`. `stopped_by` is as in `selection.json`, None for a
     table of scores and while nothing has stopped the selection. `belief` is its registered name. `equal_evaluations`
     and `equal_seconds` are what evaluating every candidate as often as `best` would have cost. `path` is P(best) over
@@ -230,6 +238,12 @@ class Report(Origin):
     comparisons: Tuple[Comparison, ...] = ()
     single_score: Optional[SingleScore] = None
     development: Optional[Development] = None
+    minimise: bool = False
+
+    @property
+    def metric_text(self) -> str:
+        """The metric, and that it is minimised where it is."""
+        return Metric(self.metric, self.minimise).text
 
     @property
     def num_evaluations(self) -> int:
@@ -241,11 +255,12 @@ class Report(Origin):
 
     @cached_property
     def ranked(self) -> Tuple[CandidateReport, ...]:
-        """By falling P(best), then by mean, `best` first and withdrawn candidates last; equal ones as given."""
+        """By falling P(best), then the better mean; `best` first and withdrawn candidates last; equal ones as given."""
 
         def place(candidate: CandidateReport) -> Tuple[bool, bool, float, float]:
             prob_best = -1.0 if candidate.prob_best is None else candidate.prob_best
-            mean = float("-inf") if candidate.mean is None else candidate.mean
+            sign = Metric(self.metric, self.minimise).sign
+            mean = float("-inf") if candidate.mean is None else sign * candidate.mean
             return candidate.name != self.best, candidate.withdrawn, -prob_best, -mean
 
         return tuple(sorted(self.candidates, key=place))

@@ -14,6 +14,7 @@ from fiesta_allennlp.reports import tables, texts
 from fiesta_allennlp.reports.content import Report
 from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, draw_all, embed
 from fiesta_allennlp.reports.formats import render
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import duration_text, probability_text
 
 PLACE = "figures"
@@ -68,14 +69,15 @@ def write_report(report: Report, directory: Path) -> List[Path]:
 
 def render_csv(report: Report) -> str:
     """Every score, as a table that `fiesta-replay` reads: candidate, split, seed (the replicate) and score, and the
-    development score beside it."""
+    development score beside it. Where lower scores are better, a column `metric` says so."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["candidate", "split", "seed", "score", "development_score"])
+    metric = [Metric(report.metric, minimise=True).typed] if report.minimise else []
+    writer.writerow(["candidate", "split", "seed", "score", "development_score", *(["metric"] if metric else [])])
     for candidate in report.candidates:
         development = candidate.development_scores or (None,) * candidate.num_evaluations
         columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
-        writer.writerows([candidate.name, *row] for row in zip(*columns, strict=True))
+        writer.writerows([candidate.name, *row, *metric] for row in zip(*columns, strict=True))
     return out.getvalue()
 
 

@@ -73,9 +73,7 @@ def _side(text: str, source: Optional[Source], options: TableOptions) -> _Side:
 
 
 def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
-    metrics = [side.source.metric for side in (first, second)]
-    if metrics[0] != metrics[1] and METRIC not in metrics:
-        raise ConfigError(f"--compare: {first.typed} has scores of {metrics[0]} and {second.typed} of {metrics[1]}.")
+    metric = _common_metric(first, second)
     if first.source.scored != second.source.scored and first.source.is_selection and second.source.is_selection:
         scored = [f"{side.typed} has scores on the {side.source.scored} set" for side in (first, second)]
         raise ConfigError(f"--compare: {' and '.join(scored)}. Compare scores on sets of one kind.")
@@ -85,12 +83,11 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
     splits = _splits_of_second(first.source, second.source, paired=paired)
     one, two = _renamed(first, names[0], {}), _renamed(second, names[1], splits)
     history = History(tuple(names), one.evaluations + two.evaluations, failures=one.failures + two.failures)
+    joined = replace(first.source, metric=metric, history=history)
     return replace(
-        first.source,
+        joined,
         name=f"{first.source.name} and {second.source.name}",
-        metric=metrics[0] if metrics[0] != METRIC else metrics[1],
-        history=history,
-        decision=believed(history, first.source.belief).decision,
+        decision=believed(history, joined.directed_belief).decision,
         asked_confidence=None,
         is_selection=False,
         adaptive=first.source.adaptive or second.source.adaptive,
@@ -105,6 +102,16 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
             (f"{side.typed}: {key}", value) for side in (first, second) for key, value in side.source.checklist
         ),
     )
+
+
+def _common_metric(first: _Side, second: _Side) -> str:
+    """What both have scores of, as `Metric.typed`. A table tells no name, and may leave the direction to the other."""
+    one, two = first.source.scored_by, second.source.scored_by
+    if one == two or (two.name == METRIC and two.minimise <= one.minimise):
+        return one.typed
+    if one.name == METRIC and one.minimise <= two.minimise:
+        return two.typed
+    raise ConfigError(f"--compare: {first.typed} has scores of {one.text} and {second.typed} of {two.text}.")
 
 
 def _notes(first: Source, second: Source) -> Tuple[str, ...]:

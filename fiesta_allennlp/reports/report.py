@@ -66,6 +66,7 @@ def report(
     evaluations_per_split: Optional[int] = None,
     belief: Any = None,
     paired: bool = False,
+    minimise: bool = False,
 ) -> Report:
     """Everything there is to say of a selection or of a table of scores, or of two candidates.
 
@@ -79,6 +80,7 @@ def report(
     evaluations_per_split : of a JSON table: so many consecutive scores of a candidate share a split (default 1).
     belief : of a table: a registered name or a config (default `split_paired`).
     paired : with `compare` and two tables: splits of equal name are the same.
+    minimise : of a table: the lowest mean is the best.
 
     # Raises
 
@@ -87,7 +89,8 @@ def report(
     """
     if output is not None:
         check_output(Path(output))
-    made = make_report(source, compare=compare, options=TableOptions(evaluations_per_split, belief), paired=paired)
+    options = TableOptions(evaluations_per_split, belief, minimise)
+    made = make_report(source, compare=compare, options=options, paired=paired)
     if output is not None:
         write_report(made, Path(output))
     return made
@@ -117,7 +120,8 @@ def _report(source: Source, *, pair: bool) -> Report:
         title=_title(source, pair=pair),
         source=source.name,
         decision=(),
-        metric=source.metric,
+        metric=source.scored_by.name,
+        minimise=source.scored_by.minimise,
         best=decision.best,
         candidates=candidates,
         confidence=decision.confidence,
@@ -125,7 +129,7 @@ def _report(source: Source, *, pair: bool) -> Report:
         stopped_by=decision.stopped_by,
         belief=source.belief_name,
         seconds=summary["seconds"],
-        path=belief_path(history, source.belief),
+        path=belief_path(history, source.directed_belief),
         order=tuple(e.request.candidate for e in history.evaluations) if source.is_selection else (),
         **{f.name: getattr(source, f.name) for f in fields(Origin)},
     )
@@ -142,8 +146,8 @@ def _with_comparisons(made: Report, source: Source, summary: Mapping[str, Any], 
         made,
         equal_evaluations=equal_evaluations(candidates, best),
         equal_seconds=summary["seconds_of_equal_allocation"],
-        comparisons=with_holm(_comparisons(candidates, best, pair=pair)),
-        single_score=None if best is None else single_score(active, best),
+        comparisons=with_holm(_comparisons(made, pair=pair)),
+        single_score=None if best is None else single_score(active, best, minimise=made.minimise),
         development=None if development is None else report_development(active, development),
         notes=(*made.notes, *_notes(candidates)),
     )
@@ -190,16 +194,17 @@ def _title(source: Source, *, pair: bool) -> str:
     if pair:
         return " against ".join(source.history.candidates)
     kind = "Selection" if source.is_selection else "Scores"
-    return f"{kind} among {len(source.history.candidates)} {source.words.candidates} by {source.metric}"
+    return f"{kind} among {len(source.history.candidates)} {source.words.candidates} by {source.scored_by.text}"
 
 
-def _comparisons(candidates: Tuple[CandidateReport, ...], best: Optional[str], *, pair: bool) -> Tuple[Comparison, ...]:
+def _comparisons(made: Report, *, pair: bool) -> Tuple[Comparison, ...]:
     """Of the best candidate against every other that has a score, or of the two that were asked for."""
+    candidates, best = made.candidates, made.best
     if pair:
-        return (compare_two(*candidates),)
+        return (compare_two(*candidates, minimise=made.minimise),)
     firsts = [candidate for candidate in candidates if candidate.name == best]
     others = [candidate for candidate in candidates if candidate.name != best and candidate.scores]
-    return tuple(compare_two(first, other) for first in firsts for other in others)
+    return tuple(compare_two(first, other, minimise=made.minimise) for first in firsts for other in others)
 
 
 def _decision(made: Report, source: Source, summary: Mapping[str, Any], *, pair: bool) -> Tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What single scores tell: the scores of one candidate in numbers, development beside test scores, and how often a
 comparison of single runs names another candidate than the best one."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -100,15 +100,16 @@ Drawn = Tuple[np.ndarray, np.ndarray]
 """Scores and their probabilities of being drawn, both of shape `(num_scores,)`."""
 
 
-def single_score(candidates: Sequence[CandidateReport], best: str) -> Optional[SingleScore]:
+def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: bool = False) -> Optional[SingleScore]:
     """What comparisons of single runs would have named. None where fewer than two candidates have scores.
 
     # Parameters
 
     candidates : those that were not withdrawn; those without a score have no part.
     best : the name of one that has a score.
+    minimise : lower scores are better, development scores too.
     """
-    known = [candidate for candidate in candidates if candidate.scores]
+    known = [_turned(candidate) if minimise else candidate for candidate in candidates if candidate.scores]
     others = [candidate for candidate in known if candidate.name != best]
     if not others or len(others) == len(known):
         return None
@@ -124,6 +125,12 @@ def single_score(candidates: Sequence[CandidateReport], best: str) -> Optional[S
         num_common_splits=len(common),
         wrong_best_of_3=1 - prob_first_wins(drawn) if len(drawn) == len(known) else None,
     )
+
+
+def _turned(candidate: CandidateReport) -> CandidateReport:
+    """A candidate with negated scores, of which higher ones are better."""
+    development = tuple(None if score is None else -score for score in candidate.development_scores)
+    return replace(candidate, scores=tuple(-score for score in candidate.scores), development_scores=development)
 
 
 def prob_first_wins(drawn: Sequence[Drawn]) -> float:

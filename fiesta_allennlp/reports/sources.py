@@ -22,11 +22,13 @@ from fiesta_allennlp.reports.content import BATCHES, DOCUMENTS, Origin
 from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.single_scores import LEVEL
 from fiesta_allennlp.reports.stored import Stored, opened
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import overlay, registered
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import all_finished, believed
+from fiesta_allennlp.strategies.minimising import MinimisingBelief
 from fiesta_allennlp.trainings.settings import merge
 
 SCORE_ENDINGS = (".json", ".csv")
@@ -39,9 +41,10 @@ class Source(Origin):
     # Parameters
 
     name : the directory or file, as it was given.
+    metric : as `--metric` notes it, `-NAME` where the lowest mean is the best. Scores have their natural sign.
     history : scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
     decision : what is made of them; of a table of scores, what the belief says of all.
-    belief : the selection's own; `belief_name` as in its settings.
+    belief : the selection's own, for a highest mean, as `belief_name` in its settings; see `directed_belief`.
     is_selection : whether evaluations were chosen one after the other; else they are a table, in no order.
     num_parameters : by candidate, as far as they are known.
     data : a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
@@ -64,12 +67,22 @@ class Source(Origin):
     intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     @property
+    def scored_by(self) -> Metric:
+        """The metric, with its direction."""
+        return Metric.of(self.metric)
+
+    @property
+    def directed_belief(self) -> Belief:
+        """The belief, whose P(best) is that of the lowest mean where the metric is minimised."""
+        return MinimisingBelief(self.belief) if self.scored_by.minimise else self.belief
+
+    @property
     def development(self) -> Optional[str]:
         """What the trainings call the development score of their best epoch; None where none of them told one, or it is
         the score itself."""
         if self.scored == "validation":
             return None
-        name = f"best_validation_{self.metric}"
+        name = f"best_validation_{self.scored_by.name}"
         return name if any(name in evaluation.metrics for evaluation in self.history.evaluations) else None
 
     def summary(self) -> Mapping[str, Any]:
@@ -90,7 +103,7 @@ class Source(Origin):
     def restricted(self, names: Sequence[str]) -> "Source":
         """The same with these candidates only, which are there, withdrawn or not; what is believed is of them alone."""
         kept = only(self.history, names)
-        decision = believed(kept, self.belief, margin=self.decision.margin).decision
+        decision = believed(kept, self.directed_belief, margin=self.decision.margin).decision
         return replace(self, history=kept, decision=decision)
 
 
@@ -111,10 +124,12 @@ class TableOptions:
 
     evaluations_per_split : so many consecutive scores of a JSON table share a split; 1 where it is None.
     belief : a registered name, or a config, of the belief to compute on all scores; `split_paired` where it is None.
+    minimise : the lowest mean is the best. A CSV file can say so itself.
     """
 
     evaluations_per_split: Optional[int] = None
     belief: Any = None
+    minimise: bool = False
 
     def __post_init__(self) -> None:
         if self.evaluations_per_split is not None and self.evaluations_per_split < 1:
@@ -130,7 +145,8 @@ def open_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
     """
     if path.is_dir():
         if options != TableOptions():
-            name = "belief" if options.belief is not None else "evaluations-per-split"
+            given = (("belief", options.belief is not None), ("minimise", options.minimise))
+            name = next((name for name, is_given in given if is_given), "evaluations-per-split")
             raise ConfigError(
                 f"--{name} is for tables of scores: the selection in {path} keeps to its own. Leave the option out."
             )
@@ -158,12 +174,15 @@ def from_directory(root: Path) -> Source:
 
 def _by_trainings(stored: Stored) -> Source:
     settings = merge(stored.meta.settings or {})
-    strategy = importing(settings.include_package, lambda: build_strategy(settings, stored.names))
+    metric = settings.scored_by
+    strategy = importing(
+        settings.include_package, lambda: build_strategy(settings, stored.names, minimise=metric.minimise)
+    )
     source = _selection(
         stored,
         strategy,
         settings.strategy_params(),
-        metric=settings.metric,
+        metric=metric.typed,
         max_failures=settings.max_failures,
         asked_confidence=getattr(strategy, "confidence", None),
     )
@@ -269,13 +288,14 @@ def from_scores(path: Path, options: TableOptions, *, least_candidates: int = 2)
     except (ConfigurationError, TypeError) as error:
         raise ConfigError(f"--belief {params['type']}: {plainly(error)}") from error
     history = history_of(table)
-    return Source(
+    source = Source(
         name=str(path),
-        metric=METRIC,
+        metric=Metric(METRIC, minimise=options.minimise or table.minimise).typed,
         history=history,
-        decision=believed(history, belief).decision,
+        decision=Decision(best=None),
         belief=belief,
         belief_name=params["type"],
         checklist=table_checklist(path, table),
         split_names=tuple(table.split_names),
     )
+    return replace(source, decision=believed(history, source.directed_belief).decision)

@@ -10,6 +10,7 @@ from rich.table import Table
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
 from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Report, TestResult
 from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 
 
@@ -149,7 +150,7 @@ def development(report: Report) -> Cells:
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
     """The candidates of a selection."""
-    table = candidate_table(f"{summary.get('score', 'test')} {summary['metric']}", running=False)
+    table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}", running=False)
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
     return table
@@ -199,11 +200,16 @@ def plan_table(plan: Any, console: Console) -> None:
         console,
         table,
         *_data_texts(plan),
+        f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins.",
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} trainings. Nothing was trained.",
         f"How many will it be? Ask allennlp fiesta-plan --gap GAP --sd SD --candidates {len(plan.preparations)}; or, "
         "once every candidate has two runs, allennlp fiesta-plan DIR.",
     )
+
+
+def _winning(metric: Metric) -> str:
+    return "lowest" if metric.minimise else "highest"
 
 
 def _data_texts(plan: Any) -> Iterable[str]:

@@ -42,6 +42,10 @@ ALMOST_STOCHASTIC_ORDER = (
     "scores are from lying above the other's at every quantile: below 0.5 they are almost stochastically larger, and 0 "
     "is the clearest case. It assumes independent scores and takes 5 of each."
 )
+LOWER_IS_BETTER = (
+    "Lower scores are better here: a negative difference, delta or d and an A below 0.5 speak for the first one. ASO "
+    "epsilon min is about its scores lying below the other's."
+)
 TESTS = (
     "Each cell has the p-value and, after the slash, that of Holm's correction for the number of comparisons. Each "
     "test takes 3 scores of each candidate, Wilcoxon's 3 shared splits."
@@ -62,6 +66,11 @@ def interval(report: Report) -> str:
         return INTERVAL_OFFICIAL if report.on_official_splits else INTERVAL
     known = any(c.asked is not None and c.asked.interval is not None for c in report.candidates)
     return (MEASURE if known else MEASURE_UNKNOWN).format(metric=report.metric, belief=report.belief)
+
+
+def effect_sizes(report: Report) -> str:
+    """How the table of the differences is to be read."""
+    return " ".join([EFFECT_SIZES, ALMOST_STOCHASTIC_ORDER, *([LOWER_IS_BETTER] if report.minimise else [])])
 
 
 def descriptive(report: Report) -> str:

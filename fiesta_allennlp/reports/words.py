@@ -7,6 +7,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.reports.content import Comparison
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, probability_text
 
@@ -67,7 +68,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
     if summary["margin"] and confidence is not None:
         prob_best = next(c.prob_best for c in summary["candidates"] if c.name == best)
         sure += f" (the very best with {probability_text(prob_best)})"
-    return f"{best} is{margin}{sure}, by {summary['metric']}, after {done}.{_ahead(summary)}"
+    return f"{best} is{margin}{sure}, by {metric_text(summary)}, after {done}.{_ahead(summary)}"
 
 
 def running_in_words(summary: Mapping[str, Any]) -> str:
@@ -78,8 +79,13 @@ def running_in_words(summary: Mapping[str, Any]) -> str:
     within = f"is within {summary['margin']:g} of the best" if summary["margin"] else "leads"
     return (
         f"The selection is running; after {done} {best} {within} with probability {probability_text(confidence)}, by "
-        f"{summary['metric']}."
+        f"{metric_text(summary)}."
     )
+
+
+def metric_text(summary: Mapping[str, Any]) -> str:
+    """The metric as it is shown, with a word where the lowest mean is the best."""
+    return Metric.of(summary["metric"]).text
 
 
 def _done(summary: Mapping[str, Any]) -> str:
@@ -109,13 +115,14 @@ def leaning(summary: Mapping[str, Any]) -> str:
 
 
 def _ahead(summary: Mapping[str, Any]) -> str:
-    """Why a winner has not the highest mean of the table; empty where it has, or where the paired scores do not say."""
+    """Why a winner has not the best mean of the table; empty where it has, or where the paired scores do not say."""
     ahead = summary.get("ahead_on_shared_splits")
     if ahead is None:
         return ""
+    better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
     return (
-        f" {ahead['of']} has a higher mean, but not over the same splits: on the {ahead['num_splits']} that both have "
-        f"seen, {summary['best']} is ahead by {ahead['difference']:.2g}."
+        f" {ahead['of']} has a {better} mean, but not over the same splits: on the {ahead['num_splits']} that both "
+        f"have seen, {summary['best']} is ahead by {ahead['difference']:.2g}."
     )
 
 
@@ -208,8 +215,9 @@ def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: 
     if best is None or confidence is None:
         needed = count_text(min_evaluations, "score")
         return (f"Nothing can be said of {scores}: the belief {belief} needs {needed} of every candidate.",)
+    sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
     return (
-        f"{best} is the best with probability {probability_text(confidence)}, by {summary['metric']}, after {scores}.",
+        f"{best} is the best {sure}, after {scores}.",
         "These scores are a table: nothing is known of the order in which they were made.",
     )
 
@@ -223,7 +231,7 @@ def pair_in_words(summary: Mapping[str, Any], comparison: Comparison) -> Tuple[s
     words: List[str] = []
     if best is not None and confidence is not None:
         other = comparison.second if best == comparison.first else comparison.first
-        sure = f"with probability {probability_text(confidence)}, by {summary['metric']}"
+        sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
         words.append(f"{best} is better than {other} {sure}.")
     over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "without shared splits"
     ends = "" if interval is None else f" (95 % interval {interval[0]:.4f} to {interval[1]:.4f})"
@@ -244,6 +252,8 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
         f"Correct: {summary['correct']:.1%} (95 % interval {low:.1%} to {high:.1%}); undecided "
         f"{summary['undecided']:.1%}; decided on a wrong one {summary['wrong']:.1%}.",
     ]
+    if summary.get("minimise"):
+        lines.append("The candidate with the lowest mean is the best.")
     if summary["with_replacement"]:
         lines.append("The scores were drawn with replacement.")
     few = summary["fewest_scores"]

@@ -216,7 +216,8 @@ def words_of(name: str, value: Any) -> List[str]:
         return [typed, ",".join(map(str, value))] if value else []
     if isinstance(value, (list, tuple)):
         return [word for item in value for word in (typed, str(item))]
-    return [typed, json.dumps(value) if isinstance(value, dict) else str(value)]
+    text = json.dumps(value) if isinstance(value, dict) else str(value)
+    return [f"{typed}={text}"] if text.startswith("-") else [typed, text]  # else it would be taken for an option
 
 
 def as_json(settings: Any) -> Dict[str, Any]:

@@ -108,6 +108,10 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
     def rows(self, prepared: Prepared) -> Sequence[Candidate]:
         """The candidates for the store, with their facts."""
 
+    def settled(self, prepared: Prepared, settings: Given) -> Given:
+        """The settings for the store, with what only the preparation could tell."""
+        return settings
+
     def meta(self, prepared: Prepared) -> Mapping[str, Any]:
         """Further fields of `Meta` for the store."""
         return {}
@@ -239,7 +243,8 @@ def _run(
 ) -> Dict[str, Any]:
     """Write everything that the selection is about into the store, all or none: from then on it can be recovered. Then
     choose, and write down what came out."""
-    settings, prepared, store = begun.settings, begun.prepared, begun.store
+    prepared, store = begun.prepared, begun.store
+    settings = kind.settled(prepared, begun.settings)
     meta = store.meta()
     entropy = meta.entropy or str(fresh_entropy() if settings.entropy is None else settings.entropy)
     _note_changed_code(settings, meta, console)

@@ -12,16 +12,20 @@ from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
+from fiesta_allennlp.strategies.minimising import Minimising
 
 Built = TypeVar("Built")
 
 
-def build_strategy(choice: ChoiceSettings, names: List[str], *, has_counts: bool = False) -> Strategy:
+def build_strategy(
+    choice: ChoiceSettings, names: List[str], *, has_counts: bool = False, minimise: bool = False
+) -> Strategy:
     """The strategy with its belief, checked for these candidates.
 
     # Parameters
 
     has_counts : whether the evaluations will report counts of right and wrong answers, which some beliefs need.
+    minimise : whether the lowest mean is the best, which a belief about counts cannot know.
 
     # Raises
 
@@ -42,12 +46,13 @@ def build_strategy(choice: ChoiceSettings, names: List[str], *, has_counts: bool
             f"official only seeds vary and no two runs share any. Leave --belief out for {choice.default_belief}, or "
             "give student_t."
         )
-    if strategy.belief.needs_counts and not has_counts:
+    if strategy.belief.needs_counts and (minimise or not has_counts):
         raise ConfigError(
             f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here every "
-            f"evaluation reports a score alone. Choose another belief, such as {choice.default_belief}."
+            f"evaluation reports a score {'to minimise' if minimise else 'alone'}. Choose another belief, such as "
+            f"{choice.default_belief}."
         )
-    return strategy
+    return Minimising(strategy) if minimise else strategy
 
 
 def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:

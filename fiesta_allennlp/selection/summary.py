@@ -10,6 +10,7 @@ import numpy as np
 
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.selection.metrics import Metric
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ CSV_COLUMNS = (
 
 
 def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """The content of `selection.json`, with a record for each candidate. `settings` is copied in: metric, strategy,
-    belief, splits, entropy."""
+    """The content of `selection.json`, with a record for each candidate. `settings` is copied in: metric (as
+    `Metric.typed`), strategy, belief, splits, entropy."""
     candidates = [summarise_candidate(history, decision, name) for name in history.candidates]
     return {
         "best": decision.best,
@@ -103,7 +104,7 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "num_evaluations": len(history.evaluations),
         "num_failures": len(history.failures),
         **settings,
-        "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best),
+        "ahead_on_shared_splits": ahead_on_shared_splits(history, decision.best, Metric.of(settings["metric"]).sign),
         "seconds": sum(candidate.seconds for candidate in candidates),
         "seconds_of_equal_allocation": seconds_of_equal_allocation(candidates, decision.best),
         "candidates": candidates,
@@ -131,17 +132,18 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Cand
     )
 
 
-def ahead_on_shared_splits(history: History, best: Optional[str]) -> Optional[Dict[str, Any]]:
-    """Where another active candidate has the highest mean of all, but `best` is ahead on the splits that both have
-    seen: who that is, on how many splits, and by how much."""
+def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
+    """Where another active candidate has the best mean of all, but `best` is ahead on the splits that both have seen:
+    who that is, on how many splits, and by how much. The lowest mean is the best where `sign` is -1."""
     if best is None or not len(history.scores(best)):
         return None
-    means = {name: history.scores(name).mean() for name in history.active if len(history.scores(name))}
+    means = {name: sign * history.scores(name).mean() for name in history.active if len(history.scores(name))}
     other = max(means, key=lambda name: (means[name], name == best))
     seeds, differences = shared_splits(*((history.split_seeds(name), history.scores(name)) for name in (best, other)))
-    if other == best or not seeds or differences.mean() <= 0:
+    difference = sign * float(differences.mean()) if seeds else 0.0
+    if other == best or difference <= 0:
         return None
-    return {"of": other, "num_splits": len(seeds), "difference": float(differences.mean())}
+    return {"of": other, "num_splits": len(seeds), "difference": difference}
 
 
 def _why_withdrawn(history: History, name: str) -> Optional[str]:

@@ -76,7 +76,7 @@ def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, 
 def _checked(path: Path, settings: Settings) -> Config:
     config = load_config(path, settings.overrides)
     try:
-        check_config(config, metric=settings.metric, group_by=settings.group_by, division=settings.division)
+        check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     return config

@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, describe
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by, part_key
 from fiesta_allennlp.trainings.data_files import files_behind, shared_files
@@ -16,13 +17,13 @@ RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by", "ratios", "
 
 
 def check_config(
-    config: Config, *, metric: str, group_by: Optional[str] = None, division: Division = AT_OFFICIAL_RATIOS
+    config: Config, *, metric: Metric, group_by: Optional[str] = None, division: Division = AT_OFFICIAL_RATIOS
 ) -> None:
     """Refuse what can be known of a candidate without building it.
 
     # Parameters
 
-    metric : what `--metric` says.
+    metric : what `--metric` says, or its default.
     group_by : what `--group-by` says.
     division : what `--splits`, `--split-ratios` and `--score` say.
 
@@ -247,17 +248,19 @@ def _set_keys(value: Any, key: str) -> Iterator[Tuple[str, Any]]:
         yield key, value
 
 
-def check_direction(config: Config, metric: str) -> None:
-    """Refuse a metric of which the trainer wants less: the candidate with the highest mean would win.
+def check_direction(config: Config, metric: Metric) -> None:
+    """Refuse a metric of which the trainer wants the opposite: the worst candidate would win.
 
     # Raises
 
     `ConfigError` : with both.
     """
     wanted = config["trainer"].get("validation_metric")
-    if f"-{metric}" in (wanted if isinstance(wanted, list) else [wanted]):
+    opposite = ("+" if metric.minimise else "-") + metric.name
+    if opposite in (wanted if isinstance(wanted, list) else [wanted]):
+        better, end = ("more", "lowest") if metric.minimise else ("less", "highest")
         raise ConfigError(
-            f"'trainer.validation_metric' is {json.dumps(wanted)}, so less of '{metric}' is better, but --metric "
-            f"{metric} would name the candidate with the most of it. Give a metric of which more is better; the model "
-            "can report the negative of this one under another name."
+            f"'trainer.validation_metric' is {json.dumps(wanted)}, so {better} of '{metric.name}' is better, but "
+            f"--metric={metric.typed} names the candidate with the {end} mean. Write --metric={opposite}, or correct "
+            "'trainer.validation_metric'."
         )

@@ -13,10 +13,12 @@ class BestArchives:
 
     directory : of the run.
     history : what finished before; of it too only the best of each candidate is kept.
+    sign : -1 where the lowest score is the best.
     """
 
-    def __init__(self, directory: RunDirectory, history: History) -> None:
+    def __init__(self, directory: RunDirectory, history: History, *, sign: int = 1) -> None:
         self._directory = directory
+        self._sign = sign
         self._best: Dict[str, Tuple[float, str]] = {}
         for evaluation in history.evaluations:
             self.on_outcome(evaluation)
@@ -30,8 +32,8 @@ class BestArchives:
             return
         candidate = outcome.request.candidate
         before = self._best.get(candidate)
-        if before is None or outcome.score > before[0]:
-            self._best[candidate] = (outcome.score, name)
+        if before is None or self._sign * outcome.score > before[0]:
+            self._best[candidate] = (self._sign * outcome.score, name)
             name = before[1] if before is not None else ""
         if name:
             self._directory.archive(name).unlink(missing_ok=True)

@@ -95,7 +95,6 @@ def prepare_all(
             log = place.check_log(name)
             where = "" if isinstance(result, FiestaError) or not place.store.exists() else f" The log is {log}."
             raise ConfigError(f"candidate '{name}' ({candidates[name].source}): {plainly(result)}{where}") from result
-        check_metric(name, result, settings.metric)
     check_same_pool(results)
     return {name: _found_in(directory, result) for name, result in results.items()}
 
@@ -207,20 +206,6 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
                 f"'trainer.validation_metric' is '{name}' but the model does not report that. It reports: "
                 f"{', '.join(sorted(metrics))}."
             )
-
-
-def check_metric(name: str, preparation: Preparation, metric: str) -> None:
-    """Refuse a metric that the candidate's model does not report, and the loss: the highest score wins.
-
-    # Raises
-
-    `ConfigError` : with the metrics it does report.
-    """
-    if metric not in preparation.metrics:
-        raise ConfigError(
-            f"candidate '{name}': its model does not report the metric '{metric}'. It reports: "
-            f"{', '.join(sorted(preparation.metrics))}. Choose one of these with --metric."
-        )
 
 
 def check_same_pool(preparations: Dict[str, Preparation]) -> None:

@@ -1,7 +1,7 @@
 """Selections of configs by training them: what `fiesta-select` calls."""
 
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
@@ -15,6 +15,7 @@ from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Listeners
+from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy
@@ -28,6 +29,7 @@ from fiesta_allennlp.trainings.data_files import found_again
 from fiesta_allennlp.trainings.devices import check_gpus
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.kept_archives import BestArchives
+from fiesta_allennlp.trainings.metric_checks import with_metric
 from fiesta_allennlp.trainings.pool import Pool
 from fiesta_allennlp.trainings.preparation import (
     Preparation,
@@ -72,10 +74,12 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     step = "training"
 
     def check(self, settings: Settings, stored: Stored, *, allow_removed: bool) -> CheckedTrainings:
+        if settings.metric is not None and not stored.candidates:  # an old selection goes on as it began
+            check_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # one alone is refused for those that are not given
         given = load_candidates(settings, least=least)
         roster = read_roster(given, stored, allow_removed=allow_removed, division=settings.division)
-        strategy = build_strategy(settings, list(roster.given))
+        strategy = build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise)
         if roster.late:
             strategy.check_room(roster.joined(stored.history, max_failures=settings.max_failures))
         return CheckedTrainings(settings, roster, strategy)
@@ -97,7 +101,12 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
                 known.update(prepare_all(fresh, roster, settings, directory, place, console))
                 _check_data(roster)
                 check_same_pool({name: known[name] for name in roster.given})
-            yield PreparedTrainings(checked, directory, executor, known)
+            taking_part = {name: known[name] for name in roster.given}
+            settings = with_metric(settings, roster.given, taking_part, console)
+            yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
+
+    def settled(self, prepared: PreparedTrainings, settings: Settings) -> Settings:
+        return prepared.checked.settings
 
     def rows(self, prepared: PreparedTrainings) -> Sequence[Candidate]:
         return [
@@ -111,10 +120,11 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     @contextmanager
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
         settings, roster, executor = prepared.checked.settings, prepared.checked.roster, prepared.executor
+        metric = settings.scored_by
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         evaluator = AllenNLPTraining(
             configs={name: with_absolute_paths(config) for name, config in roster.configs.items()},
-            metric=settings.metric,
+            metric=metric.name,
             group_by=prepared.pool.group_by,
             vectors={name: dict(preparation.vectors) for name, preparation in prepared.preparations.items()},
             keep_archives=settings.keep != "none",
@@ -123,13 +133,14 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             division=settings.division,
         )
         with ExitStack() as stack:
-            progress = Progress(console, settings.metric, remaining=_estimate(prepared.checked.strategy, entropy))
+            remaining = _estimate(prepared.checked.strategy, entropy)
+            progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
             listeners: List[Listener] = [stack.enter_context(progress)]
             if settings.keep == "best":
                 history = store.history(max_failures=settings.max_failures)
-                listeners.append(BestArchives(prepared.directory, history))
+                listeners.append(BestArchives(prepared.directory, history, sign=metric.sign))
             if settings.tensorboard:
-                listeners.append(stack.enter_context(tensorboard(prepared.directory.tensorboard, settings.metric)))
+                listeners.append(stack.enter_context(tensorboard(prepared.directory.tensorboard, metric.name)))
             yield Work(
                 strategy=prepared.checked.strategy,
                 evaluator=evaluator,
@@ -143,7 +154,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         settings = prepared.checked.settings
         strategy = settings.strategy_params()
         about = {
-            "metric": settings.metric,
+            "metric": settings.scored_by.typed,
             "strategy": strategy,
             "belief": strategy["belief"],
             "splits": settings.splits,
@@ -154,7 +165,8 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
 
     def conclude(self, prepared: PreparedTrainings, history: History, decision: Decision) -> None:
         if prepared.checked.settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):
-            BestArchives(prepared.directory, history).keep_only(decision.best)
+            sign = prepared.checked.settings.scored_by.sign
+            BestArchives(prepared.directory, history, sign=sign).keep_only(decision.best)
 
 
 def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[Remaining]]:
@@ -201,6 +213,7 @@ def select(
 class Plan:
     """What a dry run tells. `least` and `most` are numbers of evaluations."""
 
+    metric: Metric
     preparations: Mapping[str, Preparation]
     strategy: Mapping[str, Any]
     least: int
@@ -222,4 +235,5 @@ def plan(settings: Settings, console: Console) -> Plan:
     with rehearsed(TRAININGS, settings, console) as prepared:
         console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
     least, most = prepared.checked.strategy.bounds(len(prepared.checked.roster.given))
-    return Plan(prepared.preparations, settings.strategy_params(), least, most, settings.division)
+    scored_by = prepared.checked.settings.scored_by
+    return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, settings.division)

@@ -12,6 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, plainly
 from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag, option, options_of
 from fiesta_allennlp.selection.settings import (
     CHOOSING,
@@ -28,6 +29,8 @@ from fiesta_allennlp.trainings.devices import check_devices
 SCORING = "what to train and score"
 WORKING = "how to work"
 RAY = "with --executor ray"
+
+DEFAULT_METRIC = "macro_f1"
 
 OF_EVERY_EXECUTOR = {
     "workers": "--workers",
@@ -70,8 +73,12 @@ class Settings(SelectionSettings):
         "NAME=PATH",
         metavar="CANDIDATE.jsonnet",
     )
-    metric: str = option(
-        "macro_f1", "the metric to compare, as the model names it (default macro_f1)", group=SCORING, is_fixed=True
+    metric: Optional[str] = option(
+        None,
+        "the metric to compare, as the model names it (default macro_f1, or the only one that all candidates "
+        "report); --metric=-NAME where less is better, as in --metric=-perplexity",
+        group=SCORING,
+        is_fixed=True,
     )
     splits: str = splits_option(SCORING)
     split_ratios: Tuple[float, ...] = option(
@@ -170,6 +177,8 @@ class Settings(SelectionSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.metric is not None and not Metric.of(self.metric).name:
+            raise ConfigError(f"--metric must be a name, or -NAME to minimise it, but got '{self.metric}'.")
         if self.workers != "auto" and (not isinstance(self.workers, int) or isinstance(self.workers, bool)):
             raise ConfigError(f"--workers must be a whole number or auto but got {json.dumps(self.workers)}.")
         self._check_splits()
@@ -199,6 +208,11 @@ class Settings(SelectionSettings):
     def division(self) -> Division:
         """How the sets of a run come about."""
         return Division(self.on_official_splits, tuple(map(float, self.split_ratios)), self.score)
+
+    @property
+    def scored_by(self) -> Metric:
+        """The metric, with its direction. While `metric` is None, the default one."""
+        return Metric.of(self.metric or DEFAULT_METRIC)
 
     def executor_params(self) -> Dict[str, Any]:
         """The executor as a config, with the options that belong to it filled in; those that all have are left out.

@@ -65,16 +65,26 @@ def test_equal_entropy_repeats_a_selection(candidates: List[str], tmp_path: Path
 
 
 def test_independent_splits_are_all_different(candidates: List[str], tmp_path: Path, call: Any) -> None:
-    call(*candidates, "-s", tmp_path / "run", "--metric", "accuracy", "--budget", 6, "--splits", "independent")
-    with (tmp_path / "run" / "evaluations.csv").open(newline="") as file:
-        seeds = [row["split_seed"] for row in csv.DictReader(file)]
-    assert len(set(seeds)) == len(seeds) == 6
+    """By a metric to minimise, which is told and kept with its natural sign."""
+    run = tmp_path / "run"
+    status, output = call(*candidates, "-s", run, "--metric=-loss", "--budget", 6, "--splits", "independent")
+    assert status == 0, output
+    assert re.search(r"able is the best.*, by loss \(lower is better\), after 6", output)
+    with (run / "evaluations.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["split_seed"] for row in rows}) == len(rows) == 6
+    assert all(0 < float(row["score"]) == float(row["metric:test_loss"]) and row["metric"] == "loss" for row in rows)
+    summary = json.loads((run / "selection.json").read_text())
+    assert (summary["metric"], summary["best"]) == ("-loss", "able")
+    assert summary["candidates"][0]["mean"] < summary["candidates"][1]["mean"]
 
 
 def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], reviews: Path, call: Any) -> None:
     before = sorted(reviews.iterdir())
-    status, output = call(*candidates, "--metric", "accuracy", "--dry-run")
+    status, output = call(*candidates, "--dry-run")
     assert status == 0, output
+    assert "Comparing by accuracy, the only metric" in output
+    assert "Metric: test accuracy; the highest mean wins." in output
     assert "Pool: 72 instances (official parts: train 40, validation 12, test 20)" in output
     assert "Every split: train 40, validation 12, test 20; no groups" in output
     assert "at least 10 and at most 100 trainings" in output
@@ -82,9 +92,10 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], revi
 
 
 def test_the_stopping_rule_is_in_the_plan(candidates: List[str], call: Any) -> None:
-    status, output = call(*candidates, "--metric", "accuracy", "--dry-run", "--stop", "glr", "--confidence", 0.9)
+    status, output = call(*candidates, "--metric=-loss", "--dry-run", "--stop", "glr", "--confidence", 0.9)
     assert status == 0, output
     assert "top_two (confidence 0.9, stop glr)" in output
+    assert "Metric: test loss; the lowest mean wins." in output
 
 
 def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(

@@ -10,6 +10,7 @@ from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.replays.table import ScoreTable
 
 HEADER = "candidate,split,seed,score\n"
+METRIC_HEADER = "candidate,split,seed,score,metric\n"
 
 
 def table(path: Path, text: str, **options: Any) -> ScoreTable:
@@ -92,6 +93,7 @@ def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, me
         (HEADER + "a,0,0,inf\n", "line 2: a score must be a number .* but this is inf"),
         (HEADER + "a,0,0,True\n", "line 2: a score must be a number .* but this is 'True'"),
         (HEADER + "a,0,7,0.1\nb,0,7,0.1\na,0,7,0.2\n", "line 4: candidate 'a', split 0, seed 7 was on line 2 already"),
+        (METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: 'metric' begins with a minus, .* not on line 3"),
     ],
 )
 def test_bad_csv_is_named_with_file_line_and_value(tmp_path: Path, text: str, message: str) -> None:

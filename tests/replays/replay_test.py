@@ -13,6 +13,8 @@ from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.replays.replay import Repetition, prepare_replay, replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScorePreset
+from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.reports.words import replay_in_words
 from fiesta_allennlp.strategies import Strategy
 
 
@@ -36,6 +38,29 @@ def test_a_budget_worked_by_hand(write: Any) -> None:
     assert result.repetitions == (Repetition("b", "budget", True, 6, 2),) * 6
     assert result.true_means == pytest.approx({"a": 0.1, "b": 0.3, "c": 0.2})
     assert not result.interrupted
+
+
+@pytest.mark.parametrize("strategy", ["top_two", "bts"])
+def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, strategy: str) -> None:
+    """Repetition by repetition; the file says the direction itself, or the option does."""
+    rng = np.random.default_rng(4)
+    errors = {name: rng.normal(mean, 0.5, 30).round(3) for name, mean in (("a", 36), ("b", 35), ("c", 35.6))}
+    results = []
+    for sign, metric, minimise in ((1, "perplexity", True), (1, "-perplexity", False), (-1, "+perplexity", False)):
+        rows = [f"{name},{k},0,{sign * x},{metric}" for name, row in errors.items() for k, x in enumerate(row)]
+        (tmp_path / "s.csv").write_text("candidate,split,seed,score,metric\n" + "\n".join(rows))
+        given = settings(
+            scores=str(tmp_path / "s.csv"), strategy=strategy, max_evaluations=28, repetitions=2, minimise=minimise
+        )
+        results.append(replay(given))
+    shown, told, negated = results
+    assert shown.repetitions == told.repetitions == negated.repetitions
+    assert shown.true_means == told.true_means == pytest.approx({n: -mean for n, mean in negated.true_means.items()})
+    assert shown.true_means["b"] > 34
+    summaries = [summarise_replay(result) for result in results]
+    assert [summary["best"] for summary in summaries] == ["b"] * 3
+    assert [summary.get("minimise") for summary in summaries] == [True, True, None]
+    assert "The candidate with the lowest mean is the best." in replay_in_words(summaries[1])
 
 
 def test_a_confidence_worked_by_hand(write: Any) -> None:

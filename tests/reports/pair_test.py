@@ -112,3 +112,7 @@ def test_selections_know_their_splits_and_metrics(tmp_path: Path) -> None:
     with pytest.raises(FiestaError, match="--paired is for two tables of scores: selections know"):
         pair("first:a", "one.json", paired=True)
     assert pair("one.json", "second:a").metric == "accuracy"
+    write_selection(tmp_path / "third", {"a": [0.5, 0.6], "b": [0.4, 0.6]}, metric="-f1").close()
+    with pytest.raises(FiestaError, match="first:a has scores of f1 and third:a of f1 .lower is better"):
+        pair("first:a", "third:a")
+    assert pair("one.json", "third:a").metric == pair("third:a", "one.json").metric == "-f1"

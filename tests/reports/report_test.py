@@ -13,6 +13,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.replays.files import read_csv
+from fiesta_allennlp.reports.pages import render_csv, render_markdown
 from fiesta_allennlp.reports.report import default_output, report
 from fiesta_allennlp.reports.sources import TableOptions, from_scores
 from tests.selections import ENVIRONMENT, write_selection
@@ -61,6 +62,36 @@ def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
     assert made.development is not None
     pairs = [(d, s) for n in ("good", "fair") for d, s in zip(DEVELOPMENT[n], SCORES[n], strict=True)]
     assert made.development.overall == pytest.approx(stats.spearmanr(pairs).statistic)
+
+
+def negated(values: Any) -> Any:
+    return tuple(None if value is None else pytest.approx(-value) for value in values)
+
+
+def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_path: Path) -> None:
+    errors, development = ({n: [-x for x in row] for n, row in table.items()} for table in (SCORES, DEVELOPMENT))
+    write_selection(tmp_path / "low", errors, development=development, metric="-f1").close()
+    write_selection(tmp_path / "high", SCORES, development=DEVELOPMENT).close()
+    low, high = report(tmp_path / "low"), report(tmp_path / "high")
+    assert low.title == "Selection among 3 candidates by f1 (lower is better)"
+    assert (low.metric, low.minimise, low.best, low.confidence) == ("f1", True, "good", high.confidence)
+    assert (low.path, low.single_score, low.development) == (high.path, high.single_score, high.development)
+    assert [c.name for c in low.ranked] == [c.name for c in high.ranked]
+    for mine, theirs in zip(low.candidates, high.candidates, strict=True):
+        assert (mine.mean, mine.min, mine.max) == negated((theirs.mean, theirs.max, theirs.min))
+    for mine, theirs in zip(low.comparisons, high.comparisons, strict=True):
+        assert (mine.mean_difference, mine.cliffs_delta) == negated((theirs.mean_difference, theirs.cliffs_delta))
+        assert (mine.num_ahead, mine.aso_epsilon_min) == (theirs.num_ahead, theirs.aso_epsilon_min)
+    shown = render_markdown(low, {"differences": "differences.png"}).replace("\\", "")
+    for text in ("Lower scores are better here", "Left of 0 the first one was better there", "by f1 (lower is better)"):
+        assert text in shown
+    lines = render_csv(low).splitlines()
+    assert {line.rpartition(",")[2] for line in lines} == {"metric", "-f1"}
+    for name, given in (("scores.csv", {}), ("plain.csv", {"minimise": True})):
+        kept = lines if name == "scores.csv" else [line.rpartition(",")[0] for line in lines]
+        (tmp_path / name).write_text("\n".join(kept))
+        again = report(tmp_path / name, **given)
+        assert (again.best, again.confidence, again.minimise) == ("good", pytest.approx(low.confidence), True)
 
 
 def test_the_decision_is_the_selections(run: Path) -> None:
@@ -227,6 +258,7 @@ def test_few_and_many_candidates(tmp_path: Path, number: int) -> None:
         ((), {}, "give the directory of a selection or a table of scores"),
         (("nowhere",), {}, "nowhere: does not exist. Give the directory of a selection"),
         (("run",), {"belief": "student_t"}, "--belief is for tables of scores"),
+        (("run",), {"minimise": True}, "--minimise is for tables of scores"),
         (("run",), {"evaluations_per_split": 5}, "--evaluations-per-split is for tables of scores"),
         (("run",), {"paired": True}, "--paired is about two tables of scores"),
         (("run",), {"compare": ("good", "fare")}, "there is no candidate 'fare'. Did you mean 'fair'"),

@@ -33,6 +33,20 @@ def summary(history: History, **decision: Any) -> Dict[str, Any]:
     return summarise(history, Decision(**{"best": "a", **decision}), {"metric": "f1"})
 
 
+def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
+    """On splits 0 and 1 a is .1 below b, but b has a third, easy one, which makes its mean the lowest."""
+    scores = {"a": [0.5, 0.7], "b": [0.6, 0.8, 0.1]}
+    seen = [(make_request(0, n, k, shared_splits=True), x) for n, row in scores.items() for k, x in enumerate(row)]
+    history = History(("a", "b"), tuple(Evaluation(request, score, "loss") for request, score in seen))
+    made = summarise(history, Decision(best="a", stopped_by="budget"), {"metric": "-loss"})
+    assert made["ahead_on_shared_splits"] == {"of": "b", "num_splits": 2, "difference": pytest.approx(0.1)}
+    assert in_words(made) == (
+        "a is the best, by loss (lower is better), after 5 evaluations of 2 candidates. b has a lower mean, but not "
+        "over the same splits: on the 2 that both have seen, a is ahead by 0.1."
+    )
+    assert summarise(history, Decision(best="a"), {"metric": "loss"})["ahead_on_shared_splits"] is None
+
+
 def test_numbers_of_every_candidate(history: History) -> None:
     probabilities = {"a": 0.9, "b": 0.1}
     made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by="confidence")

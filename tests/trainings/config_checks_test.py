@@ -4,6 +4,7 @@ from typing import Any, Dict, Optional, Tuple
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config_checks import check_config
 from tests.conftest import classifier_config
@@ -12,16 +13,16 @@ from tests.conftest import classifier_config
 def test_a_part_within_the_files_of_another_is_refused(reviews: Path) -> None:
     config = {**classifier_config(reviews), "train_data_path": f"{reviews}/t*.jsonl"}
     with pytest.raises(ConfigError, match=r"'train_data_path' and 'test_data_path' are the same data, \S+/test.jsonl"):
-        check_config(config, metric="accuracy")
+        check_config(config, metric=Metric("accuracy"))
     config["train_data_path"] = f"{reviews}/tr*.jsonl"
-    check_config(config, metric="accuracy")
+    check_config(config, metric=Metric("accuracy"))
 
 
 def test_one_path_twice_is_refused_whatever_it_is(reviews: Path) -> None:
     url = "https://example.org/test.jsonl"
     config = {**classifier_config(reviews), "validation_data_path": url, "test_data_path": url}
     with pytest.raises(ConfigError, match=f"'validation_data_path' and 'test_data_path' are the same data, {url}"):
-        check_config(config, metric="accuracy")
+        check_config(config, metric=Metric("accuracy"))
 
 
 def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
@@ -29,10 +30,10 @@ def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
     paths = {"train": config.pop("train_data_path"), "test": config.pop("test_data_path")}
     del config["validation_data_path"]
     config["dataset_reader"] = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths}
-    check_config(config, metric="accuracy")
+    check_config(config, metric=Metric("accuracy"))
     paths["validation"] = paths["test"]
     with pytest.raises(ConfigError, match=r"'dataset_reader.paths.validation' and 'dataset_reader.paths.test' are"):
-        check_config(config, metric="accuracy")
+        check_config(config, metric=Metric("accuracy"))
 
 
 def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
@@ -45,8 +46,8 @@ def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
 
 def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
     config = with_resplit(reviews, group_by="author")
-    check_config({**config, "validation_dataset_reader": config["dataset_reader"]}, metric="accuracy")
-    check_config(config, metric="accuracy", group_by="author")
+    check_config({**config, "validation_dataset_reader": config["dataset_reader"]}, metric=Metric("accuracy"))
+    check_config(config, metric=Metric("accuracy"), group_by="author")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
 )
 def test_what_a_resplit_reader_says_in_vain_is_refused(reviews: Path, keys: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        check_config(with_resplit(reviews, **keys), metric="accuracy")
+        check_config(with_resplit(reviews, **keys), metric=Metric("accuracy"))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_readers_and_option_must_agree(
     config = with_resplit(reviews, group_by="topic")
     config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
     with pytest.raises(ConfigError, match=message):
-        check_config(config, metric="accuracy", group_by=group_by)
+        check_config(config, metric=Metric("accuracy"), group_by=group_by)
 
 
 def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
@@ -98,13 +99,13 @@ def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> No
     with pytest.raises(
         ConfigError, match="'test_data_path' is \"validation\" beside a resplit reader.*Write 'test', or"
     ):
-        check_config(config, metric="accuracy")
+        check_config(config, metric=Metric("accuracy"))
 
 
 def test_a_validation_reader_that_is_no_object_is_refused(reviews: Path) -> None:
     config = {**classifier_config(reviews), "validation_dataset_reader": "text_classification_json"}
     with pytest.raises(ConfigError, match="'validation_dataset_reader' must be an object"):
-        check_config(config, metric="accuracy")
+        check_config(config, metric=Metric("accuracy"))
 
 
 OFFICIAL = Division(is_official=True)
@@ -135,10 +136,10 @@ def test_every_set_that_is_needed_has_a_file(
 ) -> None:
     config = {**classifier_config(reviews), **{f"{part}_data_path": None for part in missing}}
     if message is None:
-        check_config(config, metric="accuracy", division=division)
+        check_config(config, metric=Metric("accuracy"), division=division)
         return
     with pytest.raises(ConfigError, match=message):
-        check_config(config, metric="accuracy", division=division)
+        check_config(config, metric=Metric("accuracy"), division=division)
 
 
 @pytest.mark.parametrize(
@@ -157,17 +158,17 @@ def test_a_resplit_reader_and_the_options_must_agree(
 ) -> None:
     config = with_resplit(reviews, **keys)
     if message is None:
-        check_config(config, metric="accuracy", division=division)
+        check_config(config, metric=Metric("accuracy"), division=division)
         return
     with pytest.raises(ConfigError, match=message):
-        check_config(config, metric="accuracy", division=division)
+        check_config(config, metric=Metric("accuracy"), division=division)
 
 
 def test_official_sets_must_be_different_data_too(reviews: Path) -> None:
     config = {**classifier_config(reviews), "validation_data_path": str(reviews / "test.jsonl")}
     with pytest.raises(ConfigError, match=r"Every run would be scored on .* and give --score validation"):
-        check_config(config, metric="accuracy", division=OFFICIAL)
-    check_config({**config, "test_data_path": None}, metric="accuracy", division=BY_VALIDATION)
+        check_config(config, metric=Metric("accuracy"), division=OFFICIAL)
+    check_config({**config, "test_data_path": None}, metric=Metric("accuracy"), division=BY_VALIDATION)
 
 
 BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
@@ -194,30 +195,35 @@ WHOLE = {"batch_size": 4, "drop_last": False, "batches_per_epoch": None}
 def test_the_whole_test_part_must_be_scored(reviews: Path, loaders: Dict[str, Any], message: Optional[str]) -> None:
     config = {**classifier_config(reviews), **loaders}
     if message is None:
-        check_config(config, metric="accuracy")
+        check_config(config, metric=Metric("accuracy"))
         return
     with pytest.raises(ConfigError, match=message):
-        check_config(config, metric="accuracy")
+        check_config(config, metric=Metric("accuracy"))
 
 
 @pytest.mark.parametrize(
-    ("wanted", "refused"),
+    ("wanted", "metric", "refused"),
     [
-        ("-perplexity", True),
-        (["+accuracy", "-perplexity"], True),
-        ("+perplexity", False),
-        ("-loss", False),
-        (None, False),
+        (
+            "-perplexity",
+            "perplexity",
+            "less of 'perplexity' is better, but .* highest mean. Write --metric=-perplexity",
+        ),
+        (["+accuracy", "-perplexity"], "+perplexity", "less of 'perplexity' is better"),
+        ("+accuracy", "-accuracy", r"more of 'accuracy' is better, but .* lowest mean. Write --metric=\+accuracy"),
+        ("-perplexity", "-perplexity", None),
+        ("+perplexity", "perplexity", None),
+        ("-loss", "perplexity", None),
+        (None, "-perplexity", None),
     ],
 )
-def test_a_metric_of_which_less_is_better_is_refused(reviews: Path, wanted: Any, refused: bool) -> None:
+def test_a_metric_of_which_the_trainer_wants_the_opposite_is_refused(
+    reviews: Path, wanted: Any, metric: str, refused: Optional[str]
+) -> None:
     config = classifier_config(reviews)
     config["trainer"]["validation_metric"] = wanted
-    check_config(config, metric="accuracy")
-    if not refused:
-        check_config(config, metric="perplexity")
+    if refused is None:
+        check_config(config, metric=Metric.of(metric))
         return
-    with pytest.raises(
-        ConfigError, match=r"'trainer.validation_metric' is .*-perplexity.*but --metric perplexity would"
-    ):
-        check_config(config, metric="perplexity")
+    with pytest.raises(ConfigError, match=f"'trainer.validation_metric' is .*{refused}"):
+        check_config(config, metric=Metric.of(metric))

@@ -11,7 +11,7 @@ from fiesta_allennlp.records import Request
 from fiesta_allennlp.trainings.config import evaluation_config, official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
 from fiesta_allennlp.trainings.pool import read_pool
-from fiesta_allennlp.trainings.preparation import check_metric, check_same_pool, prepare_candidate
+from fiesta_allennlp.trainings.preparation import check_same_pool, prepare_candidate
 from tests.conftest import classifier_config
 
 
@@ -24,15 +24,6 @@ def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(revie
     num_words = len(preparation.pool.words - {"good", "bad", "@@PADDING@@", "@@UNKNOWN@@"})
     # An embedding of every word, padding and the unknown word in 4 dimensions; a layer from 4 to 2 labels.
     assert preparation.num_parameters == (num_words + 2) * 4 + 4 * 2 + 2
-
-
-def test_an_unknown_metric_is_refused_with_those_that_are_reported(reviews: Path, tmp_path: Path) -> None:
-    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
-    with pytest.raises(ConfigError, match="'a'.*'macro_f1'.*accuracy. Choose.*--metric"):
-        check_metric("a", preparation, "macro_f1")
-    with pytest.raises(ConfigError, match="'loss'"):
-        check_metric("a", preparation, "loss")
-    check_metric("a", preparation, "accuracy")
 
 
 def test_vectors_are_filtered_to_the_pool(reviews: Path, tmp_path: Path) -> None:

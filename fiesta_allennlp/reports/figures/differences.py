@@ -22,7 +22,8 @@ def shown_comparisons(report: Report) -> Tuple[Comparison, ...]:
 
 def draw_differences(report: Report, look: Look) -> "Optional[Drawing]":
     """A row for each rival: the differences on shared splits, and their mean with its 95 % interval. Right of the
-    line at 0 the first candidate is ahead. Where no split is shared, the difference of the means alone.
+    line at 0 the first candidate is ahead, left of it where the metric is minimised. Where no split is shared, the
+    difference of the means alone.
 
     None where there is no difference to show.
     """
@@ -63,8 +64,7 @@ def ahead_text(comparison: Comparison) -> str:
     """On how many of the shared splits the first candidate is ahead."""
     if not comparison.num_pairs:
         return "unpaired"
-    num_ahead = sum(difference > 0 for difference in comparison.paired_differences)
-    return f"{num_ahead} of {comparison.num_pairs}"
+    return f"{comparison.num_ahead} of {comparison.num_pairs}"
 
 
 def _axis_label(report: Report, comparison: Comparison, look: Look) -> str:
@@ -93,7 +93,8 @@ def differences_text(report: Report) -> str:
         ends = f"{min(others):+.4f} to {max(others):+.4f}"
         told.append(f"{count_text(len(others), 'other rival')}: mean differences from {ends}")
     on = "" if report.on_official_splits else " on shared splits"
-    lead = f"Differences in {report.scored} {report.metric}{on}, {nearest[0].first} less a rival, the nearest first"
+    what = f"Differences in {report.scored} {report.metric_text}{on}"
+    lead = f"{what}, {nearest[0].first} less a rival, the nearest first"
     return alt_text(lead, told)
 
 
@@ -105,8 +106,9 @@ def _difference_text(comparison: Comparison) -> str:
 
 def differences_caption(report: Report) -> str:
     margin = f" The grey band is the margin, {report.margin:g}." if report.margin else ""
+    side = "Left" if report.minimise else "Right"
     return (
-        "Every point is one split that both candidates were trained on. Right of 0 the first one was better there. "
+        f"Every point is one split that both candidates were trained on. {side} of 0 the first one was better there. "
         "An arrow: the interval goes on. Where no split is shared, the line is Welch's interval of the two means."
     ) + margin
 

@@ -37,7 +37,7 @@ def draw_distributions(report: Report, look: Look) -> "Optional[Drawing]":
         colour = colour_of(report, candidate.name)
         _draw_scores(axes, candidate, row, colour=colour, rasterised=len(scores) > rows.MOST_POINTS)
         _draw_summary(axes, candidate, row, limits=limits)
-    rows.set_scores(axes, limits, f"{report.scored} {report.metric}", look=look)
+    rows.set_scores(axes, limits, f"{report.scored} {report.metric_text}", look=look)
     rows.set_rows(axes, report, [c.name for c in candidates], look=look, notes=[_note(c) for c in candidates])
     rows.add_legend(figure, _legend(), look=look)
     return figure
@@ -96,7 +96,7 @@ def distributions_text(report: Report) -> str:
     without = len(report.candidates) - len(scored)
     if without:
         told.append(f"{count_text(without, 'candidate')} without a score")
-    return alt_text(f"Distributions of {report.scored} {report.metric}, a row for each candidate", told)
+    return alt_text(f"Distributions of {report.scored} {report.metric_text}, a row for each candidate", told)
 
 
 def _scores_text(candidate: CandidateReport) -> str:

@@ -1,0 +1,77 @@
+"""What a metric is called, and whether its highest or its lowest mean is the best one."""
+
+import re
+from dataclasses import dataclass
+
+from fiesta_allennlp.errors import ConfigError
+
+ERRORS = frozenset(
+    (
+        "loss",
+        "nll",
+        "perplexity",
+        "ppl",
+        "bpc",
+        "bpb",
+        "error",
+        "errors",
+        "mae",
+        "mse",
+        "rmse",
+        "wer",
+        "cer",
+        "ter",
+        "eer",
+        "ece",
+        "brier",
+    )
+)
+"""Parts of the names of metrics that are known to be errors or losses."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric as AllenNLP's `validation_metric` notes it: `-NAME` is minimised, `NAME` and `+NAME` are maximised.
+
+    Scores have their natural sign wherever they are kept and shown. `History.turned` alone turns them, for strategies
+    and beliefs.
+    """
+
+    name: str
+    minimise: bool = False
+
+    @classmethod
+    def of(cls, typed: str) -> "Metric":
+        return cls(typed[1:] if typed[:1] in ("-", "+") else typed, minimise=typed.startswith("-"))
+
+    @property
+    def typed(self) -> str:
+        """How it is noted in `--metric` and in `selection.json`."""
+        return f"-{self.name}" if self.minimise else self.name
+
+    @property
+    def text(self) -> str:
+        """How it is shown."""
+        return f"{self.name} (lower is better)" if self.minimise else self.name
+
+    @property
+    def sign(self) -> int:
+        """A score times this is higher where it is better."""
+        return -1 if self.minimise else 1
+
+
+def check_sign(typed: str) -> None:
+    """Refuse the name of an error or a loss without a sign: its highest mean would win.
+
+    Parts of a name count, as in `val_loss` and `mean_absolute_error`. `+NAME` maximises such a metric all the same.
+
+    # Raises
+
+    `ConfigError` : with what to type.
+    """
+    known = [part for part in re.split(r"[\W_]+", typed.lower()) if part in ERRORS]
+    if known and typed[0] not in "-+":
+        raise ConfigError(
+            f"--metric {typed}: less of a metric with '{known[0]}' in its name is better, but without a sign the "
+            f"highest mean wins. Write --metric=-{typed} for the lowest, or --metric=+{typed} for the highest."
+        )

@@ -1,0 +1,72 @@
+"""Metrics of which less is better: strategies and beliefs that are given every score negated."""
+
+from typing import List, Optional, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.records import CredibleMargin, Decision, History
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.remaining import Remaining
+
+
+class MinimisingBelief(Belief):
+    """Another belief, about negated scores, so that its P(best) is that of the lowest mean.
+
+    The posterior is of negated means; what it says of margins, which are distances, holds of the means themselves.
+
+    # Parameters
+
+    belief : about means of which the highest is the best.
+    """
+
+    def __init__(self, belief: Belief) -> None:
+        self.belief = belief
+        self.min_evaluations = belief.min_evaluations
+        self.has_margin = belief.has_margin
+        self.needs_counts = belief.needs_counts
+        self.pairs_splits = belief.pairs_splits
+
+    def min_to_win(self, confidence: float) -> int:
+        return self.belief.min_to_win(confidence)
+
+    def posterior(self, history: History) -> Posterior:
+        return self.belief.posterior(history.turned)
+
+
+class Minimising(Strategy):
+    """Another strategy, for which the lowest mean is the best.
+
+    The strategy, its belief and its stopping rule see `History.turned`, and nothing else does. A decision names
+    candidates, probabilities and a margin above 0, so nothing in it is to be turned back.
+
+    # Parameters
+
+    strategy : looks for the highest mean.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self.belief = MinimisingBelief(strategy.belief)
+        self.confidence: Optional[float] = getattr(strategy, "confidence", None)
+
+    def check(self, candidates: List[str]) -> None:
+        self.strategy.check(candidates)
+
+    def check_room(self, history: History) -> None:
+        self.strategy.check_room(history.turned)
+
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        return self.strategy.propose(history.turned, slots, rng)
+
+    def recommend(self, history: History) -> Decision:
+        return self.strategy.recommend(history.turned)
+
+    def credible_margin(self, history: History) -> Optional[CredibleMargin]:
+        return self.strategy.credible_margin(history.turned)
+
+    def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+        return self.strategy.remaining(history.turned, rng)
+
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        return self.strategy.bounds(num_candidates)

@@ -1,0 +1,63 @@
+"""Which metric the candidates are compared by, and whether they all report it."""
+
+from dataclasses import replace
+from typing import Mapping
+
+from rich.console import Console
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.selection.metrics import Metric, check_sign
+from fiesta_allennlp.trainings.config_checks import check_direction
+from fiesta_allennlp.trainings.preparation import Preparation
+from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
+
+LOSS = "loss"
+"""What AllenNLP's trainer reports of every model."""
+
+
+def with_metric(
+    settings: Settings,
+    candidates: Mapping[str, Candidate],
+    preparations: Mapping[str, Preparation],
+    console: Console,
+) -> Settings:
+    """The settings with a metric that every candidate reports. Where none was given it is the default, or else the only
+    one that all of them report; the console says so.
+
+    # Raises
+
+    `ConfigError` : where a candidate does not report it, or it has no direction.
+    """
+    if settings.metric is None:
+        settings = replace(settings, metric=_metric_of(candidates, preparations, console))
+    for name, preparation in preparations.items():
+        check_metric(name, preparation, settings.scored_by)
+    return settings
+
+
+def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console) -> str:
+    shared = frozenset.intersection(*(preparation.metrics for preparation in preparations.values()))
+    if DEFAULT_METRIC in shared or len(shared) != 1:
+        return DEFAULT_METRIC
+    (found,) = shared
+    check_sign(found)
+    for candidate in candidates.values():
+        check_direction(dict(candidate.config), Metric(found))
+    console.print(f"Comparing by {found}, the only metric that all candidates report.", markup=False, highlight=False)
+    return found
+
+
+def check_metric(name: str, preparation: Preparation, metric: Metric) -> None:
+    """Refuse a metric that the candidate's model does not report. The trainer reports the loss of every model.
+
+    # Raises
+
+    `ConfigError` : with the metrics it does report.
+    """
+    reported = sorted(preparation.metrics | {LOSS})
+    if metric.name not in reported:
+        raise ConfigError(
+            f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
+            f"{', '.join(reported)}. Choose one of these with --metric, as --metric=-NAME where less is better."
+        )

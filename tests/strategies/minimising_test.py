@@ -1,0 +1,80 @@
+"""What is minimised is chosen as its negative is maximised, run by run."""
+
+from dataclasses import dataclass, replace
+from typing import List
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.beliefs import Belief, SplitPaired
+from fiesta_allennlp.errors import ScoreError
+from fiesta_allennlp.records import History, Request
+from fiesta_allennlp.strategies import GeneralizedLikelihoodRatioStop, Strategy, TopTwo
+from fiesta_allennlp.strategies.minimising import Minimising, MinimisingBelief
+from tests.strategies.histories import THREE_EACH, history
+from tests.strategies.simulation import Simulation, build
+
+ERRORS = {"weak": 3.45, "best": 3.35, "fair": 3.40}
+LIMITS = {"budget": 24, "max_evaluations": 40, "confidence": 0.9}
+
+
+@dataclass
+class AnyStrategy(Simulation):
+    """Without what only those strategies tell of themselves that were not wrapped; `sign` times a score comes out."""
+
+    sign: int = 1
+
+    def _propose(self, now: History, slots: int, rng: np.random.Generator) -> List[str]:
+        return self.strategy.propose(now, slots, rng)
+
+    def score(self, done: Request) -> float:
+        return self.sign * super().score(done)
+
+
+@pytest.mark.parametrize("name", Strategy.list_available())
+@pytest.mark.parametrize("belief", ["student_t", "split_paired"])
+def test_every_strategy_chooses_as_by_negated_scores(name: str, belief: str) -> None:
+    ends = []
+    for strategy, sign in ((build(name, belief=belief, **LIMITS), -1), (build(name, belief=belief, **LIMITS), 1)):
+        chosen = Minimising(strategy) if sign == 1 else strategy
+        decision, end = AnyStrategy(chosen, ERRORS, num_workers=2, shuffled=True, seed=3, sign=sign).run()
+        ends.append((decision, [(e.request, sign * e.score) for e in end.evaluations], chosen.credible_margin(end)))
+        assert (decision.best, chosen.bounds(3)) == ("best", strategy.bounds(3))
+    assert ends[0] == ends[1]
+
+
+def test_the_stopping_rule_sees_negated_scores() -> None:
+    """Constant differences: the better one is sure after a few splits, and which one is that depends on the sign."""
+    scores = {"low": [0.1 + 0.01 * k for k in range(12)], "high": [0.5 + 0.011 * k for k in range(12)]}
+    for wrap, best in ((lambda s: s, "high"), (Minimising, "low")):
+        strategy = wrap(TopTwo(belief=SplitPaired(), stop=GeneralizedLikelihoodRatioStop()))
+        decision = strategy.recommend(history(scores))
+        assert (decision.best, decision.stopped_by) == (best, "confidence")
+
+
+def test_a_margin_is_a_distance() -> None:
+    scores = {"low": [1.00, 1.01, 0.99], "near": [1.05, 1.06, 1.04], "far": [2.0, 2.01, 1.99]}
+    strategy = Minimising(build("top_two", belief="split_paired", margin=0.1))
+    decision = strategy.recommend(history(scores))
+    assert decision.margin == 0.1
+    assert decision.prob_within_margin["near"] > 0.9 > decision.prob_best["near"]
+    assert decision.prob_within_margin["far"] < 0.01
+
+
+@pytest.mark.parametrize("name", ["logit_student_t", "logit_split_paired"])
+def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right(name: str) -> None:
+    errors = {key: [1 - score for score in scores] for key, scores in THREE_EACH.items()}
+    belief = Belief.by_name(name)()
+    right = belief.posterior(history(THREE_EACH)).prob_best()
+    assert MinimisingBelief(belief).posterior(history(errors)).prob_best() == pytest.approx(right, abs=1e-9)
+    with pytest.raises(ScoreError, match=r'from 0 to 1 but candidate "a" has 35.5'):
+        MinimisingBelief(belief).posterior(history({**errors, "a": [35.5, 34.0, 36.0]}))
+
+
+def test_a_turned_history_says_so_and_the_other_stays() -> None:
+    made = history(THREE_EACH, pending=["a"])
+    assert made.turned.scores("a").tolist() == [-0.60, -0.62, -0.64]
+    assert (made.turned.sign, made.sign, made.turned.first(2).sign) == (-1, 1, -1)
+    assert made.turned is made.turned
+    assert made.scores("a").tolist() == THREE_EACH["a"]
+    assert replace(made.turned, evaluations=made.evaluations, sign=1) == made
