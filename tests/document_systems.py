@@ -88,7 +88,8 @@ def asked(directory: Path, name: str) -> "Counter[str]":
 
 class Endpoint:
     """An HTTP server that answers as the programs do. `faults` may be statuses too, with seconds to wait as
-    `(status, Retry-After)`, `drop` for a connection that is closed, `hang`, `rubbish`."""
+    `(status, Retry-After)`, `drop` for a connection that is closed, `hang`, `rubbish`. Requests whose number is in
+    `down` are answered with status 503."""
 
     def __init__(self, *, wrong: int = 0, faults: "Dict[str, Sequence[Any]] | None" = None) -> None:
         self.wrong = wrong
@@ -98,6 +99,7 @@ class Endpoint:
         self.headers: List[Dict[str, str]] = []
         self.bodies: List[Any] = []
         self.most_at_once = 0
+        self.down = range(0)
         self.release = threading.Event()
         self._at_once = 0
         self._lock = threading.Lock()
@@ -113,8 +115,10 @@ class Endpoint:
             word, label = body["text"].split()
             number = self.asked[word]
             self.asked[word] += 1
+            is_down = len(self.bodies) - 1 in self.down
         faults = self.faults.get(word) or self.faults.get("*", [])
-        self._answer(handler, word, label, faults[number] if number < len(faults) else None)
+        fault = faults[number] if number < len(faults) else None
+        self._answer(handler, word, label, 503 if is_down else fault)
 
     def _count(self, word: str, *, answered: bool) -> None:
         """Before the client sees anything: it may send the next question at once."""

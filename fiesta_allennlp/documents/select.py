@@ -55,6 +55,7 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
     settings = DocumentSettings
     given = "systems"
     step = "query"
+    without = "give the others and another directory, and this file of answers with --answers"
 
     def check(self, settings: DocumentSettings, stored: Stored, *, allow_removed: bool) -> Prepared:
         """Read and check everything. Systems come in the store's order, and new ones after them. None is open yet."""

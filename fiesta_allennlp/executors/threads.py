@@ -96,4 +96,11 @@ class ThreadExecutor(Executor):
         except StoreError as error:
             return error  # nothing can be written down any more, which ends the selection
         except Exception as error:
-            return begun.failed("timeout" if isinstance(error, TimeoutError) else "error", describe(error))
+            return begun.failed(_kind(error), describe(error))
+
+
+def _kind(error: Exception) -> str:
+    """A connection that fails may work the next time, so that is no failure of the candidate."""
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return "machine" if isinstance(error, ConnectionError) else "error"

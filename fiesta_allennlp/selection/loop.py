@@ -96,6 +96,7 @@ class Selection:
     max_failures : a candidate with that many failures is withdrawn; see `History.num_counted_failures`.
     max_hours : the most that all sessions may take together, these loops only; None for no limit.
     retries : when to try again what the machine lacked something for.
+    without : how to go on without a candidate.
     """
 
     strategy: Strategy
@@ -109,6 +110,7 @@ class Selection:
     max_failures: int = 3
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(PAUSES))
+    without: str = "give the others with --allow-removed"
 
     def run(self) -> Decision:
         """Go on until the strategy is done. Returns the decision, with `stopped_by` set.
@@ -267,7 +269,7 @@ class Selection:
             raise FiestaError(
                 f"the machine lacks something: {request.name} ended with {outcome.error}, and again each time it was "
                 f"tried. Nothing that finished in {self.directory.root} is lost: see to it, then go on with --recover. "
-                f"Where only '{request.candidate}' lacks it, go on without it: give the others with --allow-removed."
+                f"Where only '{request.candidate}' lacks it, go on without it: {self.without}."
             )
         logger.info("%s is tried again later: the machine lacked something", request.name)
 

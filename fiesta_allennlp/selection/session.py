@@ -74,13 +74,14 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
     """What one kind of selection knows: its options, what is checked before the first evaluation, and what evaluates.
 
     `name` is written into the store, `settings` are the class of its options, `given` is the one that names the
-    candidates, and `step` is what an evaluation is called.
+    candidates, `step` is what an evaluation is called, and `without` is how to go on without a candidate.
     """
 
     name: ClassVar[str]
     settings: Type[Given]
     given: ClassVar[str]
     step: ClassVar[str]
+    without: ClassVar[str] = Selection.without
 
     @abstractmethod
     def check(self, settings: Given, stored: Stored, *, allow_removed: bool) -> Checked:
@@ -268,6 +269,7 @@ def _run(
             shared_splits=work.shared_splits,
             max_failures=settings.max_failures,
             max_hours=work.max_hours,
+            without=kind.without,
         ).run()
     history = store.history(max_failures=settings.max_failures)
     summary = kind.summary(prepared, history, decision, store.meta())

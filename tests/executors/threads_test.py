@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.documents.systems.base import Unanswered
+from fiesta_allennlp.documents.systems.base import Unanswered, Unavailable
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.threads import ThreadExecutor
@@ -34,6 +34,8 @@ class Scripted(Evaluator):
             raise Unanswered("it answered \ud83d and ☃")
         if request.candidate == "late":
             raise TimeoutError("it was late")
+        if request.candidate == "down":
+            raise Unavailable("nobody is there")
         if request.candidate == "full":
             raise StoreError("no room")
         return Evaluation(request, score=float(request.replicate), metric="m")
@@ -61,12 +63,13 @@ def test_outcomes_in_order_of_finishing(tmp_path: Path, evaluator: Scripted) -> 
 
 def test_errors_are_failures_of_their_kind(tmp_path: Path, evaluator: Scripted) -> None:
     executor = ThreadExecutor(RunDirectory(tmp_path))
-    for name in ("broken", "late", "good"):
+    for name in ("broken", "late", "down", "good"):
         executor.submit(evaluator, request(name))
-    broken, late, good = executor.completed()
+    broken, late, down, good = executor.completed()
     assert isinstance(broken, Failure) and (broken.kind, broken.error) == ("error", "ValueError: it broke")
     assert broken.started_at
     assert isinstance(late, Failure) and late.kind == "timeout"
+    assert isinstance(down, Failure) and (down.kind, down.error) == ("machine", "nobody is there")
     assert isinstance(good, Evaluation)
     executor.close()
 

@@ -28,6 +28,10 @@ class OutOfTime(Unanswered, TimeoutError):
     """No answer came within the time limit."""
 
 
+class Unavailable(Unanswered, ConnectionError):
+    """The system is down, whatever the question. It may answer the same question later."""
+
+
 @dataclass(frozen=True)
 class Workplace:
     """What a system gets when it is opened.

@@ -5,18 +5,22 @@ import random
 import socket
 import threading
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Type
 from urllib.parse import urlsplit
 
 import requests
 from requests.utils import get_environ_proxies, should_bypass_proxies
 
 from fiesta_allennlp.documents.document_file import shortened
-from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Workplace
+from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
+from fiesta_allennlp.documents.systems.traffic import Outages, Pace
 from fiesta_allennlp.errors import ConfigError
 
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may be answered."""
+
+DOWN = (429, 502, 503, 504)
+"""Those of them that speak of the server and not of the request."""
 
 LONGEST_ANSWER = 2**26
 SECONDS_TO_CONNECT = 10.0
@@ -31,6 +35,9 @@ class Http(System):
     seconds of `Retry-After`, or else after `wait` seconds, twice as many the next time, and so on, times a random
     number between 1/2 and 3/2.
 
+    Where the last try finds no connection, or status 429, 502, 503 or 504, the endpoint is down, and `ask` raises
+    `Unavailable`. Where it keeps answering other questions between the failures of one, it is not down.
+
     The key is read from the environment, is in no file, and is struck out of every message and of every answer.
 
     # Parameters
@@ -42,7 +49,7 @@ class Http(System):
     key_prefix : what stands before the key there.
     retries : how often a query is sent again.
     wait : see above.
-    max_wait : the most seconds between two tries. Where `Retry-After` asks for more, the query fails.
+    max_wait : the most seconds between two tries. Where `Retry-After` asks for more, the tries end.
     per_minute : the most requests in a minute, second tries included.
 
     See `System` for the others. `parallel` is 4 unless it is given.
@@ -76,7 +83,8 @@ class Http(System):
         if per_minute is not None and not per_minute > 0:
             raise ConfigError(f"'per_minute' must be above 0 but is {shortened(per_minute)}.")
         self._retries, self._wait, self._max_wait = int(retries), wait, max_wait
-        self._pace = _Pace(60.0 / per_minute if per_minute else 0.0)
+        self._pace = Pace(60.0 / per_minute if per_minute else 0.0)
+        self._outages = Outages()
         self._stopped = threading.Event()
         self._of_thread = threading.local()
         self._limit = 0.0
@@ -106,15 +114,17 @@ class Http(System):
                 break
             seconds = None
             try:
-                return self._once(question)
+                answer = self._once(question)
             except _Again as again:
                 reason, seconds, last = str(again), again.seconds, again.error
+            else:
+                self._outages.note_answer()
+                return answer
             if number == self._retries:
-                raise last(f"{reason}{f', {number + 1} times' if number else ''}")
+                raise self._given_up(question, last, f"{reason}{f', {number + 1} times' if number else ''}")
             if seconds is not None and seconds > self._max_wait:
-                raise Unanswered(
-                    f"{reason} and asks to wait {seconds:.0f} seconds, more than 'max_wait', {self._max_wait:g}"
-                )
+                asked = f"asks to wait {seconds:.0f} seconds, more than 'max_wait', {self._max_wait:g}"
+                raise self._given_up(question, last, f"{reason} and {asked}")
             pause = self._wait * 2**number * random.uniform(0.5, 1.5)
             self._stopped.wait(min(self._max_wait, pause) if seconds is None else seconds)
         raise Unanswered(STOPPED)
@@ -122,6 +132,11 @@ class Http(System):
     def stop(self) -> None:
         """Send nothing again. A request that is under way goes on, for it may have been paid for."""
         self._stopped.set()
+
+    def _given_up(self, question: Any, error: Type[Unanswered], reason: str) -> Unanswered:
+        if error is Unavailable and self._outages.is_of(json.dumps(question)):
+            return Unanswered(f"{reason}, while it answered other questions")
+        return error(reason)
 
     def _once(self, question: Any) -> Any:
         """One request.
@@ -141,12 +156,16 @@ class Http(System):
                 stream=True,
             ) as response:
                 text = self._text(response, end)
+        except requests.ConnectTimeout as error:
+            raise _Again("no connection came about in time", error=Unavailable) from error
         except requests.Timeout as error:
             raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
         except requests.RequestException as error:
             if isinstance(error, requests.exceptions.InvalidHeader):
                 raise Unanswered("its 'headers' hold what cannot be sent") from None
-            raise _Again(f"no answer came: {self._without_key(_first_words(error))}") from None
+            down = isinstance(error, requests.ConnectionError)
+            reason = f"no answer came: {self._without_key(_first_words(error))}"
+            raise _Again(reason, error=Unavailable if down else Unanswered) from None
         return self._body(response, text)
 
     def _text(self, response: requests.Response, end: float) -> str:
@@ -164,7 +183,8 @@ class Http(System):
         status = response.status_code
         said = f"it answered with status {status}" + (f": {shortened(text.strip())}" if text.strip() else "")
         if status in AGAIN:
-            raise _Again(said, seconds=_retry_after(response.headers.get("Retry-After")))
+            error = Unavailable if status in DOWN else Unanswered
+            raise _Again(said, seconds=_retry_after(response.headers.get("Retry-After")), error=error)
         if status in (401, 403):
             raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
@@ -190,28 +210,10 @@ class Http(System):
 class _Again(Exception):
     """A try that failed and may be repeated, after `seconds` where the server says so."""
 
-    def __init__(self, message: str, *, seconds: Optional[float] = None, error: Any = Unanswered) -> None:
+    def __init__(self, message: str, *, seconds: Optional[float] = None, error: Type[Unanswered] = Unanswered) -> None:
         super().__init__(message)
         self.seconds = seconds
         self.error = error
-
-
-class _Pace:
-    """Lets callers pass one by one, `interval` seconds apart."""
-
-    def __init__(self, interval: float) -> None:
-        self._interval = interval
-        self._next = 0.0
-        self._lock = threading.Lock()
-
-    def wait(self, stopped: threading.Event) -> None:
-        if not self._interval:
-            return
-        with self._lock:
-            now = time.monotonic()
-            mine = max(now, self._next)
-            self._next = mine + self._interval
-        stopped.wait(mine - now)
 
 
 def _read_key(variable: Optional[str]) -> str:

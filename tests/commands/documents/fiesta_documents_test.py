@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Set, Tuple
 import pytest
 
 from tests.commands.documents.conftest import LEARNED, QUICK, summary_of
+from tests.commands.machine_test import failures_of
 from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents, write_program
 from tests.warm import Command
@@ -218,6 +219,32 @@ def test_a_server_that_fails_always_is_withdrawn(tmp_path: Path, documents: Path
     entry = entry_of(run, "web")
     assert (entry["withdrawn"], entry["num_queries"], entry["cost"]) == (True, 0, 0.0)
     assert "status 500" in entry["failure_reasons"][0]
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_server_that_is_down_for_longer_than_its_retries_is_no_failure_of_the_system(
+    tmp_path: Path, documents: Path, run: Path, call: Any, monkeypatch: pytest.MonkeyPatch, comes_back: bool
+) -> None:
+    """After its first answers, for 12 requests or for ever."""
+    monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8 if comes_back else (0.01, 0.01))
+    with serving(Endpoint(wrong=20)) as endpoint:
+        endpoint.down = range(5, 17 if comes_back else 10**6)
+        config = {"type": "http", "url": endpoint.url, "wait": 0.001, "retries": 2, "cost": 1.0}
+        (tmp_path / "web.jsonnet").write_text(json.dumps(config))
+        systems = [f"web={tmp_path / 'web.jsonnet'}", write_program(tmp_path, "b", wrong=2)]
+        options = ["--documents", documents, "-s", run, *QUICK, "--strategy", "non_adaptive_fb", "--budget", 16]
+        status, output = call(*systems, *options)
+        if not comes_back:
+            assert status == 2, output
+            assert "error: the machine lacks something: web-" in output and "status 503" in output
+            assert "go on with --recover" in output and "--answers" in output and "--allow-removed" not in output
+            endpoint.down = range(0)
+            status, output = call("-s", run, "--recover")
+    assert status == 0, output
+    entry = entry_of(run, "web")
+    assert (entry["withdrawn"], entry["num_evaluations"], entry["cost"]) == (False, 8, 8.0)
+    kinds, withdrawn = failures_of(run)
+    assert (kinds, withdrawn) == (["machine"] * 4, [])
 
 
 def test_too_many_failures_make_no_comparison(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, List
 
 import pytest
 
-from fiesta_allennlp.documents.systems.base import OutOfTime, Unanswered, Workplace
+from fiesta_allennlp.documents.systems.base import OutOfTime, Unanswered, Unavailable, Workplace
 from fiesta_allennlp.documents.systems.http import Http
 from fiesta_allennlp.errors import ConfigError
 from tests.document_systems import Endpoint, serving
@@ -54,10 +54,36 @@ def test_what_may_pass_is_tried_again(serve: Any, fault: Any) -> None:
 
 def test_tries_end_with_what_came_last(serve: Any) -> None:
     system, endpoint = serve({"d1": [500] * 9}, retries=2)
-    with pytest.raises(Unanswered, match=r"status 500: .*\"error\": \"status 500\".*, 3 times"):
+    with pytest.raises(Unanswered, match=r"status 500: .*\"error\": \"status 500\".*, 3 times") as raised:
         system.ask(D1)
+    assert not isinstance(raised.value, Unavailable)
     assert endpoint.asked == {"d1": 3}
     assert system.ask(D2) == {"label": "bad"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"), [(429, "status 429"), (503, "status 503"), ((503, 999), "asks to wait 999"), ("drop", "closed")]
+)
+def test_an_endpoint_is_down_until_it_answers_other_questions_meanwhile(serve: Any, fault: Any, said: str) -> None:
+    system, _ = serve({"d1": [fault] * 9}, retries=1)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=said):
+            system.ask(D1)
+    assert system.ask(D2) == {"label": "bad"}
+    with pytest.raises(Unavailable, match=said):
+        system.ask(D1)
+    assert system.ask(D2) == {"label": "bad"}
+    with pytest.raises(Unanswered, match=f"{said}.*, while it answered other questions$") as raised:
+        system.ask(D1)
+    assert not isinstance(raised.value, Unavailable)
+
+
+def test_an_endpoint_that_nobody_runs_any_more_is_down(tmp_path: Path) -> None:
+    with serving(Endpoint()) as endpoint:
+        system = Http(endpoint.url, retries=1, wait=0.01)
+        system.open(Workplace("web", tmp_path / "web.log", 30.0))
+    with pytest.raises(Unavailable, match="no answer came: ConnectionError: .*, 2 times"):
+        system.ask(D1)
 
 
 @pytest.mark.parametrize("status", [400, 404, 422])
