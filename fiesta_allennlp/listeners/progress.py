@@ -5,6 +5,7 @@ A selection: a live table on a terminal, one plain line per outcome elsewhere. A
 import os
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
@@ -18,7 +19,7 @@ from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from fiesta_allennlp.records import Decision, Failure, History, Outcome
+from fiesta_allennlp.records import Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
     count_text,
@@ -52,19 +53,19 @@ def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = N
     return table
 
 
-def candidate_table(title: str, *, running: bool) -> Table:
-    """An empty table of candidates, narrow enough for 80 columns; with `running`, for a selection under way."""
-    columns = ("evaluations", *(["running"] if running else []), "failed", "mean", "sd", "P(best)", "seconds")
+def candidate_table(title: str, *, under_way: Sequence[str] = ()) -> Table:
+    """An empty table of candidates, narrow enough for 80 columns. `under_way` are columns about what is not done."""
+    columns = ("evaluations", *under_way, "failed", "mean", "sd", "P(best)", "seconds")
     return number_table("candidate", columns, title=title)
 
 
-def add_candidate(table: Table, candidate: CandidateSummary, *, running: Optional[int] = None) -> None:
-    """Add one candidate to a table."""
+def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Sequence[int] = ()) -> None:
+    """Add one candidate to a table. `under_way` are the numbers for the columns of that name."""
     probability = "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
     table.add_row(
         escape(candidate.name),
         str(candidate.num_evaluations),
-        *([] if running is None else [str(running or "")]),
+        *(str(number or "") for number in under_way),
         str(candidate.failures or ""),
         number_text(candidate.mean),
         number_text(candidate.sd),
@@ -115,6 +116,7 @@ class Progress:
         self._history = History(candidates=())
         self._decision = Decision(best=None)
         self._untold: Optional[str] = None
+        self._waiting: Sequence[Request] = ()
         self._live = (
             Live(get_renderable=self._table, console=console, refresh_per_second=2, transient=True)
             if console.is_terminal
@@ -150,6 +152,9 @@ class Progress:
         if self._live is None and self._num_finished % self._every == 0:
             self._untold = f"{outcome.request.name} {self._metric} {outcome.score:.4f} in {outcome.seconds:.1f} s"
 
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        self._waiting = requests
+
     def _tell(self) -> None:
         if self._untold is not None:
             best, confidence = self._decision.best, self._decision.confidence
@@ -165,11 +170,15 @@ class Progress:
 
     def _table(self) -> Table:
         history = self._history
+        waiting = Counter(request.candidate for request in self._waiting if request in history.pending)
         done = count_text(len(history.evaluations), "evaluation")
-        title = f"{done}, {len(history.pending)} running, {self._elapsed()} elapsed{self._remaining}"
-        table = candidate_table(f"{self._title}: {title}", running=True)
+        later = f", {waiting.total()} waiting for another try" if waiting else ""
+        now = f"{len(history.pending) - waiting.total()} running{later}"
+        title = f"{done}, {now}, {self._elapsed()} elapsed{self._remaining}"
+        table = candidate_table(f"{self._title}: {title}", under_way=("running", *(["waiting"] if waiting else [])))
         for name in history.candidates:
-            add_candidate(table, summarise_candidate(history, self._decision, name), running=history.num_pending(name))
+            numbers = (history.num_pending(name) - waiting[name], *([waiting[name]] if waiting else []))
+            add_candidate(table, summarise_candidate(history, self._decision, name), under_way=numbers)
         return table
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, Sequence
 
-from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,9 @@ class Scalars:
         """Keep a score for the state that it leads to, where its step is known."""
         if isinstance(outcome, Evaluation):
             self._scored[outcome.request.candidate] = outcome.score
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        """Nothing is written."""
 
     def _values(self, history: History, decision: Decision) -> Dict[str, float]:
         values: Dict[str, float] = {}

@@ -150,7 +150,7 @@ def development(report: Report) -> Cells:
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
     """The candidates of a selection."""
-    table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}", running=False)
+    table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}")
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
     return table

@@ -69,6 +69,9 @@ class Listener(Protocol):
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every evaluation and failure once it is written down."""
 
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        """Called with the pending requests that wait for their next try, after every change of them."""
+
 
 @dataclass(frozen=True)
 class Listeners:
@@ -83,6 +86,10 @@ class Listeners:
     def on_outcome(self, outcome: Outcome) -> None:
         for listener in self.listeners:
             listener.on_outcome(outcome)
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        for listener in self.listeners:
+            listener.on_waiting(requests)
 
 
 @dataclass(frozen=True)
@@ -146,6 +153,7 @@ class Selection:
                 return replace(decision, stopped_by="max_hours")
             for request in self.retries.take(self.executor.slots - len(submitted)):
                 self._submit(request, submitted)
+            self.listener.on_waiting(self.retries.waiting)
             requests = self._choose(history, self.executor.slots - len(submitted))
             for request in requests:
                 self._submit(request, submitted)

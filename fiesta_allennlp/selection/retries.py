@@ -64,6 +64,11 @@ class Retries:
     def __bool__(self) -> bool:
         return bool(self._due)
 
+    @property
+    def waiting(self) -> List[Request]:
+        """Those whose next try has not begun."""
+        return list(self._due)
+
     def put(self, request: Request) -> None:
         """Have it tried again, for it has failed."""
         pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]

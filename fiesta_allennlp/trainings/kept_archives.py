@@ -1,9 +1,9 @@
 """Which trained models stay on the disk with `--keep best`: never more than one of each candidate."""
 
-from typing import Dict, Optional, Tuple
+from typing import Dict, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
 
 
 class BestArchives:
@@ -24,6 +24,9 @@ class BestArchives:
             self.on_outcome(evaluation)
 
     def on_state(self, history: History, decision: Decision) -> None:
+        """Nothing changes."""
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
         """Nothing changes."""
 
     def on_outcome(self, outcome: Outcome) -> None:

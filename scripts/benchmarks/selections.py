@@ -39,6 +39,9 @@ class Silent:
         if isinstance(outcome, Failure):
             raise SystemExit(f"{outcome.request.name} failed: {outcome.error}")
 
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        pass
+
 
 def run_selection(
     directory: RunDirectory,

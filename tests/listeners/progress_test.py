@@ -1,8 +1,11 @@
 from io import StringIO
+from typing import List
 
 from rich.console import Console
+from rich.text import Text
 
-from fiesta_allennlp.listeners.progress import repetition_bar
+from fiesta_allennlp.listeners.progress import Progress, repetition_bar
+from fiesta_allennlp.records import Decision, History, Request
 
 
 def drawn(*, terminal: bool) -> str:
@@ -16,3 +19,23 @@ def drawn(*, terminal: bool) -> str:
 def test_a_bar_counts_repetitions_on_a_terminal_only() -> None:
     assert "30/50" in drawn(terminal=True)
     assert drawn(terminal=False) == ""
+
+
+def test_the_table_tells_what_waits_from_what_runs() -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=80, legacy_windows=False)
+    progress = Progress(console, "accuracy")
+    pending = [Request(name, replicate, 1, 2, 3, 4) for name in ("able", "blind") for replicate in range(3)]
+
+    def shown() -> List[str]:
+        with console.capture() as capture:
+            console.print(progress._table(), no_wrap=True)
+        return [" ".join(line.split()) for line in Text.from_ansi(capture.get()).plain.splitlines()]
+
+    progress.on_state(History(("able", "blind", "rest"), pending=tuple(pending)), Decision(best=None))
+    assert shown()[0].startswith("accuracy: 0 evaluations, 6 running, 0:00:0")
+    assert not any("waiting" in line for line in shown())
+    progress.on_waiting([*pending[:2], Request("rest", 0, 1, 2, 3, 4)])  # the last one is no longer pending
+    assert shown()[0].startswith("accuracy: 0 evaluations, 4 running, 2 waiting for another try, 0:00:0")
+    rows = [line for line in shown() if line.startswith(("candidate", "able", "blind", "rest"))]
+    assert rows[0] == "candidate evaluations running waiting failed mean sd P(best) seconds"
+    assert rows[1].startswith("able 0 1 2 ") and rows[2].startswith("blind 0 3 ") and rows[3].startswith("rest 0 ")

@@ -73,11 +73,17 @@ class Inline(Executor):
 
 
 class Quiet:
+    def __init__(self) -> None:
+        self.waiting: List[List[str]] = []
+
     def on_state(self, history: History, decision: Decision) -> None:
         assert len(history.evaluations) + len(history.pending) <= 200
 
     def on_outcome(self, outcome: Outcome) -> None:
         pass
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        self.waiting.append([request.name for request in requests])
 
 
 @dataclass
@@ -97,7 +103,7 @@ class Run:
     def go_with(self, executor: Any, *, resume: bool = False, evaluator: Optional[Evaluator] = None) -> Decision:
         store = RunStore(self.directory, create=not resume)
         store.put_candidates([Candidate(name, name, {}, {}) for name in MEANS])
-        self.executor = executor
+        self.executor, self.listener = executor, Quiet()
         try:
             return Selection(
                 strategy=Strategy.from_params(Params({"belief": {"type": "student_t"}, **self.params})),
@@ -105,7 +111,7 @@ class Run:
                 executor=self.executor,
                 store=store,
                 directory=self.directory,
-                listener=Quiet(),
+                listener=self.listener,
                 entropy=self.entropy,
                 max_failures=self.max_failures,
                 max_hours=self.max_hours,
@@ -560,6 +566,10 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(
     assert tries[0] == 0.0 and tries[-1] >= 2000.0
     assert decision.stopped_by == "budget"
     assert executor.idle < PAUSES[0]
+    told = [
+        names for names, later in zip(run.listener.waiting, run.listener.waiting[1:], strict=False) if names != later
+    ]
+    assert told == [[], ["a-0"]] * (len(tries) - 1), "it waits between its tries, and runs in them"
     other.go()
     assert run.scores() == other.scores()
 
