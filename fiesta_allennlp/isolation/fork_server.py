@@ -16,6 +16,7 @@ from typing import Any, Callable, List, Optional, Sequence
 from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.errors import describe
+from fiesta_allennlp.isolation.left_behind import end_marked, name_session
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -30,6 +31,7 @@ QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
 def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerContext:
     """The context whose processes start with AllenNLP imported; it finds the thread variables when it imports torch."""
     os.environ.update({name: str(num_threads) for name in THREAD_VARIABLES})
+    name_session()
     warnings = os.environ.get("PYTHONWARNINGS", "")
     if QUIET_TRACKER not in warnings:
         os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
@@ -77,7 +79,7 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
     if isinstance(raised, TimeoutError):
         return begun.failed("timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds")
     if isinstance(raised, ProcessExpired):
-        _kill_group_of(raised.pid)
+        _end_what_is_left_of(raised.pid)
         return begun.failed("killed", f"the process died: {_exit_reason(raised.exitcode)}")
     return begun.failed("error", describe(raised))
 
@@ -100,14 +102,17 @@ def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> No
         worker.join(timeout=SECONDS_TO_STOP)
         if worker.is_alive():
             worker.kill()
+            _end_what_is_left_of(worker.pid)
     wait(futures, timeout=SECONDS_TO_STOP)
 
 
-def _kill_group_of(worker: Optional[int]) -> None:
+def _end_what_is_left_of(worker: Optional[int]) -> None:
     """End what a worker left running that died: its group keeps its number until the last process of it has ended."""
+    if not worker:
+        return
     with suppress(ProcessLookupError, PermissionError):
-        if worker:
-            os.killpg(worker, signal.SIGKILL)
+        os.killpg(worker, signal.SIGKILL)
+    end_marked(worker)
 
 
 def _exit_reason(exitcode: Optional[int]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
 from fiesta_allennlp.errors import DataChangedError, describe
+from fiesta_allennlp.isolation.left_behind import end_marked, mark_this_worker
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
@@ -125,12 +126,13 @@ def _redirect_output(log: Path) -> None:
 
 def _die_with_parent() -> None:
     """Form a process group of our own, and end all of it on SIGTERM, when the parent dies, however it dies, and as the
-    last thing that this process does: its result has been sent by then. What the training left running ends too, unless
-    it made itself a session of its own.
+    last thing that this process does: its result has been sent by then. What the training left running ends too; a
+    program in a session of its own does so on Linux.
 
     A training that outlived its parent would fight for the machine, and for its directory, with the resumed run.
     """
     os.setpgid(0, 0)
+    mark_this_worker()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _kill_group())
     util.Finalize(None, _kill_group, exitpriority=LAST)
@@ -147,6 +149,7 @@ def _watch(sentinel: int) -> None:
 
 
 def _kill_group() -> None:
+    end_marked(os.getpid())
     os.killpg(0, signal.SIGKILL)
 
 

@@ -57,9 +57,12 @@ class Behaviour(Evaluator):
             time.sleep(600)
         if self.what.startswith("leave a child"):
             child = subprocess.Popen(["sleep", "600"])
-            (directory / "child").write_text(str(child.pid))
+            apart = subprocess.Popen(["sleep", "600"], start_new_session=True)
+            (directory / "child").write_text(f"{child.pid} {apart.pid}")
         if self.what == "leave a child and exit":
             os._exit(3)
+        if self.what == "leave a child and hang":
+            time.sleep(600)
         if self.what == "device":
             return Evaluation(request, float(os.environ["CUDA_VISIBLE_DEVICES"]), "m")
         return Evaluation(request, float(request.replicate), "m")
@@ -161,13 +164,25 @@ def test_out_of_time_ends_the_process_and_its_children(
         until(lambda pid=pid: not is_running(pid))
 
 
-@pytest.mark.parametrize("what", ["leave a child", "leave a child and exit"])
+@pytest.mark.parametrize("what", ["leave a child", "leave a child and exit", "leave a child and hang"])
 def test_what_a_training_left_running_ends_with_it(
     make: Callable[..., ProcessExecutor], directory: RunDirectory, what: str
 ) -> None:
-    only(make(), what)
-    child = int((directory.evaluation("a-0") / "child").read_text())
-    until(lambda: not is_running(child))
+    """Also what is in a session of its own, where the training ends, dies or is ended."""
+    executor = make(workers=2)
+    executor.submit(Behaviour(what), request(0))
+    executor.submit(Behaviour("leave a child and hang"), request(1))
+    left = directory.evaluation("a-0") / "child"
+    if what == "leave a child and hang":
+        until(lambda: left.exists() and len(left.read_text().split()) == 2)
+        executor.abandon([request(0)])
+    else:
+        next(executor.completed())
+    children = [int(child) for child in left.read_text().split()]
+    until(lambda: not any(map(is_running, children)))
+    other = directory.evaluation("a-1") / "child"
+    until(lambda: other.exists() and len(other.read_text().split()) == 2)
+    assert all(is_running(int(child)) for child in other.read_text().split()), "of another training"
 
 
 def test_close_ends_what_runs(make: Callable[..., ProcessExecutor], directory: RunDirectory) -> None:

@@ -1,0 +1,55 @@
+"""What a worker leaves running: found by a mark in the environment, which a session of its own does not take away.
+
+Linux only, for it looks into `/proc`. Elsewhere only the worker's process group ends with it.
+"""
+
+import os
+import secrets
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import List
+
+SESSION = "FIESTA_SESSION"
+WORKER = "FIESTA_WORKER"
+
+MOST_SEARCHES = 10
+"""A process may start another one while it is being killed."""
+
+
+def name_session() -> None:
+    """Give the workers to come a part of their marks that no other selection on this machine has."""
+    os.environ.setdefault(SESSION, secrets.token_hex(8))
+
+
+def mark_this_worker() -> None:
+    """Mark all programs that this process starts from now on, and those that they start."""
+    os.environ[WORKER] = _mark(os.getpid())
+
+
+def end_marked(worker: int) -> None:
+    """Kill all programs with the mark of a worker, which may be this process or one that has died."""
+    entry = f"{WORKER}={_mark(worker)}".encode()
+    for _ in range(MOST_SEARCHES):
+        found = [pid for pid in _processes() if pid not in (worker, os.getpid()) and entry in _environment(pid)]
+        if not found:
+            return
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _mark(worker: int) -> str:
+    return f"{os.environ.get(SESSION, '')}.{worker}"
+
+
+def _processes() -> List[int]:
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+
+
+def _environment(pid: int) -> List[bytes]:
+    """Empty where the process has ended, or is another user's."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
