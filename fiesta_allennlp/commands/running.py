@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Mapping
+from typing import Any, Callable, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
@@ -59,29 +59,34 @@ def _interruptible() -> Iterator[None]:
 
     A signal that is ignored stays so: shells start what runs in their background with SIGINT ignored. Once the command
     has ended in order, no further signal changes its exit status while Python shuts down. An interrupt that came in a
-    destructor, which Python cannot pass on, comes again.
+    destructor, which Python cannot pass on, comes again: also where the destructor made another error of it, and where
+    it came while an error of a destructor was being printed.
     """
     came: List[int] = []
     lost: List[object] = []
     main = threading.get_ident()  # signals come to the main thread alone, which runs the command
 
     def interrupt(signum: int, frame: Any) -> None:
-        if lost:
-            if any(at.f_code is come_again.__code__ for at, _ in traceback.walk_stack(frame)):
-                return  # Python cannot pass it on from there either
-            lost.clear()
-        else:
+        if not lost:
             came.append(signum)
             if len(came) > 1:
                 os._exit(EXIT_INTERRUPTED)  # a store is whole after every step, and workers end with their parent
+        if any(at.f_code is come_again.__code__ for at, _ in traceback.walk_stack(frame)):
+            lose()  # Python cannot pass it on from there either
+            return
+        lost.clear()
         raise KeyboardInterrupt
 
     def come_again(unraisable: Any) -> None:
-        if not issubclass(unraisable.exc_type, KeyboardInterrupt) or not came:
+        if came and _has_lost_interrupt(unraisable.exc_value, handled=sys.exc_info()[1]):
+            lose()
+        else:
             print_unraisable(unraisable)
-            return
-        lost.append(object())
-        _thread.start_new_thread(send_again, (lost[-1],))
+
+    def lose() -> None:
+        if not lost:
+            lost.append(object())
+            _thread.start_new_thread(send_again, (lost[-1],))
 
     def send_again(loss: object) -> None:
         while loss in lost:
@@ -100,6 +105,15 @@ def _interruptible() -> Iterator[None]:
         sys.unraisablehook = print_unraisable
         for ending, handler in before.items():
             signal.signal(ending, signal.SIG_IGN if came else handler)
+
+
+def _has_lost_interrupt(error: Optional[BaseException], *, handled: Optional[BaseException]) -> bool:
+    """Whether an error is an interrupt or was raised over one, other than the one that is being handled outside."""
+    if error is None or error is handled:
+        return False
+    if isinstance(error, KeyboardInterrupt):
+        return True
+    return any(_has_lost_interrupt(earlier, handled=handled) for earlier in (error.__cause__, error.__context__))
 
 
 # What is said at the end of a selection.
