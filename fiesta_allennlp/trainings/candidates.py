@@ -137,7 +137,7 @@ def _sources(stored: Mapping[str, Candidate]) -> str:
 def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
     """Refuse to go on with another config or other data than at the start."""
     difference = first_difference(stored.config, given.config)
-    if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
+    if difference is None and not _are_the_same(data, stored.facts["pool"]["data"], given):
         difference = "the contents of its data files have changed"
     if difference is not None:
         raise ConfigError(
@@ -145,3 +145,8 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
             f"{difference}. Undo the change, give it another name with NAME=PATH to add it as another candidate, or "
             "start anew with another directory or --force."
         )
+
+
+def _are_the_same(data: DataMark, fingerprint: str, candidate: Candidate) -> bool:
+    paths = official_paths(dict(candidate.config))
+    return data.fingerprint == fingerprint or mark_data(paths, by_name=True).fingerprint == fingerprint

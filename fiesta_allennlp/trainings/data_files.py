@@ -3,11 +3,16 @@ data are what they were."""
 
 import glob
 import hashlib
+import logging
 import os
+import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from allennlp.common import file_utils
+from cached_path import find_latest_cached
 
 from fiesta_allennlp.errors import DataChangedError
 from fiesta_allennlp.files import CHUNK, digest_of
@@ -16,15 +21,47 @@ from fiesta_allennlp.trainings.config import moved
 
 def files_behind(data_path: Any) -> List[Path]:
     """The files that a data path names, in a fixed order: the file itself, all files of a directory but hidden ones,
-    those that a glob matches, all of these for a list or an object of paths. None for a URL."""
+    those that a glob matches, all of these for a list or an object of paths. None for a URL or `archive!member`."""
+    return [file for path in _texts(data_path) for file in _files_of(path)]
+
+
+def _texts(data_path: Any) -> List[str]:
+    """The single paths in a data path."""
     if isinstance(data_path, Mapping):
         data_path = [data_path[key] for key in sorted(data_path)]
     if isinstance(data_path, (list, tuple)):
-        return [file for path in data_path for file in files_behind(path)]
-    if not isinstance(data_path, str):
-        return []
-    found = [data_path] if os.path.exists(data_path) else sorted(glob.glob(data_path))
-    return [file for path in found for file in _files_in(Path(path))]
+        return [text for path in data_path for text in _texts(path)]
+    return [data_path] if isinstance(data_path, str) else []
+
+
+def _files_of(path: str) -> List[Path]:
+    found = [path] if os.path.exists(path) else sorted(glob.glob(path))
+    return [file for each in found for file in _files_in(Path(each))]
+
+
+def _sources_of(path: str, *, by_name: bool) -> List[str]:
+    """The files that one path names, or else the URL, or the file or URL of the archive of which it names a member."""
+    files = [str(file) for file in _files_of(path)]
+    if files or by_name:
+        return files
+    archive, _, member = path.partition("!")
+    return [archive] if URL.match(archive) or (member and os.path.isfile(archive)) else []
+
+
+def _cached(source: str) -> Optional[Path]:
+    """Where the content of a file or a URL is on this machine; None for a URL of which AllenNLP has no copy."""
+    return find_latest_cached(source, file_utils.CACHE_DIRECTORY) if URL.match(source) else Path(source)
+
+
+def _fetched(source: str) -> Optional[Path]:
+    """The same after AllenNLP has fetched its newest version; None where it cannot."""
+    if not URL.match(source):
+        return Path(source)
+    try:
+        return Path(file_utils.cached_path(source))
+    except Exception as error:  # of the libraries behind the schemes, and the reader may need none of them
+        logger.warning("%s is not digested, for it cannot be fetched: %s", source, error)
+        return None
 
 
 def _files_in(path: Path) -> List[Path]:
@@ -38,10 +75,16 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
+logger = logging.getLogger(__name__)
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
 @dataclass(frozen=True)
 class FileMark:
-    """By what a file is known again: `stamp` is its size in bytes and the nanoseconds of its last changes, of the
-    content and of the file itself; `digest` its content's, which counts where the stamp is another."""
+    """By what a file, or the content of a URL, is known again: `stamp` is its size in bytes and the nanoseconds of its
+    last changes, of the content and of the file itself; `digest` its content's, which counts where the stamp is
+    another."""
 
     path: str
     stamp: Tuple[int, int, int]
@@ -58,32 +101,43 @@ class DataMark:
     fingerprint: str = ""
 
 
-def mark_data(paths: Mapping[str, Any]) -> DataMark:
-    """Look at the data as they are now, at each file once. `paths` are data paths by part."""
+def mark_data(paths: Mapping[str, Any], *, by_name: bool = False) -> DataMark:
+    """Look at the data as they are now, at each file once.
+
+    URLs are fetched into AllenNLP's cache, as readers do. Of an archive with a member all content counts.
+
+    # Parameters
+
+    paths : data paths by part.
+    by_name : of URLs and archives with members only the names count, as in older stores. So do those of URLs that
+        cannot be fetched.
+    """
     whole = hashlib.sha256()
     marks: List[FileMark] = []
     for part, path in sorted(paths.items()):
         whole.update(part.encode("utf-8"))
-        files = files_behind(path)
-        if not files:
+        sources = [(text, source) for text in _texts(path) for source in _sources_of(text, by_name=by_name)]
+        found = [(text, source, place) for text, source in sources if (place := _fetched(source)) is not None]
+        if not found:
             whole.update(repr(path).encode("utf-8"))
-        for file in files:
-            if files == [Path(str(path))]:
-                marks.append(_marked(file, whole))
+        for text, source, place in found:
+            if Path(source) == Path(str(path)):
+                marks.append(_marked(source, place, whole))
             else:
-                marks.append(_marked(file))
-                whole.update(f"{file.name} {marks[-1].digest}".encode())
+                marks.append(_marked(source, place))
+                member = text[len(source) :] if text.startswith(f"{source}!") else ""
+                whole.update(f"{Path(source).name} {marks[-1].digest}{member}".encode())
     return DataMark(tuple(paths.values()), tuple(marks), whole.hexdigest())
 
 
-def _marked(file: Path, *digests: Any) -> FileMark:
+def _marked(source: str, file: Path, *digests: Any) -> FileMark:
     """A file as it is, its content added to `digests` too. The stamp is taken first, so that no change is missed."""
     stamp, own = _stamp(file), hashlib.sha256()
     with file.open("rb") as content:
         while chunk := content.read(CHUNK):
             for digest in (own, *digests):
                 digest.update(chunk)
-    return FileMark(str(file), stamp, own.hexdigest())
+    return FileMark(source, stamp, own.hexdigest())
 
 
 @contextmanager
@@ -121,17 +175,20 @@ def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
     new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
     if new:
         raise DataChangedError(f"the data changed: {new[0]} was not there when the selection began")
-    found = tuple(_same(file, Path(place)) for place, file in wanted.items())
+    found = tuple(_same(file, place) for place, file in wanted.items())
     return replace(mark, data_paths=tuple(data_paths), files=found)
 
 
-def _same(file: FileMark, place: Path) -> FileMark:
+def _same(file: FileMark, source: str) -> FileMark:
+    place = _cached(source)
+    if place is None:
+        return file
     stamp = _stamp(place)
     if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(place) != file.digest):
         was, now = file.stamp[0], stamp[0]
         how = f" ({was} bytes then, {now} now)" if was != now else ""
         raise DataChangedError(f"the data changed: {file.path} is not what it was when the selection began{how}")
-    return FileMark(str(place), stamp, file.digest)
+    return FileMark(source, stamp, file.digest)
 
 
 def _stamp(file: Path) -> Tuple[int, int, int]:

@@ -1,8 +1,13 @@
+import hashlib
 import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Callable, List
+from typing import Any, Callable, Iterator, List, Tuple
+from zipfile import ZipFile
 
 import pytest
+from allennlp.common import file_utils
 
 from fiesta_allennlp.errors import DataChangedError
 from fiesta_allennlp.trainings import data_files
@@ -65,7 +70,7 @@ def test_a_file_that_stands_beside_both_is_no_data(shards: Path, tmp_path: Path)
 def test_data_that_changed_are_noticed_before_and_after(
     shards: Path, path: str, change: Callable[[Path], object], message: str
 ) -> None:
-    mark = mark_data({"train": path.format(shards), "test": "https://example.org/test.txt"})
+    mark = mark_data({"train": path.format(shards), "test": "none://example.org/test.txt"})
 
     def work() -> None:
         with unchanged(mark, {}):
@@ -114,3 +119,67 @@ def test_a_file_at_another_place_is_known_by_its_content(shards: Path, tmp_path:
     copy.write_text("a.tx!")
     with pytest.raises(DataChangedError, match="/a.txt is not what it was"), unchanged(mark, {str(a): str(copy)}):
         pass
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tuple[str, Path]]:
+    """The URL of a file on this machine, and the file. AllenNLP's cache is empty."""
+    file = tmp_path / "served.txt"
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(200)
+            self.send_header("ETag", hashlib.sha256(file.read_bytes()).hexdigest())
+            self.send_header("Content-Length", str(len(file.read_bytes())))
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.do_HEAD()
+            self.wfile.write(file.read_bytes())
+
+        def log_message(self, *args: Any) -> None:
+            """Say nothing."""
+
+    monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", tmp_path / "cache")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/served.txt", file
+        server.shutdown()
+        thread.join()
+
+
+def test_a_url_is_known_by_its_content(served: Tuple[str, Path], tmp_path: Path) -> None:
+    url, file = served
+    file.write_text("old")
+    mark = mark_data({"train": url})
+    assert mark.fingerprint == mark_data({"train": str(file)}).fingerprint
+    assert mark.fingerprint != mark_data({"train": url}, by_name=True).fingerprint
+    with unchanged(mark, {}):
+        pass
+    (tmp_path / "cache").rename(tmp_path / "elsewhere")
+    with unchanged(mark, {}):
+        pass  # another machine, which has no copy yet
+    file.write_text("new")
+    with pytest.raises(DataChangedError, match=f"{url} is not what it was"), unchanged(mark, {}):
+        file_utils.cached_path(url)  # as a reader does
+    assert mark_data({"train": url}).fingerprint != mark.fingerprint
+
+
+def test_a_member_is_known_by_its_archive(tmp_path: Path) -> None:
+    archive = tmp_path / "all.zip"
+    paths = {"train": f"{archive}!a.txt", "test": f"{archive}!b.txt"}
+
+    def write(content: str) -> None:
+        with ZipFile(archive, "w") as members:
+            for name in ("a.txt", "b.txt"):
+                members.writestr(name, content)
+
+    write("old")
+    mark = mark_data(paths)
+    assert {file.path for file in mark.files} == {str(archive)}
+    assert mark.fingerprint != mark_data({"train": paths["test"], "test": paths["train"]}).fingerprint
+    with pytest.raises(DataChangedError, match="all.zip is not what it was"), unchanged(mark, {}):
+        write("new!")
+    assert mark_data(paths).fingerprint != mark.fingerprint
+    assert files_behind(paths["train"]) == [], "parts in one archive are not the same data"

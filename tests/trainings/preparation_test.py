@@ -123,9 +123,9 @@ def test_a_change_inside_a_shard_is_another_pool(reviews: Path, path: str) -> No
 
 
 def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> None:
-    config = {**classifier_config(reviews), "validation_data_path": "https://example.org/x"}
+    config = {**classifier_config(reviews), "validation_data_path": "none://example.org/x"}
     wanted = hashlib.sha256(b"test" + (reviews / "test.jsonl").read_bytes())
-    wanted.update(b"train" + (reviews / "train.jsonl").read_bytes() + b"validation'https://example.org/x'")
+    wanted.update(b"train" + (reviews / "train.jsonl").read_bytes() + b"validation'none://example.org/x'")
     assert data_fingerprint(config) == wanted.hexdigest()
 
 
