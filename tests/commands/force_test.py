@@ -2,12 +2,13 @@
 
 import shutil
 from pathlib import Path
-from typing import Dict
+from typing import Any, Dict, List, Mapping
 
 import pytest
 
 from fiesta_allennlp import choose_system, report, select
 from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.trainings import preparation
 from tests.commands.golden_test import RUNS
 
 
@@ -36,9 +37,17 @@ def test_one_that_cannot_begin_changes_nothing(run: Path) -> None:
     assert files(run) == before
 
 
-def test_one_that_can_begin_leaves_nothing_of_the_old_one(run: Path) -> None:
+def test_one_that_can_begin_leaves_nothing_of_the_old_one(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: List[List[str]] = []
+
+    def prepare_all(candidates: Mapping[str, Any], *args: Any) -> Any:
+        prepared.append(sorted(candidates))
+        return preparation.prepare_all(candidates, *args)
+
+    monkeypatch.setattr("fiesta_allennlp.trainings.select.prepare_all", prepare_all)
     result = select(["able.jsonnet", "blind.jsonnet"], directory=run, force=True, metric="accuracy", budget=2)
     assert result.num_evaluations == 2
+    assert prepared == [["able", "blind"]], "once"
     logs = {path.name: path.read_text() for path in (run / "checks").iterdir()}
     assert set(logs) == {"able.log", "blind.log"} and "old" not in logs.values()
     assert not (run / "vectors" / "old-123.txt").exists()
