@@ -4,7 +4,7 @@ import hashlib
 import itertools
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Any, DefaultDict, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple
+from typing import Any, DefaultDict, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
@@ -15,6 +15,7 @@ from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
 from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by
 from fiesta_allennlp.trainings.resplit import groups_of, read_parts
+from fiesta_allennlp.trainings.second_reading import check_reads_alike
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,13 @@ def read_pool(
 
     # Raises
 
-    `ConfigError` : where the validation reader gives other instances than the training reader.
+    `ConfigError` : where the validation reader gives other instances than the training reader, or one of them other
+        instances each time.
     `DataError` : where the data are wrong or too small.
     """
     paths = division.used(official_paths(config))
-    readers = [_reader(config[key]) for key in READER_KEYS if key in config]
+    given = [config[key] for key in READER_KEYS if key in config]
+    readers = [_reader(params) for params in given]
     if division.is_official:
         evaluated = {part: path for part, path in paths.items() if part != "train"}
         key, views = None, [_View([(readers[0], {"train": paths["train"]}), (readers[-1], evaluated)], None)]
@@ -67,7 +70,8 @@ def read_pool(
         said = [group_by, *own_group_by(config).values(), getattr(readers[0], "group_by", None)]
         key = next((key for key in said if key is not None), None)
         key = None if key == "none" else key
-        views = [_View([(reader, paths)], key) for reader in readers]
+        fresh = [_reader(params) for params in given]
+        views = [_View([(reader, paths)], key, fresh=[again]) for reader, again in zip(readers, fresh, strict=True)]
         targets = group_targets(views[0].sizes, ratios=division.ratios, parts=division.parts)
     _check_labels(views[0], paths)
     _check_groups(views[0], targets, key)
@@ -121,8 +125,16 @@ def _check_groups(view: "_View", targets: Mapping[str, int], group_by: Optional[
 class _View:
     """The pool as one reader sees it, or several that each read some of the parts."""
 
-    def __init__(self, paths_of: List[Tuple[DatasetReader, Dict[str, Any]]], group_by: Optional[str]) -> None:
+    def __init__(
+        self,
+        paths_of: List[Tuple[DatasetReader, Dict[str, Any]]],
+        group_by: Optional[str],
+        *,
+        fresh: Sequence[DatasetReader] = (),
+    ) -> None:
         read = [(reader, read_parts(reader, paths)) for reader, paths in paths_of]
+        for again, (_, paths), (_, parts) in zip(fresh, paths_of, read, strict=False):
+            check_reads_alike(again, paths, parts)
         by_part = {part: instances for _, parts in read for part, instances in parts.items()}
         pool = list(itertools.chain.from_iterable(by_part.values()))
         self.sizes = {part: len(instances) for part, instances in by_part.items()}
