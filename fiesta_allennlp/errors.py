@@ -20,6 +20,11 @@ class DataError(FiestaError):
     """A data file is wrong. The message names the file, the line and the record."""
 
 
+class ReaderError(DataError):
+    """A candidate's own reader raised while reading. The message names the data path, the line where it can be found,
+    and what the reader said; its traceback is in the log."""
+
+
 class DataChangedError(FiestaError):
     """Data are not what they were when the selection began. The message says which file, and how."""
 

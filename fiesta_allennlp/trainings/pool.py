@@ -14,7 +14,8 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
 from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by
-from fiesta_allennlp.trainings.resplit import groups_of, read_parts
+from fiesta_allennlp.trainings.reading import read_parts
+from fiesta_allennlp.trainings.resplit import groups_of
 from fiesta_allennlp.trainings.second_reading import check_reads_alike
 
 

@@ -14,7 +14,7 @@ from allennlp.training import GradientDescentTrainer
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError, did_you_mean, plainly
+from fiesta_allennlp.errors import ConfigError, FiestaError, ReaderError, did_you_mean, plainly
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Candidate, Request
@@ -93,7 +93,8 @@ def prepare_all(
     for name, result in results.items():
         if isinstance(result, BaseException):
             log = place.check_log(name)
-            where = "" if isinstance(result, FiestaError) or not place.store.exists() else f" The log is {log}."
+            says_all = isinstance(result, FiestaError) and not isinstance(result, ReaderError)
+            where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
             raise ConfigError(f"candidate '{name}' ({candidates[name].source}): {plainly(result)}{where}") from result
     check_same_pool(results)
     return {name: _found_in(directory, result) for name, result in results.items()}

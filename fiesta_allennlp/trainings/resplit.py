@@ -7,6 +7,7 @@ from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Split, check_ratios, group_targets, split_pool
+from fiesta_allennlp.trainings.reading import read_parts
 
 
 @DatasetReader.register("resplit")
@@ -89,15 +90,6 @@ class ResplitReader(DatasetReader):
         if name.startswith("__") or name == "_reader":
             raise AttributeError(name)
         return getattr(self._reader, name)
-
-
-def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
-    """The instances of each official part, without token indexers, in the order train, validation, test."""
-    return {
-        part: list(itertools.islice(reader._read(paths[part]), reader.max_instances))
-        for part in PARTS
-        if paths.get(part) is not None
-    }
 
 
 def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashable]:

@@ -222,8 +222,9 @@ def test_candidates_on_different_data(write_config: Callable[..., Path], reviews
     ("content", "message"),
     [
         ("", r"'able'.*(at least|ratios|no|empty)"),
-        ('{"text": "x", "label": ', r"'able'.*JSON"),
-        ('{"label": "good"}\n', r"'able'.*text"),
+        ('{"text": "x", "label": ', r"'able'.*train.jsonl, line 1, after 0 instances: not valid JSON: Expecting value"),
+        ('{"text": "a", "label": "good"}\n' * 2 + '{"label": "good"}\n', r"train.jsonl, line 3, after 2 .*: 'text'"),
+        ('{"text": "a", "label": "good"}\n\n', r"train.jsonl, line 2, after 1 instances: not valid JSON"),
     ],
 )
 def test_bad_data(candidates: List[str], reviews: Path, call: Any, run: Path, content: str, message: str) -> None:

@@ -1,16 +1,19 @@
+import csv
 import itertools
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterable, List
 
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader
+from allennlp.data.fields import LabelField
 from allennlp.data.vocabulary import Vocabulary
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.errors import DataError, ReaderError
+from fiesta_allennlp.trainings.reading import read_parts
 from tests.conftest import classifier_config
 
 PARTS = ("train", "validation", "test")
@@ -100,3 +103,48 @@ def test_prediction_goes_through_the_wrapped_reader(reviews: Path) -> None:
     assert reader._tokenizer is reader._reader._tokenizer
     with pytest.raises(AttributeError, match="no_such_thing"):
         _ = reader.no_such_thing
+
+
+class TableReader(DatasetReader):
+    """Reads a table of numbers and words with the `csv` module."""
+
+    def _read(self, file_path: str) -> Iterable[Instance]:
+        with open(file_path) as file:
+            for row in csv.reader(file):
+                yield self.text_to_instance(int(row[0]))
+
+    def text_to_instance(self, number: int) -> Instance:  # type: ignore[override]
+        return Instance({"number": LabelField(number, skip_indexing=True)})
+
+
+class NumberedReader(TableReader):
+    """Reads whole lines, and keeps them with their numbers from 0."""
+
+    def _read(self, file_path: str) -> Iterable[Instance]:
+        with open(file_path) as file:
+            for item in enumerate(file):
+                yield self.text_to_instance(int(item[1].split(",")[0]))
+
+
+class CountingReader(TableReader):
+    """Keeps the reader of the table, which counts its lines."""
+
+    def _read(self, file_path: str) -> Iterable[Instance]:
+        with open(file_path) as file:
+            rows = csv.DictReader(file, fieldnames=["number"])
+            for row in rows:
+                yield self.text_to_instance(int(row.pop("number")))
+
+
+@pytest.mark.parametrize("reader", [TableReader(), NumberedReader(), CountingReader()])
+def test_the_line_that_a_reader_fails_at_is_named(reader: DatasetReader, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,a\n2,b\nx,b\n")
+    where = "a.csv, line 3, after 2 instances: ValueError: invalid literal for int.*'x'"
+    with pytest.raises(ReaderError, match=where):
+        read_parts(reader, {"train": str(tmp_path / "a.csv")})
+    (tmp_path / "b.csv").write_text("4,b\n")
+    paths = [str(tmp_path / "b.csv"), "none"]
+    with pytest.raises(ReaderError, match=f'^\\["{tmp_path}/b.csv", "none"\\], after 0 instances: TypeError'):
+        read_parts(reader, {"train": paths})
+    with pytest.raises(FileNotFoundError):  # which may be there again later
+        read_parts(reader, {"train": "none"})
