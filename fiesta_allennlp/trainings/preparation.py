@@ -1,6 +1,7 @@
 """Everything that can be found wrong with a candidate before its first training."""
 
 import inspect
+import math
 import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -176,9 +177,24 @@ def _build_once(
         loop = TrainModel.from_params(params=params, serialization_dir=scratch, local_rank=0)
         loop.model.eval()
         with torch.no_grad():
-            loop.model(**next(iter(loop.trainer.data_loader)))
+            check_loss(loop.model(**next(iter(loop.trainer.data_loader))))
         metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
+
+
+def check_loss(output: Mapping[str, Any]) -> None:
+    """Refuse a loss that no training can begin with.
+
+    # Raises
+
+    `ConfigError` : where it is not a finite number.
+    """
+    loss = output.get("loss")
+    if loss is not None and not math.isfinite(loss):
+        raise ConfigError(
+            f"the loss of its first batch is {float(loss):g} before any training, so no run could learn. Look for an "
+            "infinite or undefined number in the initial weights, the word vectors, the features or the loss."
+        )
 
 
 def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:

@@ -1,5 +1,6 @@
 import dataclasses
 import hashlib
+import math
 from pathlib import Path
 from typing import Any, Dict
 
@@ -106,6 +107,13 @@ def test_a_change_inside_the_data_is_another_pool(reviews: Path) -> None:
     text = (reviews / "test.jsonl").read_text()
     (reviews / "test.jsonl").write_text(text.replace("food", "fare", 1))
     assert data_fingerprint(classifier_config(reviews)) != before
+
+
+def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
+    weights = [[".*weight", {"type": "constant", "val": math.nan}]]
+    config = classifier_config(reviews, initializer={"regexes": weights})
+    with pytest.raises(ConfigError, match="the loss of its first batch is nan before any training"):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 
 @pytest.mark.parametrize("path", ["{}", "{}/*.jsonl"])
