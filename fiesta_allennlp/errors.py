@@ -5,7 +5,7 @@ Each message names the rule, the value and the remedy."""
 import ast
 import difflib
 import re
-from typing import Iterable, List
+from typing import Iterable, List, Sequence
 
 
 class FiestaError(Exception):
@@ -55,6 +55,17 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
     """A question for the end of a sentence, with the near names; empty where there is none."""
     found = near(name, known, most=most)
     return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+MOST_TOLD = 8
+
+
+def all_in_one(messages: Sequence[str], *, what: str) -> str:
+    """One message of several: the only one as it is, or the number of them and each in a line, `MOST_TOLD` at most."""
+    if len(messages) == 1:
+        return messages[0]
+    more = [f"and {len(messages) - MOST_TOLD} more"] if len(messages) > MOST_TOLD else []
+    return "\n  ".join([f"{len(messages)} {what}:", *messages[:MOST_TOLD], *more])
 
 
 UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.errors import ConfigError, plainly
+from fiesta_allennlp.errors import ConfigError, all_in_one, plainly
 from fiesta_allennlp.files import named_places
 from fiesta_allennlp.records import Candidate, History
 from fiesta_allennlp.selection.session import Stored
@@ -51,10 +51,18 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
 
     # Raises
 
-    `ConfigError` : on the first candidate that is wrong, or where there are fewer than `least`.
+    `ConfigError` : with every candidate that is wrong, or where there are fewer than `least`.
     """
-    named = named_candidates(settings.candidates, least=least)
-    return {name: Candidate(name, str(Path(path)), _checked(Path(path), settings)) for name, path in named.items()}
+    loaded: Dict[str, Candidate] = {}
+    refusals: List[str] = []
+    for name, path in named_candidates(settings.candidates, least=least).items():
+        try:
+            loaded[name] = Candidate(name, str(Path(path)), _checked(Path(path), settings))
+        except ConfigError as error:
+            refusals.append(str(error))
+    if refusals:
+        raise ConfigError(all_in_one(refusals, what="candidates are wrong"))
+    return loaded
 
 
 def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, str]:

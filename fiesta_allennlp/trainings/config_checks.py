@@ -1,7 +1,9 @@
 """What a complete config can have wrong that AllenNLP lets pass, and that would give a wrong score silently."""
 
 import json
+import re
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, describe
@@ -264,3 +266,23 @@ def check_direction(config: Config, metric: Metric) -> None:
             f"--metric={metric.typed} names the candidate with the {end} mean. Write --metric={opposite}, or correct "
             "'trainer.validation_metric'."
         )
+
+
+def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional[str]:
+    """The key of the file that an error says is not there, where it was looked for, and whether it stands beside the
+    config `source`; None where the error says something else, or names no file of the config."""
+    if not any(words in said for words in ("not found", "No such file")):
+        return None
+    texts = [(key, value) for key, value in _set_keys(config, "") if isinstance(value, str) and value]
+    named = [(key, value) for key, value in texts if _names(said, value) and not Path(value).exists()]
+    if not named:
+        return None
+    key, value = max(named, key=lambda pair: len(pair[1]))
+    beside = source.parent.resolve() / value
+    where = "" if Path(value).is_absolute() else f" in the current directory {Path.cwd()}"
+    remedy = f" It stands beside the config: write {beside}, or work in {source.parent}." if beside.exists() else ""
+    return f"'{key[1:]}' is '{value}', but there is no such file{where}.{remedy}"
+
+
+def _names(said: str, path: str) -> bool:
+    return re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", said) is not None

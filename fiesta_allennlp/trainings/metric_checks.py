@@ -1,11 +1,11 @@
 """Which metric the candidates are compared by, and whether they all report it."""
 
 from dataclasses import replace
-from typing import Mapping
+from typing import Mapping, Optional
 
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, all_in_one
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.trainings.config_checks import check_direction
@@ -27,12 +27,14 @@ def with_metric(
 
     # Raises
 
-    `ConfigError` : where a candidate does not report it, or it has no direction.
+    `ConfigError` : with every candidate that does not report it, or where it has no direction.
     """
     if settings.metric is None:
         settings = replace(settings, metric=_metric_of(candidates, preparations, console))
-    for name, preparation in preparations.items():
-        check_metric(name, preparation, settings.scored_by)
+    refusals = [_refusal(name, preparation, settings.scored_by) for name, preparation in preparations.items()]
+    told = [refusal for refusal in refusals if refusal]
+    if told:
+        raise ConfigError(all_in_one(told, what="candidates are wrong"))
     return settings
 
 
@@ -48,16 +50,13 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
     return found
 
 
-def check_metric(name: str, preparation: Preparation, metric: Metric) -> None:
-    """Refuse a metric that the candidate's model does not report. The trainer reports the loss of every model.
-
-    # Raises
-
-    `ConfigError` : with the metrics it does report.
-    """
+def _refusal(name: str, preparation: Preparation, metric: Metric) -> Optional[str]:
+    """That the candidate's model does not report the metric, and what it does report; None where it does. The trainer
+    reports the loss of every model."""
     reported = sorted(preparation.metrics | {LOSS})
-    if metric.name not in reported:
-        raise ConfigError(
-            f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
-            f"{', '.join(reported)}. Choose one of these with --metric, as --metric=-NAME where less is better."
-        )
+    if metric.name in reported:
+        return None
+    return (
+        f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
+        f"{', '.join(reported)}. Choose one of these with --metric, as --metric=-NAME where less is better."
+    )

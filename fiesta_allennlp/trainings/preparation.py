@@ -15,13 +15,14 @@ from allennlp.training import GradientDescentTrainer
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError, ReaderError, did_you_mean, plainly
+from fiesta_allennlp.errors import ConfigError, FiestaError, ReaderError, all_in_one, describe, did_you_mean, plainly
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Candidate, Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
+from fiesta_allennlp.trainings.config_checks import missing_file
 from fiesta_allennlp.trainings.evaluator import number_of
 from fiesta_allennlp.trainings.pool import Pool, read_pool
 from fiesta_allennlp.trainings.settings import Settings
@@ -76,7 +77,7 @@ def prepare_all(
 
     # Raises
 
-    `ConfigError` : naming the candidate and what is wrong.
+    `ConfigError` : naming each candidate that is wrong, and what is wrong with it.
     """
     num_tasks = f"{len(candidates)} candidates" if len(candidates) > 1 else "1 candidate"
     console.print(f"Checking {num_tasks}: reading the data and building each model once ...", highlight=False)
@@ -91,14 +92,21 @@ def prepare_all(
         at_once=_at_once(settings),
         on_done=lambda name: console.print(f"  {name}", markup=False),
     )
-    for name, result in results.items():
-        if isinstance(result, BaseException):
-            log = place.check_log(name)
-            says_all = isinstance(result, FiestaError) and not isinstance(result, ReaderError)
-            where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
-            raise ConfigError(f"candidate '{name}' ({candidates[name].source}): {plainly(result)}{where}") from result
+    wrong = {name: result for name, result in results.items() if isinstance(result, BaseException)}
+    if wrong:
+        refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
+        raise ConfigError(all_in_one(refusals, what="candidates are wrong")) from next(iter(wrong.values()))
     check_same_pool(results)
     return {name: _found_in(directory, result) for name, result in results.items()}
+
+
+def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) -> str:
+    """What is wrong with a candidate that cannot be built, with its name."""
+    log = place.check_log(candidate.name)
+    says_all = isinstance(error, FiestaError) and not isinstance(error, ReaderError)
+    where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
+    said = missing_file(candidate.config, describe(error), Path(candidate.source)) or f"{plainly(error)}{where}"
+    return f"candidate '{candidate.name}' ({candidate.source}): {said}"
 
 
 def _found_in(directory: RunDirectory, preparation: Preparation) -> Preparation:

@@ -18,7 +18,7 @@ from tests.conftest import classifier_config
 def assert_refused(result: Any, message: str, run: Path) -> None:
     status, output = result
     assert status == 2, output
-    assert re.search(message, output), output
+    assert re.search(message, output, re.MULTILINE), output
     assert "Traceback" not in output
     assert len(output.splitlines()) < 12 and len(output) < 12 * 160, "an error has to fit a screen"
     assert not (run / "evaluations").exists()
@@ -232,9 +232,25 @@ def test_bad_data(candidates: List[str], reviews: Path, call: Any, run: Path, co
     assert_refused(call(*candidates, "-s", run, "--metric", "accuracy"), message, run)
 
 
-def test_a_missing_data_file(write_config: Callable[..., Path], call: Any, run: Path) -> None:
+def test_a_missing_data_file(
+    write_config: Callable[..., Path], call: Any, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run.parent / "below").mkdir()
+    monkeypatch.chdir(run.parent / "below")
     one = write_config("one", {"train_data_path": "nowhere.jsonl"})
-    assert_refused(call(one, write_config("two"), "-s", run, "--metric", "accuracy"), r"'one'.*nowhere.jsonl", run)
+    two = write_config("two", {"test_data_path": "test.jsonl"})
+    vectors = classifier_config(one.parent)["model"]["text_field_embedder"]
+    vectors["token_embedders"]["tokens"]["pretrained_file"] = "/none/v.txt"
+    three = write_config("three", text_field_embedder=vectors)
+    result = call(one, two, three, "-s", run, "--metric", "accuracy")
+    assert_refused(result, "^error: 3 candidates are wrong:$", run)
+    here = f"there is no such file in the current directory {run.parent}/below."
+    for message in (
+        f"  candidate 'one' ({one}): 'train_data_path' is 'nowhere.jsonl', but {here}\n",
+        f"'test_data_path' is 'test.jsonl', but {here} It stands beside the config: write {run.parent}/test.jsonl",
+        "(three.jsonnet): 'model.text_field_embedder.token_embedders.tokens.pretrained_file' is '/none/v.txt', but",
+    ):
+        assert message.replace("(three", f"({run.parent}/three") in result[1]
 
 
 def test_bad_vectors(write_config: Callable[..., Path], reviews: Path, call: Any, run: Path) -> None:
