@@ -15,6 +15,7 @@ from rich.console import Console
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.isolation.main_guard import refuse_to_be_imported
 from fiesta_allennlp.listeners.progress import SteadyConsole, repetition_bar
 from fiesta_allennlp.replays.files import table_of
 from fiesta_allennlp.replays.plan_settings import PlanSettings
@@ -59,6 +60,7 @@ def select(
 
     `FiestaError` : where a setting, a config, the data or the directory is wrong.
     """
+    refuse_to_be_imported()
     given = _as_typed(settings, candidates, into="candidates")
     path = Path(directory)
     summary = run_select(

@@ -16,6 +16,7 @@ from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from tests.conftest import REPOSITORY
 from tests.document_systems import write_documents, write_program
+from tests.warm import Command
 
 QUICK = {"trainer": {"num_epochs": 1}}
 
@@ -214,3 +215,11 @@ def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
     assert [candidate.measure for candidate in again.candidates] == [able.measure, poor.measure]
     with pytest.raises(ConfigError, match="systems must be a list"):
         choose_system("a=b.jsonl", documents=documents, directory=tmp_path / "other")
+
+
+def test_a_script_without_a_guard_is_told_what_to_write(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text('from fiesta_allennlp import replay\nreplay("tie", repetitions=4, processes=2)\n')
+    output, _ = Command([script]).communicate()
+    assert output.count("Traceback") == 1
+    assert 'ConfigError: this call needs `if __name__ == "__main__":` above it' in output.splitlines()[-1]

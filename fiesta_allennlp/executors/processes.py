@@ -10,6 +10,7 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
 from fiesta_allennlp.isolation.fork_server import (
     Begun,
+    check_guard,
     in_process,
     outcome_of,
     start_fork_server,
@@ -112,6 +113,10 @@ def run_apart(
     """Call `work` once for each task in a process of its own, `at_once` at a time.
 
     Returns results, or exceptions, by name in the order of the tasks. `on_done` is called with each name.
+
+    # Raises
+
+    `ConfigError` : where the script that makes the call lacks its guard.
     """
     context = start_fork_server(settings.num_threads)
     results: Dict[str, Any] = {}
@@ -126,6 +131,7 @@ def run_apart(
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 name = running.pop(future)
+                check_guard(future.exception())
                 results[name] = future.exception() or future.result()
                 on_done(name)
     finally:

@@ -15,8 +15,9 @@ from typing import Any, Callable, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
-from fiesta_allennlp.errors import describe
+from fiesta_allennlp.errors import ConfigError, describe
 from fiesta_allennlp.isolation.left_behind import end_marked, name_session
+from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, NO_GUARD
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -71,7 +72,12 @@ class Begun:
 
 
 def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Outcome:
-    """What came of a process that ran `run_evaluation` and is done, however it ended."""
+    """What came of a process that ran `run_evaluation` and is done, however it ended.
+
+    # Raises
+
+    `ConfigError` : where the script that started it lacks its guard.
+    """
     raised = future.exception()
     if raised is None:
         outcome = future.result()
@@ -80,8 +86,20 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
         return begun.failed("timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds")
     if isinstance(raised, ProcessExpired):
         _end_what_is_left_of(raised.pid)
+        check_guard(raised)
         return begun.failed("killed", f"the process died: {_exit_reason(raised.exitcode)}")
     return begun.failed("error", describe(raised))
+
+
+def check_guard(raised: Optional[BaseException]) -> None:
+    """Refuse to go on where a process found the call that started it without a guard.
+
+    # Raises
+
+    `ConfigError` : with the line to write.
+    """
+    if isinstance(raised, ProcessExpired) and raised.exitcode == NO_GUARD:
+        raise ConfigError(MISSING_GUARD)
 
 
 def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> None:

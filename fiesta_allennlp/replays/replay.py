@@ -2,13 +2,16 @@
 
 import time
 from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 from pebble import ProcessPool
 
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.processes import start_fork_server
+from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, refuse_to_be_imported
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.settings import ReplaySettings
@@ -241,10 +244,13 @@ def in_chunks(
         for chunk in chunks:
             yield chunk, run_all(chunk)
         return
+    refuse_to_be_imported()
     with ProcessPool(max_workers=num_processes, context=start_fork_server(num_threads=1)) as pool:
         try:
             futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
             for future in as_completed(futures):
                 yield futures[future], future.result()
+        except BrokenProcessPool:  # all processes ended before they took any work
+            raise ConfigError(MISSING_GUARD) from None
         finally:
             pool.stop()

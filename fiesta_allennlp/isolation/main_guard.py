@@ -1,0 +1,40 @@
+"""Scripts without `if __name__ == "__main__":`. Each process that a call starts imports the script, so there the call
+would be made again."""
+
+import multiprocessing
+import os
+import sys
+import traceback
+
+from fiesta_allennlp.errors import ConfigError
+
+NO_GUARD = 117
+"""The exit status of a process that found itself making the call again. It says nothing: its parent does."""
+
+MISSING_GUARD = (
+    'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script, and '
+    "would make the call again. Write that line above the call and indent the call below it."
+)
+
+OUR_NAMES = ("fiesta-worker", "pebble")
+"""What the names of our processes begin with."""
+
+
+def refuse_to_be_imported() -> None:
+    """The first step of a call that starts processes. In a process that is importing the script, end that process.
+
+    # Raises
+
+    `ConfigError` : where somebody else started the process.
+    """
+    if not _is_importing_script():
+        return
+    if multiprocessing.current_process().name.startswith(OUR_NAMES):
+        os._exit(NO_GUARD)
+    raise ConfigError(MISSING_GUARD)
+
+
+def _is_importing_script() -> bool:
+    """Whether the script's own lines are being run under the name that `multiprocessing` gives them in a process."""
+    frames = traceback.walk_stack(sys._getframe())
+    return any(f.f_code.co_name == "<module>" and f.f_globals.get("__name__") == "__mp_main__" for f, _ in frames)
