@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
 
 import numpy as np
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
@@ -20,7 +21,7 @@ COLUMNS = ("candidate", "split", "seed", "score")
 
 
 def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> ScoreSource:
-    """The preset of this name, or the table in this `.json` or `.csv` file.
+    """The preset of this name, the table in this `.json` or `.csv` file, or that of the selection in this directory.
 
     # Raises
 
@@ -29,6 +30,9 @@ def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> Sco
     `DataError` : where the content is wrong, with the key or line, the value and the rule.
     """
     path = Path(scores)
+    if path.is_dir():
+        path = _table_in(path)
+        scores = str(path)
     if path.suffix == ".json":
         return read_json(path, evaluations_per_split or 1)
     if path.suffix == ".csv" or scores in PRESETS:
@@ -42,6 +46,22 @@ def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> Sco
         f"'{scores}' is neither a file that ends with .json or .csv nor a preset.{hint} "
         f"The presets are: {', '.join(PRESETS)}."
     )
+
+
+def _table_in(directory: Path) -> Path:
+    """The scores of the selection in a directory.
+
+    # Raises
+
+    `ConfigError` : where there are none that a report wrote.
+    """
+    path = RunDirectory(directory).report / "scores.csv"
+    if not path.is_file():
+        raise ConfigError(
+            f"{directory} is a directory without {path.relative_to(directory)}. Write it with fiesta-report {directory}, "
+            "then give the directory again; or give a table of scores."
+        )
+    return path
 
 
 def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2) -> ScoreTable:
@@ -95,14 +115,17 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
     scores are better; others are ignored.
 
     Equal texts in `split` are one split. `seed` tells the scores of one candidate on one split apart. There are at
-    least `least_candidates`.
+    least `least_candidates`. Columns may also be separated by semicolons, with decimal commas, or by tabs. Rows with
+    nothing in them are skipped.
 
     # Raises
 
     `ConfigError` : where there is no such file.
     `DataError` : where the content is wrong, with the line and the value.
     """
-    reader = csv.DictReader(_text(path).splitlines(keepends=True))
+    text = _text(path)
+    delimiter = _delimiter(text)
+    reader = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
     missing = [column for column in COLUMNS if column not in (reader.fieldnames or [])]
     if missing:
         raise DataError(
@@ -114,6 +137,8 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
     directions: Dict[bool, str] = {}
     for row in reader:
         where = f"line {reader.line_num}"
+        if not any(row.values()):
+            continue
         empty = [column for column in COLUMNS if not row[column]]
         if empty or None in row:
             wrong = f"'{empty[0]}' is empty" if empty else "there are more fields than columns"
@@ -126,7 +151,7 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
             )
         lines[key] = reader.line_num
         try:
-            score = float(row["score"])
+            score = float(row["score"].replace(",", ".") if delimiter == ";" else row["score"])
         except ValueError:
             _refuse(path, where, f"'{row['score']}'")
         builder.add(row["candidate"], row["split"], score, where)
@@ -137,6 +162,12 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
             f"{directions[False]}. All lines need the same metric."
         )
     return builder.table(least_candidates, minimise=True in directions)
+
+
+def _delimiter(text: str) -> str:
+    """What the first line has most often between its columns."""
+    header = text.partition("\n")[0]
+    return max((",", ";", "\t"), key=header.count)
 
 
 class _Pairs(tuple):

@@ -26,9 +26,9 @@ class ReplaySettings(ChoiceSettings):
 
     scores: str = option(
         "",
-        "{candidate: [scores]} as JSON; CSV with the columns candidate, split, seed, score; or a preset that draws "
-        "normal scores: tdsa-8, tdsa-12, tie, noisy",
-        metavar="SCORES.json|SCORES.csv|PRESET",
+        "{candidate: [scores]} as JSON; CSV with the columns candidate, split, seed, score; the directory of a "
+        "selection with a report; or a preset that draws normal scores: tdsa-8, tdsa-12, tie, noisy",
+        metavar="SCORES.json|SCORES.csv|DIR|PRESET",
     )
     candidates: Tuple[str, ...] = option(
         (), "take only these, by name and separated by commas", group=SCORES, metavar="A,B,...", parse=_separated

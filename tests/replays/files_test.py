@@ -47,6 +47,22 @@ def test_csv_may_have_other_columns_in_any_order(tmp_path: Path) -> None:
     assert table(tmp_path / "s.csv", "\ufeff" + text).true_means() == {"a": 0.5, "b": 0.6}
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_csv_of_a_spreadsheet_is_read(tmp_path: Path, delimiter: str) -> None:
+    lines = ["candidate,split,seed,score", "a,0,0,0.5", "b,0,0,0.6", ",,,"]
+    text = "\r\n".join(line.replace(",", delimiter) for line in lines)
+    text = text.replace("0.5", "0,5").replace("0.6", "0,6") if delimiter == ";" else text
+    assert table(tmp_path / "s.csv", "\ufeff" + text).true_means() == {"a": 0.5, "b": 0.6}
+
+
+def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"without report/scores.csv. Write it with fiesta-report {tmp_path}"):
+        open_scores(str(tmp_path))
+    (tmp_path / "report").mkdir()
+    table(tmp_path / "report" / "scores.csv", HEADER + "a,0,0,0.5\nb,0,0,0.6\n")
+    assert open_scores(str(tmp_path)).true_means() == {"a": 0.5, "b": 0.6}
+
+
 def test_a_preset_needs_no_file() -> None:
     assert open_scores("tdsa-8") is PRESETS["tdsa-8"]
 
