@@ -149,12 +149,15 @@ def check_names(names: Iterable[str], settings: Any) -> None:
 
     # Raises
 
-    `ConfigError` : with the near one, and those that there are.
+    `ConfigError` : with all such names and the near one of each, or else those that there are.
     """
     known = [f.name for f in fields(settings)]
-    for name in names:
-        if name not in known:
-            raise ConfigError(f"'{name}' is not a setting.{did_you_mean(name, known)} There are: {', '.join(known)}.")
+    unknown = [name for name in names if name not in known]
+    hints = [did_you_mean(name, known) for name in unknown]
+    listed = "" if all(hints) else f" There are: {', '.join(known)}."
+    if unknown:
+        said = (f"'{name}' is not a setting.{hint}" for name, hint in zip(unknown, hints, strict=True))
+        raise ConfigError(" ".join(said) + listed)
 
 
 # The parser.

@@ -283,6 +283,7 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
     ("content", "message"),
     [
         ("{ workrs: 2 }", r"settings.jsonnet: 'workrs' is not a setting. Did you mean 'workers'"),
+        ("{ workrs: 2, 'dry-run': true }", r"'workrs' is .* 'workers'\? 'dry_run' is not a setting. There are: cand"),
         ("{ workers: 'two' }", r'settings.jsonnet: --workers must be a whole number or auto but got "two"'),
         ("{ workers: ", r"settings.jsonnet: cannot be read as Jsonnet"),
         ("{ splits: 'paired' }", r"settings.jsonnet: --splits must be one of shared, independent but got 'paired'"),
