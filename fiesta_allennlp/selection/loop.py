@@ -129,12 +129,14 @@ class Selection:
         try:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
+            logger.info("interrupted")
             decision = replace(self.strategy.recommend(self._history()), stopped_by="interrupted")
         finally:
             self.executor.close()
         working_time.note(at_once=True)
         if decision.stopped_by in UNDECIDED:
             decision = replace(decision, credible_margin=self.strategy.credible_margin(self._history()))
+        logger.info("stopped by %s: best %s, P(best) %s", decision.stopped_by, decision.best, decision.confidence)
         return decision
 
     def _history(self) -> History:
@@ -239,6 +241,7 @@ class Selection:
         if isinstance(outcome, Failure):
             return self._record_failure(outcome)
         self.store.record(outcome)
+        logger.info("end %s: %s %s", outcome.request.name, outcome.metric, outcome.score)
         self.retries.note_finished()
         self.listener.on_outcome(outcome)
         return False
@@ -252,6 +255,7 @@ class Selection:
         failure = self.retries.judged(failure, history, max_failures=self.max_failures)
         try_again = is_to_be_tried_again(failure, history, max_failures=self.max_failures)
         self.store.record(failure, try_again=try_again)
+        logger.info("fail %s: %s: %s", failure.request.name, failure.kind, failure.error)
         for name in self._history().withdrawn - history.withdrawn:
             logger.warning("candidate %s is withdrawn: it has failed too often", name)
         if not try_again:
