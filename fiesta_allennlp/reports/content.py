@@ -11,7 +11,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.reports.formats import Interval, render
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
-from fiesta_allennlp.selection.summary import CandidateSummary
+from fiesta_allennlp.selection.summary import CandidateSummary, number_text, probability_text
 
 
 @dataclass(frozen=True)
@@ -275,6 +275,26 @@ class Report(Origin):
                 return candidate
         raise ConfigError(f"the report has no candidate '{name}' but: {', '.join(c.name for c in self.candidates)}.")
 
+    def __repr__(self) -> str:
+        """The decision and a small table, as plain text."""
+        rows = [("candidate", "scores", "mean", "sd", "P(best)"), *map(_row, self.ranked)]
+        first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+        widths = [-first, *others]
+        return "\n".join([*self.decision, "", *("  ".join(map(_padded, row, widths)).rstrip() for row in rows)])
+
     def _repr_html_(self) -> str:
         """The decision and a small table, for notebooks."""
         return render("fragment.html.j2", report=self)
+
+
+def _row(candidate: CandidateReport) -> Tuple[str, ...]:
+    number, mean, sd = candidate.num_evaluations, candidate.mean, candidate.sd
+    if candidate.asked is not None:
+        number, mean, sd = candidate.asked.num_documents, candidate.asked.measure, None
+    prob_best = "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
+    return candidate.name, str(number), number_text(mean), number_text(sd), prob_best
+
+
+def _padded(text: str, width: int) -> str:
+    """Filled up with blanks: on the right where the width is negative."""
+    return text.ljust(-width) if width < 0 else text.rjust(width)
