@@ -31,7 +31,10 @@ from fiesta_allennlp.strategies.remaining import Remaining
 
 
 class SteadyConsole(Console):
-    """A console that falls silent when its output is closed, as by `| head`: no selection ends because nobody reads."""
+    """A console that falls silent when its output is closed, as by `| head`: no selection ends because nobody reads.
+
+    Where it is no terminal, no line ends with blanks.
+    """
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
@@ -39,7 +42,13 @@ class SteadyConsole(Console):
 
     def print(self, *objects: Any, **kwargs: Any) -> None:
         try:
-            super().print(*objects, **kwargs)
+            if self.is_terminal or self.is_jupyter or self.quiet:
+                super().print(*objects, **kwargs)
+                return
+            with self.capture() as captured:
+                super().print(*objects, **kwargs)
+            self.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+            self.file.flush()
         except BrokenPipeError:  # rich before 13.8 does not call on_broken_pipe
             self.on_broken_pipe()
 
