@@ -8,15 +8,17 @@ from typing import Any, Dict
 
 import numpy as np
 import pytest
+from pebble import ProcessExpired
 
 import fiesta_allennlp
 from fiesta_allennlp import choose_system, replay, select
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, StoreError
+from fiesta_allennlp.isolation.fork_server import check_guard
+from fiesta_allennlp.isolation.main_guard import NO_GUARD
 from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from tests.conftest import REPOSITORY
 from tests.document_systems import write_documents, write_program
-from tests.warm import Command
 
 QUICK = {"trainer": {"num_epochs": 1}}
 
@@ -217,9 +219,10 @@ def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
         choose_system("a=b.jsonl", documents=documents, directory=tmp_path / "other")
 
 
-def test_a_script_without_a_guard_is_told_what_to_write(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text('from fiesta_allennlp import replay\nreplay("tie", repetitions=4, processes=2)\n')
-    output, _ = Command([script]).communicate()
-    assert output.count("Traceback") == 1
-    assert 'ConfigError: this call needs `if __name__ == "__main__":` above it' in output.splitlines()[-1]
+def test_a_script_without_a_guard_is_told_what_to_write() -> None:
+    code = compile('from fiesta_allennlp import replay\nreplay("tie", processes=2)', "script.py", "exec")
+    with pytest.raises(ConfigError, match=r'this call needs `if __name__ == "__main__":` above it'):
+        exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it
+    with pytest.raises(ConfigError, match="above it"):
+        check_guard(ProcessExpired("it ended", code=NO_GUARD))
+    check_guard(ProcessExpired("it ended", code=1))
