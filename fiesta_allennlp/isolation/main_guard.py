@@ -12,8 +12,8 @@ NO_GUARD = 117
 """The exit status of a process that found itself making the call again. It says nothing: its parent does."""
 
 MISSING_GUARD = (
-    'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script, and '
-    "would make the call again. Write that line above the call and indent the call below it."
+    'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script, '
+    "and would make the call again. Write that line above the call and indent the call below it."
 )
 
 OUR_NAMES = ("fiesta-worker", "pebble")

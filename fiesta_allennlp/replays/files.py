@@ -58,8 +58,8 @@ def _table_in(directory: Path) -> Path:
     path = RunDirectory(directory).report / "scores.csv"
     if not path.is_file():
         raise ConfigError(
-            f"{directory} is a directory without {path.relative_to(directory)}. Write it with fiesta-report {directory}, "
-            "then give the directory again; or give a table of scores."
+            f"{directory} is a directory without {path.relative_to(directory)}. Write it with fiesta-report "
+            f"{directory}, then give the directory again; or give a table of scores."
         )
     return path
 

@@ -33,10 +33,10 @@ MEASURE_UNKNOWN = (
 )
 EFFECT_SIZES = (
     "Mean difference and interval are of the differences on shared splits where there are two or more, else of the two "
-    "samples (Welch). That interval is two-sided and assumes nothing about other candidates. P(best) is one-sided and "
-    "comes from the model of the scores, so it can reach .95 where the interval still contains 0. Cliff's delta is P(higher) - P(lower) over all pairs of scores, from -1 to 1; Vargha and "
-    "Delaney's A is P(higher) + P(equal) / 2, with 0.5 for no effect; Cohen's d is the mean over the sd of the "
-    "differences on shared splits."
+    "samples (Welch). That interval is two-sided and comes from these differences alone. P(best) is one-sided and "
+    "comes from the model of the scores, so it can reach .95 where the interval still contains 0. Cliff's delta is "
+    "P(higher) - P(lower) over all pairs of scores, from -1 to 1; Vargha and Delaney's A is P(higher) + P(equal) / 2, "
+    "with 0.5 for no effect; Cohen's d is the mean over the sd of the differences on shared splits."
 )
 ALMOST_STOCHASTIC_ORDER = (
     "ASO epsilon min (Almost Stochastic Order; Dror et al., 2019) is an upper 95 % bound of how far the first one's "
