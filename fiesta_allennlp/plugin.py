@@ -1,7 +1,7 @@
 """Importing this module registers everything with AllenNLP: it is what `.allennlp_plugins` names."""
 
 import fiesta_allennlp.beliefs
-import fiesta_allennlp.commands
+import fiesta_allennlp.commands.subcommands
 import fiesta_allennlp.documents.evaluator
 import fiesta_allennlp.documents.systems
 import fiesta_allennlp.executors.processes

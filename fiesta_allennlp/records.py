@@ -296,6 +296,16 @@ class CredibleMargin:
 
 
 @dataclass(frozen=True)
+class Remaining:
+    """An estimate of how many more evaluations there will be: its middle half. `is_limited`: the upper end is what the
+    limit leaves."""
+
+    low: int
+    high: int
+    is_limited: bool
+
+
+@dataclass(frozen=True)
 class Decision:
     """What a strategy makes of a history.
 

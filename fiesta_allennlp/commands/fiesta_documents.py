@@ -5,27 +5,15 @@ The `fiesta-documents` subcommand finds the best of several systems that were tr
 """
 
 import argparse
-from typing import Any
 
-from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, typed_settings
-from fiesta_allennlp.commands.running import how_to_go_on, run_and_exit, say_failures, status_of
+from fiesta_allennlp.commands.running import how_to_go_on, load, run_and_exit, say_failures, status_of
 
-
-@Subcommand.register("fiesta-documents")
-class FiestaDocuments(Subcommand):
-    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
-        description = """Put documents to systems that were trained already, one after the other in random order, and
-        stop as soon as the best system is known. Every answer is kept, so that none is paid for twice. Where an option
-        is not given, its default holds, or, with --recover, what was given at the start."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Find the best of several trained systems."
-        )
-        add_arguments(subparser)
-        subparser.set_defaults(func=documents_from_args, program="allennlp fiesta-documents")
-        return subparser
+DESCRIPTION = """Put documents to systems that were trained already, one after the other in random order, and
+stop as soon as the best system is known. Every answer is kept, so that none is paid for twice. Where an option
+is not given, its default holds, or, with --recover, what was given at the start."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,14 +42,17 @@ def documents_from_args(args: argparse.Namespace) -> None:
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.documents.select import select_system
     from fiesta_allennlp.documents.settings import DocumentSettings
+
+    typed, directory = typed_settings(args, DocumentSettings), directory_of(args)
+    load(args, plugin=True)
+    from fiesta_allennlp.documents.select import select_system
     from fiesta_allennlp.reports.tables import documents_table
     from fiesta_allennlp.reports.words import selection_in_words
 
     summary = select_system(
-        typed_settings(args, DocumentSettings),
-        directory_of(args),
+        typed,
+        directory,
         console=console,
         recover=args.recover,
         force=args.force,
@@ -73,10 +64,13 @@ def _select(args: argparse.Namespace, console: Console) -> int:
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.documents.select import plan_documents
     from fiesta_allennlp.documents.settings import DocumentSettings
+
+    settings = DocumentSettings(**typed_settings(args, DocumentSettings))
+    load(args, plugin=True)
+    from fiesta_allennlp.documents.select import plan_documents
     from fiesta_allennlp.reports.tables import show_plan
 
-    plan = plan_documents(DocumentSettings(**typed_settings(args, DocumentSettings)), args.serialization_dir, console)
+    plan = plan_documents(settings, args.serialization_dir, console)
     show_plan(plan, console)
     return 0

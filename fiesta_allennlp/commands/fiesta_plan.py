@@ -7,25 +7,15 @@ The `fiesta-plan` subcommand tells how many runs a selection will need, before t
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_debug, add_given, check_output
-from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, run_and_exit
+from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, load, run_and_exit
 
-
-@Subcommand.register("fiesta-plan")
-class FiestaPlan(Subcommand):
-    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
-        description = """Tell how many runs and hours a selection will need, and how often it will be right, by
-        simulating it. The problem is given by numbers, or by a pilot: the directory of a selection, finished,
-        interrupted or running, or a table of scores. Nothing is trained, locked or changed."""
-        subparser = parser.add_parser(self.name, description=description, help="Tell how many runs will be needed.")
-        add_arguments(subparser)
-        subparser.set_defaults(func=plan_from_args)
-        return subparser
+DESCRIPTION = """Tell how many runs and hours a selection will need, and how often it will be right, by
+simulating it. The problem is given by numbers, or by a pilot: the directory of a selection, finished,
+interrupted or running, or a table of scores. Nothing is trained, locked or changed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,15 +40,17 @@ def plan_from_args(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.listeners.progress import repetition_bar
     from fiesta_allennlp.replays.plan_settings import PlanSettings
-    from fiesta_allennlp.replays.planning import FEWEST, forecast
-    from fiesta_allennlp.reports.plan import outlook_table, plan_content, plan_in_words
     from fiesta_allennlp.selection.options import typed_options
-    from fiesta_allennlp.selection.summary import write_json
 
     settings = PlanSettings(**typed_options(args, PlanSettings))
     check_output("output", args.output, (".json",))
+    load(args, plugin=False)
+    from fiesta_allennlp.listeners.progress import repetition_bar
+    from fiesta_allennlp.replays.planning import FEWEST, forecast
+    from fiesta_allennlp.reports.plan import outlook_table, plan_content, plan_in_words
+    from fiesta_allennlp.selection.summary import write_json
+
     with repetition_bar(console, FEWEST) as told:
         found = forecast(settings, on_repetitions=told)
     console.print(outlook_table(found))

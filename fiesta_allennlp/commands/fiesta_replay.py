@@ -6,26 +6,14 @@ The `fiesta-replay` subcommand repeats a selection over released scores, many ti
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_debug, add_given, check_output
-from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, run_and_exit
+from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, load, run_and_exit
 
-
-@Subcommand.register("fiesta-replay")
-class FiestaReplay(Subcommand):
-    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
-        description = """Repeat a selection over a table of scores that are there already, or over drawn ones, and
-        tell how many evaluations it takes and how often it finds the best candidate."""
-        subparser = parser.add_parser(
-            self.name, description=description, help="Repeat a selection over released scores."
-        )
-        add_arguments(subparser)
-        subparser.set_defaults(func=replay_from_args)
-        return subparser
+DESCRIPTION = """Repeat a selection over a table of scores that are there already, or over drawn ones, and
+tell how many evaluations it takes and how often it finds the best candidate."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,18 +39,19 @@ def replay_from_args(args: argparse.Namespace) -> None:
 
 
 def _replay(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.listeners.progress import repetition_bar
-    from fiesta_allennlp.replays.replay import replay
     from fiesta_allennlp.replays.settings import ReplaySettings
-    from fiesta_allennlp.replays.summary import summarise_replay
-    from fiesta_allennlp.reports.figures.drawing import draw_evaluations
-    from fiesta_allennlp.reports.tables import replay_table
-    from fiesta_allennlp.reports.words import replay_in_words
     from fiesta_allennlp.selection.options import typed_options
-    from fiesta_allennlp.selection.summary import write_json
 
     settings = ReplaySettings(**typed_options(args, ReplaySettings))
     _check_files(args)
+    load(args, plugin=False)
+    from fiesta_allennlp.listeners.progress import repetition_bar
+    from fiesta_allennlp.replays.replay import replay
+    from fiesta_allennlp.replays.summary import summarise_replay
+    from fiesta_allennlp.reports.tables import replay_table
+    from fiesta_allennlp.reports.words import replay_in_words
+    from fiesta_allennlp.selection.summary import write_json
+
     with repetition_bar(console, settings.repetitions) as advance:
         result = replay(settings, on_repetitions=advance)
     if not result.repetitions:
@@ -73,6 +62,8 @@ def _replay(args: argparse.Namespace, console: Console) -> int:
     if args.output is not None:
         write_json(summary, args.output)
     if args.figure is not None:
+        from fiesta_allennlp.reports.figures.drawing import draw_evaluations
+
         draw_evaluations([repetition.num_evaluations for repetition in result.repetitions], summary, args.figure)
     return EXIT_INTERRUPTED if result.interrupted else 0
 

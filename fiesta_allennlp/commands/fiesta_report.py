@@ -6,24 +6,14 @@ The `fiesta-report` subcommand tells what a selection came to, or how it stands,
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_debug
-from fiesta_allennlp.commands.running import run_and_exit
+from fiesta_allennlp.commands.running import load, run_and_exit
 
-
-@Subcommand.register("fiesta-report")
-class FiestaReport(Subcommand):
-    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
-        description = """Write the report of a selection, finished or running, or of a table of scores: a page,
-        figures, tables and the scores. Nothing in the selection is locked or changed."""
-        subparser = parser.add_parser(self.name, description=description, help="Report on a selection.")
-        add_arguments(subparser)
-        subparser.set_defaults(func=report_from_args)
-        return subparser
+DESCRIPTION = """Write the report of a selection, finished or running, or of a table of scores: a page,
+figures, tables and the scores. Nothing in the selection is locked or changed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +66,7 @@ def report_from_args(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace, console: Console) -> int:
+    load(args, plugin=False)
     from fiesta_allennlp.reports.report import default_output, report
 
     output = args.output or default_output(args.source, args.compare)

@@ -5,26 +5,16 @@ The `fiesta-select` subcommand finds the best of several AllenNLP configs with a
 """
 
 import argparse
-from typing import Any
 
-from allennlp.commands.subcommand import Subcommand
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, explain_minus, typed_settings
-from fiesta_allennlp.commands.running import how_to_go_on, recover_command, run_and_exit, say_failures, status_of
+from fiesta_allennlp.commands.running import how_to_go_on, load, recover_command, run_and_exit, say_failures, status_of
 
-
-@Subcommand.register("fiesta-select")
-class FiestaSelect(Subcommand):
-    def add_subparser(self, parser: Any) -> argparse.ArgumentParser:
-        description = """Train the candidates on fresh random splits with fresh seeds, as often as it takes to know
-        the best one, and stop. Everything is kept in the directory given with -s; a selection that was interrupted
-        goes on with --recover. Where an option is not given, its default holds, or, with --recover, what was given
-        at the start."""
-        subparser = parser.add_parser(self.name, description=description, help="Find the best of several models.")
-        add_arguments(subparser)
-        subparser.set_defaults(func=select_from_args, program="allennlp fiesta-select")
-        return subparser
+DESCRIPTION = """Train the candidates on fresh random splits with fresh seeds, as often as it takes to know
+the best one, and stop. Everything is kept in the directory given with -s; a selection that was interrupted
+goes on with --recover. Where an option is not given, its default holds, or, with --recover, what was given
+at the start."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,14 +49,17 @@ def select_from_args(args: argparse.Namespace) -> None:
 
 
 def _select(args: argparse.Namespace, console: Console) -> int:
+    from fiesta_allennlp.trainings.settings import Settings
+
+    typed, directory = typed_settings(args, Settings), directory_of(args)
+    load(args, plugin=True)
     from fiesta_allennlp.reports.tables import summary_table
     from fiesta_allennlp.reports.words import in_words, savings_in_words, scope_in_words
     from fiesta_allennlp.trainings.select import select
-    from fiesta_allennlp.trainings.settings import Settings
 
     summary = select(
-        typed_settings(args, Settings),
-        directory_of(args),
+        typed,
+        directory,
         console=console,
         recover=args.recover,
         force=args.force,
@@ -84,10 +77,13 @@ def _select(args: argparse.Namespace, console: Console) -> int:
 
 
 def _dry_run(args: argparse.Namespace, console: Console) -> int:
-    from fiesta_allennlp.reports.tables import plan_table
-    from fiesta_allennlp.trainings.select import plan
     from fiesta_allennlp.trainings.settings import Settings, merge
 
-    found = plan(merge(typed_settings(args, Settings)), console)
+    settings = merge(typed_settings(args, Settings))
+    load(args, plugin=True)
+    from fiesta_allennlp.reports.tables import plan_table
+    from fiesta_allennlp.trainings.select import plan
+
+    found = plan(settings, console)
     plan_table(found, console)
     return 0

@@ -40,12 +40,19 @@ def explain_minus(parser: argparse.ArgumentParser, name: str, example: str) -> N
 
 
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
-    """The settings of the class `of` that were typed, above those of the `--config` file."""
+    """The settings of the class `of` that were typed, above those of the `--config` file.
+
+    # Raises
+
+    `ConfigError` : where a value is not one that its option allows.
+    """
     from fiesta_allennlp.selection.options import typed_options
     from fiesta_allennlp.selection.settings import overlay, settings_from_file
 
     given = settings_from_file(args.config, of) if args.config is not None else {}
-    return overlay(given, typed_options(args, of), of=of)
+    typed = overlay(given, typed_options(args, of), of=of)
+    of(**typed)
+    return typed
 
 
 def directory_of(args: argparse.Namespace) -> Path:

@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Callable, Iterator, List, Mapping, Optional
 
 from rich.console import Console
@@ -114,6 +115,24 @@ def _has_lost_interrupt(error: Optional[BaseException], *, handled: Optional[Bas
     if isinstance(error, KeyboardInterrupt):
         return True
     return any(_has_lost_interrupt(earlier, handled=handled) for earlier in (error.__cause__, error.__context__))
+
+
+PLUGIN = "fiesta_allennlp.plugin"
+
+
+def load(args: argparse.Namespace, *, plugin: bool) -> None:
+    """Import AllenNLP and the user's packages, which takes seconds: commands first check what was typed.
+
+    # Parameters
+
+    plugin : import all that this package registers too, for commands that train models or ask them.
+    """
+    from allennlp.common.util import import_module_and_submodules
+
+    if plugin:
+        import_module(PLUGIN)
+    for package in getattr(args, "include_package", ()):
+        import_module_and_submodules(package)
 
 
 # What is said at the end of a selection.

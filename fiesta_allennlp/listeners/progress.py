@@ -19,7 +19,7 @@ from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from fiesta_allennlp.records import Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.records import Decision, Failure, History, Outcome, Remaining, Request
 from fiesta_allennlp.selection.summary import (
     CandidateSummary,
     count_text,
@@ -27,7 +27,6 @@ from fiesta_allennlp.selection.summary import (
     probability_text,
     summarise_candidate,
 )
-from fiesta_allennlp.strategies.remaining import Remaining
 
 
 class SteadyConsole(Console):

@@ -8,8 +8,7 @@ from allennlp.common import Registrable
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import CredibleMargin, Decision, History
-from fiesta_allennlp.strategies.remaining import Remaining
+from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
 
 TIE_DIGITS = 9
 """Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""

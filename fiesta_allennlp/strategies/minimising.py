@@ -5,9 +5,8 @@ from typing import List, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
-from fiesta_allennlp.records import CredibleMargin, Decision, History
+from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.remaining import Remaining
 
 
 class MinimisingBelief(Belief):

@@ -1,12 +1,12 @@
 """How many more evaluations a selection will need, from its posterior alone: cheap enough for a live display."""
 
-from dataclasses import dataclass
 from typing import Optional, Sequence
 
 import numpy as np
 from scipy.special import ndtri
 
 from fiesta_allennlp.beliefs.base import Posterior
+from fiesta_allennlp.records import Remaining
 
 NUM_DRAWS = 200
 
@@ -15,15 +15,6 @@ MIDDLE_HALF = (25, 75)
 
 SMALLEST_GAP = 1e-9
 """In sds: two means that are nearer need more evaluations than any limit."""
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """The middle half of the estimate. `is_limited`: the upper end is what the limit leaves."""
-
-    low: int
-    high: int
-    is_limited: bool
 
 
 def remaining(

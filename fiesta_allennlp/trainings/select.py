@@ -12,7 +12,7 @@ from fiesta_allennlp.errors import DataChangedError, DataError
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.tensorboard import tensorboard
-from fiesta_allennlp.records import Candidate, Decision, History
+from fiesta_allennlp.records import Candidate, Decision, History, Remaining
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Listeners
 from fiesta_allennlp.selection.metrics import Metric, check_sign
@@ -22,12 +22,12 @@ from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.remaining import Remaining
 from fiesta_allennlp.trainings.candidates import Roster, load_candidates, read_roster
 from fiesta_allennlp.trainings.config import with_absolute_paths
 from fiesta_allennlp.trainings.data_files import found_again
 from fiesta_allennlp.trainings.devices import check_gpus
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.executor_building import build_executor
 from fiesta_allennlp.trainings.kept_archives import BestArchives
 from fiesta_allennlp.trainings.metric_checks import with_metric
 from fiesta_allennlp.trainings.pool import Pool
@@ -39,7 +39,7 @@ from fiesta_allennlp.trainings.preparation import (
     prepare_all,
     vectors_are_there,
 )
-from fiesta_allennlp.trainings.settings import Settings, build_executor
+from fiesta_allennlp.trainings.settings import Settings
 
 
 @dataclass(frozen=True)

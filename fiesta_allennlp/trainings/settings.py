@@ -1,17 +1,11 @@
-"""The options of `fiesta-select`, and the executor that they ask for."""
+"""The options of `fiesta-select`. They need neither torch nor AllenNLP, so that usage errors come at once."""
 
 import argparse
-import inspect
 import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Union
 
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataError, plainly
-from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag, option, options_of
 from fiesta_allennlp.selection.settings import (
@@ -24,7 +18,6 @@ from fiesta_allennlp.selection.settings import (
     splits_option,
 )
 from fiesta_allennlp.splits import PARTS, Division, check_ratios
-from fiesta_allennlp.trainings.devices import check_devices
 
 SCORING = "what to train and score"
 WORKING = "how to work"
@@ -225,7 +218,7 @@ class Settings(SelectionSettings):
         for key, typed in OF_EVERY_EXECUTOR.items():
             if key in params:
                 raise ConfigError(f"{typed} is an option of its own: take '{key}' out of --executor.")
-        fill(params, {name: getattr(self, name) for name in _of_executor()}, "--executor")
+        fill(params, {name: getattr(self, name) for name in executor_options()}, "--executor")
         devices = params.get("cuda_devices")
         if devices is not None:
             given = devices.split(",") if isinstance(devices, str) else devices
@@ -233,39 +226,11 @@ class Settings(SelectionSettings):
         return params
 
 
-def _of_executor() -> List[str]:
+def executor_options() -> List[str]:
+    """The settings that are options of one executor or the other."""
     return [name for name, declared in options_of(Settings) if declared.is_of_executor]
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
     """Settings from layers of given values, later ones winning; see `overlay`."""
     return Settings(**overlay(*layers, of=Settings))
-
-
-def build_executor(settings: Settings, directory: RunDirectory) -> Executor:
-    """The executor, ready to work.
-
-    # Raises
-
-    `ConfigError` : where its name or an entry is unknown, or a value cannot work on this machine.
-    """
-    params = settings.executor_params()
-    name = params["type"]
-    available = sorted(Executor.list_available())
-    if name not in available:
-        raise ConfigError(f"--executor must be one of {', '.join(available)} but got '{name}'.")
-    known = inspect.signature(Executor.by_name(name)).parameters
-    wrong = [key for key in params if key in _of_executor() and key not in known]
-    if wrong:
-        raise ConfigError(f"{flag(wrong[0])} does not go with --executor {name}. Leave it out.")
-    check_devices(params.get("cuda_devices") or [])
-    common = {
-        "workers": settings.workers,
-        "time_limit": settings.time_limit,
-        "num_threads": settings.threads_per_worker,
-        "packages": settings.include_package,
-    }
-    try:
-        return Executor.from_params(Params(params), directory=directory, **common)
-    except (ConfigurationError, TypeError) as error:
-        raise ConfigError(f"--executor {name}: {plainly(error)}") from error

@@ -3,7 +3,8 @@ import pytest
 
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.listeners.progress import remaining_text
-from fiesta_allennlp.strategies.remaining import Remaining, remaining
+from fiesta_allennlp.records import Remaining
+from fiesta_allennlp.strategies.remaining import remaining
 
 SURE = np.full(2, 1e9)
 
