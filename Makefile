@@ -37,9 +37,9 @@ $(INSTALLED): requirements.txt setup.py
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
-requirements:  ## resolve setup.py anew into requirements.txt; needs uv
-	uv pip compile setup.py --extra dev --override overrides.txt --universal --python-version 3.11 \
-		--no-annotate --no-header --upgrade --output-file requirements.txt
+requirements:  ## resolve setup.py, and AllenNLP without its pins, into requirements.txt; needs uv
+	sed -n 's/^ALLENNLP = "\(.*\)"$$/allennlp==\1/p' fiesta_allennlp/version.py | uv pip compile setup.py - --extra dev \
+		--override overrides.txt --universal --python-version 3.11 --no-annotate --no-header --upgrade --output-file requirements.txt
 
 clean:
 	rm -rf $(VENV) runs build *.egg-info

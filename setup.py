@@ -8,6 +8,35 @@ exec((HERE / "fiesta_allennlp" / "version.py").read_text(encoding="utf-8"), VERS
 
 RAY = "ray>=2.45"  # the first with wheels for Python 3.10 to 3.13
 
+# AllenNLP's own pins end at Python 3.10. From 3.11 on it is installed with --no-deps, and these are what it imports at
+# run time and what its configs can ask for, in versions that work.
+OF_ALLENNLP = [
+    "base58>=2.1.1",
+    "cached-path>=1.6",
+    "dill>=0.3.4",
+    "fairscale==0.4.13",
+    "filelock>=3.12",
+    "h5py>=3.6",
+    "huggingface-hub<1",  # the last with Repository
+    "lmdb>=1.2.1",
+    "more-itertools>=8.12",
+    "nltk>=3.6.5",
+    "numpy>=2",
+    "protobuf>=4.25",
+    "sacremoses",
+    "scikit-learn>=1.0.1",
+    "sentencepiece>=0.1.96",
+    "spacy>=3.8,<3.9",
+    "termcolor>=1.1",
+    "torch>=2.3",  # the first that reads arrays of numpy 2
+    "torchvision",
+    "tqdm>=4.62",
+    "traitlets>5.1.1",
+    "transformers>=4.45,<4.46",
+    "typer>=0.4.1",
+    "wandb>=0.17,<0.20",
+]
+
 setup(
     name="fiesta-allennlp",
     version=VERSION["__version__"],
@@ -17,16 +46,16 @@ setup(
     license="Apache-2.0",
     packages=find_packages(include=["fiesta_allennlp", "fiesta_allennlp.*"]),
     package_data={"fiesta_allennlp": ["py.typed", "reports/templates/*"]},
+    entry_points={"console_scripts": ["fiesta = fiesta_allennlp.__main__:main"]},
     python_requires=">=3.10,<3.14",
-    # requirements.txt pins what these resolve to on Python 3.11 to 3.13, where AllenNLP's own pins
-    # have no solution. On Python 3.10 they resolve as they stand.
     install_requires=[
-        "allennlp==2.10.1",
+        f"allennlp=={VERSION['ALLENNLP']}; python_version < '3.11'",
+        *(f"{requirement}; python_version >= '3.11'" for requirement in OF_ALLENNLP),
+        "jsonnet>=0.20; python_version >= '3.11' and sys_platform != 'win32'",
         "jinja2>=3.1",
         "joblib>=1.2",
         "matplotlib>=3.7",
         "numpy<2; python_version < '3.11'",
-        "numpy>=2; python_version >= '3.11'",
         "pebble>=5.0",
         "requests>=2.28",
         "rich>=12.1",

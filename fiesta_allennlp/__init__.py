@@ -11,6 +11,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
+from fiesta_allennlp.version import ALLENNLP
+
 if TYPE_CHECKING:
     from fiesta_allennlp.library import choose_system, plan, replay, select
     from fiesta_allennlp.reports.report import report
@@ -53,4 +55,18 @@ class _OldNames(MetaPathFinder, Loader):
         module.__dict__.update({name: value for name, value in vars(new).items() if not name.startswith("__")})
 
 
-sys.meta_path.append(_OldNames())
+class _MissingAllenNLP(MetaPathFinder):
+    """Says what to type where AllenNLP is imported and is not installed. From Python 3.11 on its own pins have no
+    solution, so this package requires what AllenNLP needs, but not AllenNLP."""
+
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        if name == "allennlp":
+            options = "--no-deps " if sys.version_info >= (3, 11) else ""
+            line = f"pip install {options}allennlp=={ALLENNLP}"
+            raise ModuleNotFoundError(f"AllenNLP is not installed. Type: {line}", name=name)
+        return None
+
+
+sys.meta_path += [_OldNames(), _MissingAllenNLP()]
