@@ -1,0 +1,47 @@
+"""What a start imports, and what it says where AllenNLP is missing."""
+
+import subprocess
+import sys
+
+HEAVY = ("torch", "spacy", "transformers", "allennlp", "scipy", "matplotlib")
+
+START = """
+import sys
+from fiesta_allennlp.__main__ import main
+for typed in ("--help", "plan --help", "plan", "select --help", "select --metrik x", "select a.jsonnet"):
+    sys.argv = ["fiesta", *typed.split()]
+    try:
+        main()
+    except SystemExit as stopped:
+        print("status", stopped.code)
+print("loaded", sorted(sys.modules))
+"""
+
+
+def test_help_and_usage_errors_import_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True)
+    *_, loaded = done.stdout.splitlines()
+    statuses = [line for line in done.stdout.splitlines() if line.startswith("status")]
+    assert statuses == [f"status {code}" for code in (0, 0, 2, 0, 2, 2)]
+    assert "-s is missing" in done.stderr
+    assert [name for name in HEAVY if f"'{name}'" in loaded] == []
+
+
+def test_a_missing_allennlp_is_told_with_the_line_to_type() -> None:
+    code = (
+        "import sys, importlib.machinery as m\n"
+        "class Hidden(m.PathFinder):\n"
+        "    @classmethod\n"
+        "    def find_spec(cls, name, *rest):\n"
+        "        return None if name == 'allennlp' else super().find_spec(name, *rest)\n"
+        "sys.meta_path[:] = [Hidden if f is m.PathFinder else f for f in sys.meta_path if 'ditable' not in repr(f)]\n"
+        "try:\n    import fiesta_allennlp.strategies\n"
+        "except ModuleNotFoundError as error:\n    print(error)\n"
+        "from fiesta_allennlp.__main__ import main\nsys.argv = ['fiesta', '--help']\nmain()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    options = "--no-deps " if sys.version_info >= (3, 11) else ""
+    told = f"AllenNLP is not installed. Type: pip install {options}allennlp==2.10.1"
+    assert done.returncode == 2
+    assert done.stdout == f"{told}\n"
+    assert done.stderr == f"error: {told}\n"
