@@ -1,12 +1,13 @@
-"""What is done with files in more than one place: digests, writing in one step, Jsonnet, and `NAME=PATH`."""
+"""What is done with files in more than one place: digests, writing in one step, Jsonnet, JSONL, and `NAME=PLACE`."""
 
 import hashlib
+import json
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, DataError
 
 CHUNK = 2**20
 
@@ -30,8 +31,13 @@ def replacing(path: Path) -> Iterator[Path]:
     os.replace(part, path)
 
 
-def read_jsonnet(path: Path, *, overrides: str = "", where: str) -> Any:
-    """The content of a Jsonnet file as plain data. `where` is what a message calls it.
+def read_jsonnet(path: Path, *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, where: str) -> Any:
+    """The content of a Jsonnet file as plain data.
+
+    # Parameters
+
+    variables : texts for `std.extVar`, above those of the environment.
+    where : what a message calls the file.
 
     # Raises
 
@@ -41,15 +47,74 @@ def read_jsonnet(path: Path, *, overrides: str = "", where: str) -> Any:
     from allennlp.common.checks import ConfigurationError
 
     try:
-        return Params.from_file(str(path), overrides).as_dict(quiet=True)
+        return Params.from_file(str(path), overrides, ext_vars=dict(variables or {})).as_dict(quiet=True)
     except (RuntimeError, ValueError, ConfigurationError) as error:
         raise ConfigError(f"{where}: cannot be read as Jsonnet: {str(error).strip()}") from error
+
+
+def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """The objects of a JSONL file with their line numbers from 1; empty lines are passed over.
+
+    # Parameters
+
+    distinct_keys : refuse an object with a key twice, of which JSON takes the last one.
+
+    # Raises
+
+    `DataError` : where the file cannot be read, or a line is no JSON object.
+    """
+    pairs = _distinct if distinct_keys else None
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
+    for line, content in enumerate(text.split("\n"), start=1):
+        if not content.strip():
+            continue
+        try:
+            record = json.loads(content, parse_constant=no_constant, object_pairs_hook=pairs)
+            json.dumps(record, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            half = error.object[error.start : error.end].encode("ascii", "backslashreplace").decode("ascii")
+            raise DataError(
+                f"{path}, line {line}: holds {half}, which is half of a character. Take it out, or write both halves."
+            ) from error
+        except json.JSONDecodeError as error:
+            reason = f"{error.msg} at column {error.colno}"
+            raise DataError(f"{path}, line {line}: is not valid JSON: {reason}.") from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}, line {line}: is not valid JSON: {error}.") from error
+        if not isinstance(record, dict):
+            raise DataError(f"{path}, line {line}: must be a JSON object but is {shortened(record)}.")
+        yield line, record
+
+
+def no_constant(name: str) -> Any:
+    """Has `json` refuse NaN and Infinity, which it reads by default."""
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' is there twice")
+    return found
+
+
+def shortened(value: Any, limit: int = 120) -> str:
+    """A value as JSON for a message, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= limit else f"{text[:limit]} ..."
 
 
 def named_places(
     texts: Iterable[str], *, what: str, stem: Callable[[str], str], least: int, remedy: str
 ) -> Dict[str, str]:
-    """Names and places, in the order given, of what was typed as `NAME=PLACE` or as a place alone.
+    """Names and places, in the order given, of what was typed as `NAME=PLACE` or as a place alone. What follows a `?`
+    belongs to the place.
 
     # Parameters
 
@@ -63,11 +128,11 @@ def named_places(
     """
     named: Dict[str, str] = {}
     for text in texts:
-        name, separator, place = text.partition("=")
-        if not separator:
-            name, place = stem(text), text
+        name, place = text.split("=", 1) if "=" in text.partition("?")[0] else (stem(text), text)
         if not name or not set(name).isdisjoint(NOT_IN_NAMES):
             raise ConfigError(f"{what} '{text}': a name must not be empty nor contain any of {' '.join(NOT_IN_NAMES)}.")
+        if named.get(name) == place:
+            raise ConfigError(f"the {what} '{name}' is given twice, as {place}. Leave one of them out.")
         if name in named:
             raise ConfigError(
                 f"two {what}s are named '{name}': {named[name]} and {place}. Name one of them anew with NAME={place}."

@@ -1,13 +1,13 @@
 """Documents with their gold annotation, from a JSONL file."""
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, near
+from fiesta_allennlp.files import read_lines, shortened
 
 FIELDS = ("id", "items", "label", "tags", "spans")
 """The names that have a meaning. Every other field is passed on to the systems as it is."""
@@ -74,37 +74,6 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
     return DocumentFile(path, tuple(documents), hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def read_lines(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """The objects of a JSONL file with their line numbers from 1; empty lines are passed over.
-
-    # Raises
-
-    `DataError` : where the file cannot be read, or a line is no JSON object.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
-    for line, content in enumerate(text.split("\n"), start=1):
-        if not content.strip():
-            continue
-        try:
-            record = json.loads(content, parse_constant=_no_constant)
-            json.dumps(record, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError as error:
-            half = error.object[error.start : error.end].encode("ascii", "backslashreplace").decode("ascii")
-            raise DataError(
-                f"{path}, line {line}: holds {half}, which is half of a character. Take it out, or write both halves."
-            ) from error
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}, line {line}: is not valid JSON: {error}.") from error
-        if not isinstance(record, dict):
-            raise DataError(f"{path}, line {line}: must be a JSON object but is {shortened(record)}.")
-        yield line, record
-
-
 def field_names(text: Optional[str]) -> Dict[str, str]:
     """`--fields id=key,label=sentiment` as a mapping from our names to the file's.
 
@@ -124,12 +93,6 @@ def field_names(text: Optional[str]) -> Dict[str, str]:
             )
         names[name] = field
     return names
-
-
-def shortened(value: Any, limit: int = 120) -> str:
-    """A value as JSON for a message, cut where it is long."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= limit else f"{text[:limit]} ..."
 
 
 def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str, str], where: str) -> Document:
@@ -169,7 +132,3 @@ def _item(record: Mapping[str, Any], task: Task, names: Mapping[str, str], where
         return Item(fields, task.gold(name, value))
     except DataError as error:
         raise DataError(f"{where}: '{names.get(name, name)}': {error} but is {shortened(value)}.") from error
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")

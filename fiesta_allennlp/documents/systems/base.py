@@ -6,10 +6,11 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from allennlp.common import Registrable
 
-from fiesta_allennlp.documents.document_file import Document, DocumentFile, shortened
+from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.systems.body import check_body, render
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
+from fiesta_allennlp.files import shortened
 
 EACH = ("document", "item")
 

@@ -3,11 +3,10 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from fiesta_allennlp.documents.document_file import shortened
 from fiesta_allennlp.documents.systems.base import Died, System, Unanswered, Workplace
 from fiesta_allennlp.documents.systems.line_process import LineProcess
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import digest_of
+from fiesta_allennlp.files import digest_of, shortened
 
 
 class ProcessSystem(System):

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import requests
 from requests.utils import get_environ_proxies, should_bypass_proxies
 
-from fiesta_allennlp.documents.document_file import shortened
 from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
 from fiesta_allennlp.documents.systems.traffic import Outages, Pace
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import shortened
 
 AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may be answered."""

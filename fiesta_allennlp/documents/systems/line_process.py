@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 from typing import List, Optional, Sequence
 
-from fiesta_allennlp.documents.document_file import shortened
 from fiesta_allennlp.documents.systems.base import Died, OutOfTime, Unanswered
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import shortened
 
 GUARD = Path(__file__).with_name("guard.py")
 

@@ -1,9 +1,10 @@
 from pathlib import Path
 from typing import Any, Dict, List
 
-from fiesta_allennlp.documents.document_file import Document, DocumentFile, read_lines, shortened
+from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.systems.base import System
 from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.files import read_lines, shortened
 
 
 @System.register("predictions")
