@@ -1,5 +1,6 @@
 """The options of a replay as one record."""
 
+import csv
 import os
 from dataclasses import dataclass
 from typing import ClassVar, Optional, Tuple
@@ -12,7 +13,8 @@ WORKING = "how to work"
 
 
 def _separated(text: str) -> Tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(","))
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(name.strip() for name in names)
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,11 @@ class ReplaySettings(ChoiceSettings):
         metavar="SCORES.json|SCORES.csv|DIR|PRESET",
     )
     candidates: Tuple[str, ...] = option(
-        (), "take only these, by name and separated by commas", group=SCORES, metavar="A,B,...", parse=_separated
+        (),
+        "take only these, by name and separated by commas; a name with a comma goes between double quotes",
+        group=SCORES,
+        metavar="A,B,...",
+        parse=_separated,
     )
     evaluations_per_split: Optional[int] = option(
         None,
