@@ -26,6 +26,7 @@ from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
 from fiesta_allennlp.selection.options import check_names
+from fiesta_allennlp.trainings.points import given_points
 from fiesta_allennlp.trainings.select import select as run_select
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
@@ -54,7 +55,8 @@ def select(
     recover, force, allow_removed : as the command's options of these names.
     progress : show how it goes; by default only on a terminal.
     settings : the command's other options by their names, with underscores: `metric="accuracy", workers=2`. `strategy`,
-        `belief`, `stop` and `executor` can be a name or a mapping with a `type`.
+        `belief`, `stop` and `executor` can be a name or a mapping with a `type`. `points` is a JSONL file or a list of
+        mappings, each with the values of one candidate of the config given.
 
     # Raises
 
@@ -174,6 +176,8 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
         typed[into] = tuple(f"{name}={path}" for name, path in given.items())
     elif given:
         typed[into] = tuple(map(str, given))
+    if "points" in typed:
+        typed["points"] = given_points(typed["points"])
     for name in ("documents", "answers"):
         if isinstance(typed.get(name), Path):
             typed[name] = str(typed[name])

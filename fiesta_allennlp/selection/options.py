@@ -217,9 +217,9 @@ def words_of(name: str, value: Any) -> List[str]:
         return [typed if value else "--no-" + typed[2:]]
     if isinstance(value, (list, tuple)) and all(isinstance(item, float) for item in value):
         return [typed, ",".join(map(str, value))] if value else []
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and not any(isinstance(item, dict) for item in value):
         return [word for item in value for word in (typed, str(item))]
-    text = json.dumps(value) if isinstance(value, dict) else str(value)
+    text = json.dumps(value) if isinstance(value, (dict, list, tuple)) else str(value)
     return [f"{typed}={text}"] if text.startswith("-") else [typed, text]  # else it would be taken for an option
 
 

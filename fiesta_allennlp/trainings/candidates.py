@@ -1,5 +1,7 @@
 """Who takes part in a selection: the candidates that are given, those of the store, and what became of them."""
 
+import json
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, FrozenSet, List, Mapping, Sequence, Tuple
@@ -9,10 +11,20 @@ from fiesta_allennlp.files import named_places
 from fiesta_allennlp.records import Candidate, History
 from fiesta_allennlp.selection.session import Stored
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.config import Config, first_difference, load_config, official_paths
+from fiesta_allennlp.trainings.config import (
+    SEED_KEYS,
+    Config,
+    first_difference,
+    load_config,
+    official_paths,
+    with_absolute_paths,
+)
 from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
+from fiesta_allennlp.trainings.point import Point
+from fiesta_allennlp.trainings.points import expanded, name_of, split_place, typed_place
 from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.variables import check_variables
 
 
 @dataclass(frozen=True)
@@ -53,20 +65,40 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
 
     `ConfigError` : with every candidate that is wrong, or where there are fewer than `least`.
     """
-    loaded: Dict[str, Candidate] = {}
+    named = named_candidates(expanded(settings.candidates, settings.points), least=least)
+    places = {name: split_place(place) for name, place in named.items()}
+    made: Dict[str, Candidate] = {}
     refusals: List[str] = []
-    for name, path in named_candidates(settings.candidates, least=least).items():
+    for name, (path, point) in places.items():
         try:
-            loaded[name] = Candidate(name, str(Path(path)), _checked(Path(path), settings))
+            made[name] = candidate_at(path, point, settings, name=name)
         except ConfigError as error:
             refusals.append(str(error))
     if refusals:
         raise ConfigError(all_in_one(refusals, what="candidates are wrong"))
-    return loaded
+    check_variables(list(places.values()), settings.overrides)
+    return made
+
+
+def candidate_at(template: Path, point: Point, settings: Settings, *, name: str = "") -> Candidate:
+    """The candidate that a template is at a point, its config checked. By default the values name it.
+
+    # Raises
+
+    `ConfigError` : where the config is wrong, or the template reads a variable that has no value.
+    """
+    place = typed_place(template, point)
+    config = load_config(template, settings.overrides, point)
+    try:
+        check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error}") from error
+    return Candidate(name or point.name or template.stem, place, config)
 
 
 def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, str]:
-    """Candidate names and their files, in the order given. A file's name without its ending names its candidate.
+    """Candidate names and their places, in the order given. By default its values name a candidate, or else its file's
+    name without the ending.
 
     # Raises
 
@@ -75,19 +107,19 @@ def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, 
     return named_places(
         candidates,
         what="candidate",
-        stem=lambda path: Path(path).stem,
+        stem=name_of,
         least=least,
         remedy="Give several config files.",
     )
 
 
-def _checked(path: Path, settings: Settings) -> Config:
-    config = load_config(path, settings.overrides)
-    try:
-        check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
-    return config
+def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
+    """The names of candidates whose configs train the same model: they are equal but for seeds, which are replaced."""
+    same: Dict[str, List[str]] = {}
+    for name, config in configs.items():
+        trained = {**with_absolute_paths(config), **dict.fromkeys(SEED_KEYS)}
+        same.setdefault(json.dumps(trained, sort_keys=True), []).append(name)
+    return [names for names in same.values() if len(names) > 1]
 
 
 def read_roster(
@@ -139,7 +171,7 @@ def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str,
 def _sources(stored: Mapping[str, Candidate]) -> str:
     """The stored candidates as they are typed."""
     sources = {name: candidate.source for name, candidate in stored.items()}
-    return " ".join(path if Path(path).stem == name else f"{name}={path}" for name, path in sources.items())
+    return shlex.join(place if name_of(place) == name else f"{name}={place}" for name, place in sources.items())
 
 
 def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
@@ -150,7 +182,7 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
     if difference is not None:
         raise ConfigError(
             f"candidate '{given.name}' ({stored.source}) is not what it was when the selection in {root} began: "
-            f"{difference}. Undo the change, give it another name with NAME=PATH to add it as another candidate, or "
+            f"{difference}. Undo the change, give it another name with NAME=CONFIG to add it as another candidate, or "
             "start anew with another directory or --force."
         )
 

@@ -4,18 +4,28 @@ import json
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from allennlp.common.params import with_overrides
+
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
+from fiesta_allennlp.trainings.point import Point
+from fiesta_allennlp.trainings.points import typed_place
+from fiesta_allennlp.trainings.variables import check_values
 
 Config = Dict[str, Any]
 
 READER_KEYS = ("dataset_reader", "validation_dataset_reader")
 
+SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
 
-def load_config(path: Path, overrides: str = "") -> Config:
-    """The config in a Jsonnet file with the overrides applied, as plain data.
+NO_POINT = Point()
+
+
+def load_config(path: Path, overrides: str = "", point: Point = NO_POINT) -> Config:
+    """The config in a Jsonnet file with the values of a point and the overrides applied, as plain data. What the point
+    overrides lies above `overrides`.
 
     # Raises
 
@@ -23,37 +33,45 @@ def load_config(path: Path, overrides: str = "") -> Config:
     """
     if not path.is_file():
         raise ConfigError(f"{path}: there is no such config file.")
-    config = _evaluated(path, overrides)
+    place = typed_place(path, point)
+    config = _evaluated(path, overrides, point)
     for key in ("dataset_reader", "model", "data_loader", "trainer"):
         if key not in config:
-            raise ConfigError(f"{path}: the key '{key}' is missing. A candidate is a complete `allennlp train` config.")
+            raise ConfigError(
+                f"{place}: the key '{key}' is missing. A candidate is a complete `allennlp train` config."
+            )
         if not isinstance(config[key], dict):
             raise ConfigError(
-                f"{path}: '{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}."
+                f"{place}: '{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}."
             )
     if "distributed" in config:
         raise ConfigError(
-            f"{path}: the key 'distributed' is not supported: an evaluation is one process. Remove it, and give "
+            f"{place}: the key 'distributed' is not supported: an evaluation is one process. Remove it, and give "
             "several devices with --cuda-devices to train several evaluations at once."
         )
     try:
         official_paths(config)
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{place}: {error}") from error
     return config
 
 
-def _evaluated(path: Path, overrides: str) -> Config:
-    where = f"--overrides '{overrides}' over {path}" if overrides else str(path)
+def _evaluated(path: Path, overrides: str, point: Point) -> Config:
+    place = typed_place(path, point)
+    where = f"--overrides '{overrides}' over {place}" if overrides else place
     try:
-        config = read_jsonnet(path, overrides=overrides, where=where)
-    except ConfigError:
+        config = read_jsonnet(path, overrides=overrides, variables=point.variables, where=where)
+    except ConfigError as error:
         if overrides:  # which may not be what is wrong
-            _evaluated(path, "")
+            _evaluated(path, "", point)
+        check_values(error, path, point, where=where)
         raise
     if not isinstance(config, dict):
         raise ConfigError(f"{where}: a config must be an object with keys but is a {type(config).__name__}.")
-    return config
+    try:
+        return with_overrides(config, point.overrides)
+    except (ValueError, KeyError) as error:
+        raise ConfigError(f"{place}: there is no place in the config for the values with a dot: {error}.") from error
 
 
 def is_resplit(reader: Any) -> bool:
@@ -144,9 +162,7 @@ def evaluation_config(
     if not division.is_official:
         _draw_split(result, request.split_seed, group_by, division)
     result["evaluate_on_test"] = division.scored == "test"
-    result["random_seed"] = request.random_seed
-    result["numpy_seed"] = request.numpy_seed
-    result["pytorch_seed"] = request.pytorch_seed
+    result.update({key: getattr(request, key) for key in SEED_KEYS})
     if result["trainer"].get("type", "gradient_descent") == "gradient_descent":
         # An evaluation that is interrupted begins anew, so states of single epochs would be written for nothing.
         result["trainer"].setdefault("checkpointer", {"save_completed_epochs": False})

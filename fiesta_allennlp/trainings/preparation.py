@@ -24,6 +24,7 @@ from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.config_checks import missing_file
 from fiesta_allennlp.trainings.evaluator import number_of
+from fiesta_allennlp.trainings.points import split_place
 from fiesta_allennlp.trainings.pool import Pool, read_pool
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.vectors import coverage_of, filtered_vectors, rows_of, width_of
@@ -105,7 +106,8 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
     log = place.check_log(candidate.name)
     says_all = isinstance(error, FiestaError) and not isinstance(error, ReaderError)
     where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
-    said = missing_file(candidate.config, describe(error), Path(candidate.source)) or f"{plainly(error)}{where}"
+    path, _ = split_place(candidate.source)
+    said = missing_file(candidate.config, describe(error), path) or f"{plainly(error)}{where}"
     return f"candidate '{candidate.name}' ({candidate.source}): {said}"
 
 

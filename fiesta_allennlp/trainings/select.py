@@ -22,7 +22,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.candidates import Roster, load_candidates, read_roster
+from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
 from fiesta_allennlp.trainings.config import with_absolute_paths
 from fiesta_allennlp.trainings.data_files import found_again
 from fiesta_allennlp.trainings.devices import check_gpus
@@ -91,6 +91,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         settings, roster = checked.settings, checked.roster
         with closing(build_executor(settings, directory)) as executor:
             check_gpus(roster.given, executor)
+            _note_equal(roster, console)
             known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
             fresh = {
                 name: candidate
@@ -172,6 +173,17 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
 def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[Remaining]]:
     """How many more trainings there will be, by draws that belong to the number of finished ones."""
     return lambda history: strategy.remaining(history, strategy_rng(entropy, len(history.evaluations)))
+
+
+def _note_equal(roster: Roster, console: Console) -> None:
+    for names in equal_candidates({name: dict(candidate.config) for name, candidate in roster.given.items()}):
+        console.print(
+            f"Note: the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of "
+            "runs separates these candidates. Keep them for an A/A test; otherwise correct one or leave it out.",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _check_data(roster: Roster) -> None:

@@ -50,11 +50,21 @@ def _numbers(text: str) -> Tuple[float, ...]:
         ) from None
 
 
+def _points(text: str) -> Any:
+    if not text.lstrip().startswith("["):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is not valid JSON: {error}") from None
+
+
 @dataclass(frozen=True)
 class Settings(SelectionSettings):
     """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
 
-    `candidates` are config files, each as `PATH` or `NAME=PATH`. `executor` is a registered name or a JSON object
+    `candidates` are configs, each as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind. `points` is a
+    JSONL file or a list of objects. `executor` is a registered name or a JSON object
     with a `type`. `workers` is a number or `auto`.
     """
 
@@ -63,8 +73,16 @@ class Settings(SelectionSettings):
     candidates: Tuple[str, ...] = option(
         (),
         "two or more configs for `allennlp train`; the file's name without its ending names the candidate, or write "
-        "NAME=PATH",
+        "NAME=PATH; 'PATH?lr=0.01,model.dropout=0.5' gives external variables and overrides of one candidate",
         metavar="CANDIDATE.jsonnet",
+    )
+    points: Any = option(
+        None,
+        'a JSONL file: the values of each line, {"lr": 0.01}, make a candidate of the one config that is given without '
+        "values; or a JSON list of such objects; none for none",
+        group=SCORING,
+        metavar="FILE.jsonl|JSON",
+        parse=_points,
     )
     metric: Optional[str] = option(
         None,

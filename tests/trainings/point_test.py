@@ -1,0 +1,92 @@
+"""Points: how values are typed, named and handed to a template."""
+
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as limits
+from hypothesis import strategies as some
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import NOT_IN_NAMES
+from fiesta_allennlp.trainings.point import MOST_BYTES, Point, read_point
+
+JSON = some.recursive(
+    some.one_of(some.none(), some.booleans(), some.integers(), some.floats(allow_nan=False, allow_infinity=False))
+    | some.text(some.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8),
+    lambda inner: some.lists(inner, max_size=2) | some.dictionaries(some.sampled_from("ab"), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def test_a_text_reaches_the_template_as_it_is_and_all_else_as_json() -> None:
+    values = {"lr": 0.01, "layers": 2.0, "name": "adam", "on": True, "none": None, "dims": [1, 2], "number": "1"}
+    point = Point({**values, "model.dropout": 0.5, ".vocabulary": {"type": "empty"}})
+    assert point.variables == {
+        "lr": "0.01",
+        "layers": "2",
+        "name": "adam",
+        "on": "true",
+        "none": "null",
+        "dims": "[1,2]",
+        "number": "1",
+    }
+    assert point.overrides == {"model.dropout": 0.5, "vocabulary": {"type": "empty"}}
+
+
+@pytest.mark.parametrize(
+    ("values", "typed", "name"),
+    [
+        ({"lr": 0.01, "layers": 2}, "lr=0.01,layers=2", "lr=0.01,layers=2"),
+        ({"model.dropout": 0.5, "on": True}, "model.dropout=0.5,on=true", "model.dropout=0.5,on=true"),
+        ({"text": "a b", "dims": [1, 2]}, "text=a b,dims=[1,2]", "text=a b,dims=[1,2]"),
+        ({}, "", ""),
+        ({"n": np.int64(3), "x": np.float32(0.5)}, "n=3,x=0.5", "n=3,x=0.5"),
+        # A file cannot be called so: cleaned, with the first 8 digits of the SHA-256 of {"bert": "google/bert"}.
+        ({"bert": "google/bert"}, "bert=google/bert", "bert=google_bert~81986039"),
+        ({"n": "1"}, 'n="1"', "n=1~fbf03fa3"),
+    ],
+)
+def test_a_point_is_typed_and_named_by_its_values(values: Dict[str, Any], typed: str, name: str) -> None:
+    point = Point(values)
+    assert (point.typed, point.name) == (typed, name)
+    assert read_point(typed) == point
+
+
+def test_a_long_name_keeps_what_tells_points_apart() -> None:
+    path = "model.text_field_embedder.token_embedders.tokens.embedding_dim"
+    names = [Point({path: size, "text": "é" * 50}).name for size in (50, 100)]
+    assert names[0].startswith("embedding_dim=50,text=éé") and names[1].startswith("embedding_dim=100,text=éé")
+    assert names[0] != names[1]
+    assert all(len(name.encode()) <= MOST_BYTES for name in names)
+
+
+@limits(max_examples=60)
+@given(some.dictionaries(some.sampled_from(["lr", "a.b", ".top", "a name"]), JSON, max_size=3))
+def test_any_json_is_read_back_and_named(values: Dict[str, Any]) -> None:
+    point = Point(values)
+    assert read_point(point.typed).identity == point.identity
+    assert set(point.name).isdisjoint(NOT_IN_NAMES) and len(point.name.encode()) <= MOST_BYTES
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("lr", "'lr' has no value. Write NAME=VALUE"),
+        ("lr=,x=1", "'lr' has no value"),
+        ("lr=1,lr=2", "'lr' is given twice"),
+        ("=3", 'the name "" must be a text without'),
+        ("dims=[1,2", r"'dims' begins as JSON but is none: \[1,2"),
+        (".model.dropout=1", "a dot in front is for keys at the top of a config. Write 'model.dropout'"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error(typed: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_point(typed)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.ones(2), {1: 2}, "\ud800", "a\0b", object()])
+def test_what_is_not_json_is_an_error(value: Any) -> None:
+    with pytest.raises(ConfigError, match="'lr' must be JSON but is"):
+        Point({"lr": value})

@@ -1,0 +1,133 @@
+"""Many candidates of one template: points in files and lists, and the variables that the template reads."""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.trainings.candidates import candidate_at, equal_candidates, load_candidates
+from fiesta_allennlp.trainings.config import Config
+from fiesta_allennlp.trainings.point import Point
+from fiesta_allennlp.trainings.points import expanded, given_points, split_place
+from fiesta_allennlp.trainings.settings import Settings
+
+READS_LR = "import 'rest.libsonnet'"
+REST = "(import 'plain.jsonnet') + { trainer+: { optimizer: { type: std.extVar('opt'), lr: %s } } }"
+LR = "std.parseJson(std.extVar('lr'))"
+
+
+@pytest.fixture
+def template(write_config: Callable[..., Path]) -> str:
+    """A config that reads `opt` and `lr`, in a file that it imports."""
+    plain = write_config("plain")
+    plain.with_name("rest.libsonnet").write_text(REST % LR)
+    path = plain.with_name("template.jsonnet")
+    path.write_text(READS_LR)
+    return str(path)
+
+
+def loaded(*candidates: str, points: Any = None, overrides: str = "") -> Dict[str, Candidate]:
+    return load_candidates(Settings(candidates=candidates, points=points, overrides=overrides, metric="accuracy"))
+
+
+def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path) -> None:
+    points = [{"lr": 0.1, "opt": "adam"}, {"lr": 0.2, "opt": "sgd", "trainer.num_epochs": 3}]
+    file = tmp_path / "points.jsonl"
+
+    file.write_text("\n\n".join(json.dumps(point) for point in points) + "\r\n", encoding="utf-8-sig")
+    plain = template.replace("template", "plain")
+    made = loaded(template, f"{plain}?", points=str(file), overrides='{"trainer.num_epochs": 7}')
+    assert list(made) == ["lr=0.1,opt=adam", "lr=0.2,opt=sgd,trainer.num_epochs=3", "plain"]
+    trainers = [candidate.config["trainer"] for candidate in made.values()]
+    assert [trainer["num_epochs"] for trainer in trainers] == [7, 3, 7], "a point's overrides lie above --overrides"
+    assert [trainer["optimizer"] for trainer in trainers[:2]] == [
+        {"type": "adam", "lr": 0.1},
+        {"type": "sgd", "lr": 0.2},
+    ]
+    assert loaded(template, f"{plain}?", points=tuple(points), overrides='{"trainer.num_epochs": 7}') == made
+    one = made["lr=0.1,opt=adam"]
+    assert one.source == f"{template}?lr=0.1,opt=adam"
+    assert loaded(f"{plain}?", f"a={one.source}", overrides='{"trainer.num_epochs": 7}')["a"].config == one.config
+    assert candidate_at(Path(template), Point(points[1]), Settings()).name == "lr=0.2,opt=sgd,trainer.num_epochs=3"
+
+
+def test_a_file_with_a_question_mark_in_its_name_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a?b.jsonnet"
+    path.touch()
+    assert split_place(str(path)) == (path, Point())
+    assert expanded([str(path)], [{}, {"lr": 1}]) == [f"{path}?", f"{path}?lr=1"]
+    assert expanded([str(path)], "none") == [str(path)]
+
+
+GOOD = '{"lr": 0.1, "opt": "adam"}\n'
+
+
+@pytest.mark.parametrize(
+    ("added", "message"),
+    [
+        ('{"lr": 1\n', r"p.jsonl, line 2: is not valid JSON: Expecting ',' delimiter at column 9"),
+        ("\n[1]", r"p.jsonl, line 3: must be a JSON object but is \[1\]"),
+        ('{"lr": NaN}', r"p.jsonl, line 2: is not valid JSON: NaN is no JSON value"),
+        ('{"lr": 1e999}', r"p.jsonl, line 2: 'lr' must be JSON but is inf"),
+        ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: is not valid JSON: the key 'lr' is there twice"),
+        ('{"l,r": 1}', r"p.jsonl, line 2: the name \"l,r\" must be a text without"),
+        ('{"opt": "adam", "lr": 1e-1}', r"p.jsonl, line 2: its values are those of line 1: opt=adam,lr=0.1"),
+        ("", r"at least 2 candidates but got 1: lr=0.1,opt=adam"),
+        ('{"lr": 1}', r"template.jsonnet\?lr=1: the config reads the external variable 'opt'.*given for: lr"),
+        ('{"opt": "a", "lrr": 1}', r"external variable 'lr', which has no value.*Did you mean 'lrr'"),
+        ('{"opt": "a", "lr": 1, "decay": 2}', r"never reads the variable 'decay'.*path, such as model.decay"),
+        ('{"opt": "a", "lr": 1, "modle.x": 2}', r"modle.x=2: there is no place .*unused keys: \['modle.x'\]"),
+        ('{"opt": "a", "lr": "large"}', r"lr=large: cannot be read as Jsonnet(.|\n)*Read a text with std.extVar alone"),
+    ],
+)
+def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Path, added: str, message: str) -> None:
+    (tmp_path / "p.jsonl").write_text(GOOD + added)
+    with pytest.raises(FiestaError, match=message):
+        loaded(template, points=str(tmp_path / "p.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "points", "message"),
+    [
+        (["a", "b"], [{}], "candidates of one config, the template, but 2 are given: a, b"),
+        (["a?x=1"], [{}], "but none is given"),
+        (["name=a"], [{}], "Leave the name of the template 'name=a' out"),
+        (["a"], [], "the list is empty"),
+        (["a"], [3], "point 1: must be an object"),
+        (["a"], [{"x": 1}, {"x": 1.0}], "point 2: its values are those of point 1: x=1"),
+        (["a"], 3, "must be a JSONL file or a list of objects but is 3"),
+        (["a"], "nowhere.jsonl", "nowhere.jsonl: cannot be read: No such file"),
+        (["a", "b?x=[1"], None, r"candidate 'b\?x=\[1': 'x' begins as JSON"),
+        (["a?x=1", "a?x=1"], None, r"the candidate 'x=1' is given twice, as a\?x=1. Leave one"),
+        (["a?x=1", "b?x=1"], None, r"two candidates are named 'x=1': a\?x=1 and b\?x=1.*NAME=b\?x=1"),
+    ],
+)
+def test_points_without_a_clear_meaning_are_errors(candidates: List[str], points: Any, message: str) -> None:
+    with pytest.raises(FiestaError, match=message):
+        loaded(*candidates, points=points)
+
+
+def test_a_variable_that_some_points_read_is_allowed_and_the_environment_counts(
+    template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(template).with_name("rest.libsonnet").write_text(REST % f"if std.extVar('opt') == 'sgd' then {LR} else 1")
+    points = [{"opt": "adam", "lr": 3}, {"opt": "sgd", "lr": 2}]
+    assert [c.config["trainer"]["optimizer"]["lr"] for c in loaded(template, points=points).values()] == [1, 2]
+    monkeypatch.setenv("opt", "sgd")
+    assert len(loaded(template, points=[{"lr": 3}, {"lr": 4}, {"lr": 5, "opt": "adam"}])) == 3
+
+
+def test_equal_configs_are_found_whatever_their_seeds(template: str) -> None:
+    points = ({"opt": "a", "lr": 1}, {"opt": "a", "lr": 2, "trainer.optimizer.lr": 1, ".numpy_seed": 3})
+    made = loaded(template, f"x={template}?opt=a,lr=3", points=points)
+    configs: Dict[str, Config] = {name: dict(candidate.config) for name, candidate in made.items()}
+    assert equal_candidates(configs) == [[Point(points[0]).name, Point(points[1]).name]]
+
+
+def test_points_of_python_become_plain_data() -> None:
+    assert given_points([{"lr": 1.0, "dims": (1, 2)}]) == [{"lr": 1, "dims": [1, 2]}]
+    assert given_points(Path("p.jsonl")) == "p.jsonl"
+    assert given_points(None) is None
