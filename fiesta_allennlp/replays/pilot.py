@@ -15,6 +15,7 @@ from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource
 from fiesta_allennlp.replays.table import history_of
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
@@ -85,7 +86,8 @@ def _table(settings: PlanSettings, path: Path) -> Problem:
     if path.suffix == ".csv" and settings.evaluations_per_split is not None:
         raise ConfigError(f"--evaluations-per-split: {path} says itself which scores share a split. Leave it out.")
     table = read_csv(path) if path.suffix == ".csv" else read_json(path, settings.evaluations_per_split or 1)
-    return _from_pilot(settings, str(path), history_of(table), _choice(settings, {}), {})
+    minimise = settings.minimise or table.minimise
+    return _from_pilot(settings, str(path), history_of(table), _choice(settings, {}), {}, minimise=minimise)
 
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
@@ -96,19 +98,28 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         raise ConfigError(f"{root}: fiesta-plan is for selections by training, but this one asks about documents.")
     stored = meta.settings or {}
     choice = _choice(settings, stored)
+    minimise = Metric.of(stored.get("metric") or "").minimise
+    if settings.minimise and not minimise:
+        raise ConfigError(f"--minimise is for tables of scores: the selection in {root} maximises. Leave it out.")
     packages = tuple(stored.get("include_package") or ())
     importing(packages, lambda: build_strategy(choice, list(history.candidates)))
-    return _from_pilot(settings, str(root), history, choice, _mean_seconds(history))
+    return _from_pilot(settings, str(root), history, choice, _mean_seconds(history), minimise=minimise)
 
 
 def _from_pilot(
-    settings: PlanSettings, name: str, history: History, choice: ReplaySettings, seconds: Mapping[str, float]
+    settings: PlanSettings,
+    name: str,
+    history: History,
+    choice: ReplaySettings,
+    seconds: Mapping[str, float],
+    *,
+    minimise: bool,
 ) -> Problem:
     if settings.seconds is not None:
         seconds = dict.fromkeys(history.candidates, settings.seconds)
     strategy = build_strategy(choice, list(history.candidates))
     takes_logits = bool(getattr(strategy.belief, "takes_logits", False))
-    source = PosteriorScores(name, renumbered(history), seconds, takes_logits)
+    source = PosteriorScores(name, renumbered(history), seconds, takes_logits, minimise)
     source.check_runs()
     return Problem(source, choice, source.noise_sd, any(seconds.values()))
 

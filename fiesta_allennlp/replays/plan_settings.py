@@ -40,6 +40,13 @@ class PlanSettings(ChoiceSettings):
         None, "standard deviation between splits, in addition to --sd (default 0)", group=PROBLEM, least=0
     )
     candidates: Optional[int] = option(None, "how many candidates (default 2)", group=PROBLEM, least=2)
+    minimise: bool = option(
+        False,
+        "of a table: lower scores are better; a CSV file says so itself with -NAME in a column `metric`, and the "
+        "directory of a selection by its metric",
+        group=PROBLEM,
+        can_be_undone=False,
+    )
     seconds: Optional[float] = option(
         None, "of a run, for the hours (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
     )

@@ -18,6 +18,7 @@ from fiesta_allennlp.replays.summary import wilson_interval
 from fiesta_allennlp.seeding import fresh_entropy
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.strategies.minimising import unwrapped
 from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
 
 FEWEST, MOST = 20, 200
@@ -201,9 +202,10 @@ def _with_margin(problem: Problem, margin: float) -> Replayer:
 
 def remember_posteriors(replayers: Sequence[Replayer]) -> None:
     """Let them share one belief that computes the posterior of a history once."""
-    belief = LatestPosterior(replayers[0].strategy.belief)
-    for replayer in replayers:
-        replayer.strategy.belief = belief
+    strategies = [unwrapped(replayer.strategy) for replayer in replayers]
+    belief = LatestPosterior(strategies[0].belief)
+    for strategy in strategies:
+        strategy.belief = belief
 
 
 class LatestPosterior(Belief):

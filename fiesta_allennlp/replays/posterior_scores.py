@@ -40,12 +40,14 @@ class PosteriorScores(ScoreSource):
     start : the pilot's runs. Pending ones play no part.
     seconds : of a run, by candidate, as far as they are known.
     takes_logits : the model is one of the logits of scores, and so are the true means.
+    minimise : lower scores are better.
     """
 
     name: str
     start: History
     seconds: Mapping[str, float] = field(default_factory=dict)
     takes_logits: bool = False
+    minimise: bool = False
 
     def check(self, sampling: Sampling) -> None:
         """They never run out."""

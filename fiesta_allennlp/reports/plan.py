@@ -8,6 +8,7 @@ from rich.table import Table
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.replays.planning import Forecast, Outlook
 from fiesta_allennlp.reports.results import as_html, as_text
+from fiesta_allennlp.reports.words import LOWEST
 from fiesta_allennlp.selection.summary import count_text, duration_text
 
 MANY_INCONCLUSIVE = 0.1
@@ -35,6 +36,7 @@ def plan_content(forecast: Forecast) -> Dict[str, Any]:
     return {
         "source": forecast.settings.source,
         "candidates": problem.source.true_means(),
+        "minimise": problem.source.minimise,
         "sd": problem.noise_sd,
         "num_done": problem.num_done,
         "max_evaluations": forecast.limit,
@@ -85,7 +87,8 @@ def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
 
 def plan_in_words(forecast: Forecast) -> List[str]:
     """The answer, then what it rests on."""
-    lines = [_answer(forecast), _basis(forecast), _limit(forecast)]
+    lowest = LOWEST if forecast.problem.source.minimise else None
+    lines = [_answer(forecast), _basis(forecast), lowest, _limit(forecast)]
     if forecast.interrupted:
         lines.append("Interrupted: this is what had finished.")
     return [line for line in lines if line]

@@ -14,6 +14,8 @@ from fiesta_allennlp.selection.summary import CandidateSummary, count_text, dura
 LIMITS = {"max_evaluations": "the most that was allowed", "max_hours": "in the time that was allowed"}
 """What ends a selection without a decision."""
 
+LOWEST = "The candidate with the lowest mean is the best."
+
 FEW_SCORES = 10
 """A replay of a table with fewer splits or scores says more of these than of the candidates."""
 
@@ -253,7 +255,7 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
         f"{summary['undecided']:.1%}; decided on a wrong one {summary['wrong']:.1%}.",
     ]
     if summary.get("minimise"):
-        lines.append("The candidate with the lowest mean is the best.")
+        lines.append(LOWEST)
     if summary["with_replacement"]:
         lines.append("The scores were drawn with replacement.")
     few = summary["fewest_scores"]

@@ -69,3 +69,8 @@ class Minimising(Strategy):
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         return self.strategy.bounds(num_candidates)
+
+
+def unwrapped(strategy: Strategy) -> Strategy:
+    """What looks for the highest mean: the strategy itself, or the one that it minimises by."""
+    return strategy.strategy if isinstance(strategy, Minimising) else strategy

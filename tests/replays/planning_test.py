@@ -42,18 +42,18 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
 
 
 def test_a_tie_ends_by_the_maximum_and_is_explained() -> None:
-    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=24, repetitions=4, entropy=1)
-    assert found.default.runs.high == 24
+    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=20, repetitions=2, entropy=1)
+    assert found.default.runs.high == 20
     assert found.default.correct == 1
     assert "No number of runs separates equal candidates" in repr(found)
-    assert "inconclusive at 24 runs (--max-evaluations)" in repr(found)
+    assert "inconclusive at 20 runs (--max-evaluations)" in repr(found)
 
 
 def test_margins_stop_earlier_on_the_same_path() -> None:
-    found = plan(gap=0.01, sd=0.01, max_evaluations=30, repetitions=4, entropy=2)
+    found = plan(gap=0.01, sd=0.01, max_evaluations=20, repetitions=2, entropy=2)
     means = [found.default.mean_runs, *(found.margins[margin].mean_runs for margin in sorted(found.margins))]
     assert means == sorted(means, reverse=True)
-    alone = plan(gap=0.01, sd=0.01, max_evaluations=30, repetitions=4, entropy=2, margin=0.004)
+    alone = plan(gap=0.01, sd=0.01, max_evaluations=20, repetitions=2, entropy=2, margin=0.004)
     assert alone.default.mean_runs == pytest.approx(found.margins[0.004].mean_runs, abs=3)
 
 
@@ -117,6 +117,25 @@ def test_equal_entropy_repeats_a_plan_from_a_table(tmp_path: Path) -> None:
     first, again = (plan(table, repetitions=2, entropy=5) for _ in range(2))
     assert (first.default, first.halving) == (again.default, again.halving)
     assert plan(table, repetitions=2, seconds=36, budget=8, entropy=5).budget == 8
+
+
+def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> None:
+    """With the directions of the strategy and of the truth apart, no selection would be right."""
+    losses = {"high": [3.50, 3.52, 3.49], "low": [3.20, 3.22, 3.21]}
+    write_selection(tmp_path / "run", losses, metric="-loss", max_evaluations=40, confidence=0.9).close()
+    found = plan(tmp_path / "run", repetitions=2, entropy=5)
+    assert found.problem.source.minimise
+    assert found.equal is not None and found.halving is not None
+    assert found.default.correct == found.equal.correct == found.halving.correct == 1
+    assert found.problem.source.true_means()["low"] == pytest.approx(3.21, abs=0.01)
+    assert "The candidate with the lowest mean is the best." in repr(found)
+    table = tmp_path / "losses.json"
+    table.write_text(json.dumps(losses))
+    assert problem_of(PlanSettings(source=str(table), minimise=True)).source.minimise
+    assert not problem_of(PlanSettings(source=str(table))).source.minimise
+    write_selection(tmp_path / "other", losses).close()
+    with pytest.raises(FiestaError, match="the selection in .*other maximises"):
+        plan(tmp_path / "other", minimise=True)
 
 
 NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
