@@ -79,7 +79,7 @@ def real_processes() -> None:
         (["--strategy", "sequential_halving"], r"budget"),
         (["--strategy", "top_two", "--budget", "20"], r"budget"),
         (["--confidence", "0.9", "--budget", "20"], r"confidence"),
-        (["--splits", "paired"], r"--splits must be one of shared, independent but got 'paired'"),
+        (["--splits", "paired"], r"--splits must be one of shared, independent, official but got 'paired'"),
         (["--keep", "some"], r"--keep must be one of"),
         (["--executor", "slurm"], r"--executor must be one of processes, ray but got 'slurm'"),
         (["--executor", "{bad"], r"--executor: '{bad' is not valid JSON"),
@@ -262,7 +262,7 @@ def test_bad_vectors(write_config: Callable[..., Path], reviews: Path, call: Any
     embedder["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "vectors.txt")
     configs = [write_config("one", text_field_embedder=embedder), write_config("two")]
     options = [*configs, "-s", run, "--metric", "accuracy"]
-    assert_refused(call(*options), r"'one'.*vectors.txt: cannot be read as a file of word vectors", run)
+    assert_refused(call(*options), r"'one'.*pretrained_file' is '.*vectors.txt', but there is no such file", run)
     (reviews / "vectors.txt").write_text("food 1 2\nand 3 4\n")
     assert_refused(call(*options), r"'one'.*(dimension|embedding_dim)", run)
 
@@ -273,7 +273,7 @@ def test_debug_shows_the_traceback(selections: Selections, candidates: List[str]
 
 
 def test_after_an_error_the_directory_can_be_used(selections: Selections, candidates: List[str]) -> None:
-    selections.refused(*candidates)
+    selections.refused(*candidates, "--metric", "macro_f1")
     selections.begin("--budget", 2)
 
 
@@ -287,10 +287,10 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
     ("content", "message"),
     [
         ("{ workrs: 2 }", r"settings.jsonnet: 'workrs' is not a setting. Did you mean 'workers'"),
-        ("{ workrs: 2, 'dry-run': true }", r"'workrs' is .* 'workers'\? 'dry_run' is not a setting. There are: cand"),
+        ("{ workrs: 2, 'dry-run': true }", r"'dry_run' is not a setting. 'workrs' is .* 'workers'\? There are: strat"),
         ("{ workers: 'two' }", r'settings.jsonnet: --workers must be a whole number or auto but got "two"'),
         ("{ workers: ", r"settings.jsonnet: cannot be read as Jsonnet"),
-        ("{ splits: 'paired' }", r"settings.jsonnet: --splits must be one of shared, independent but got 'paired'"),
+        ("{ splits: 'paired' }", r"settings.jsonnet: --splits must be one of .*, official but got 'paired'"),
         ("[1, 2]", r"settings.jsonnet: must be a Jsonnet object .* but is a list"),
         ("{ strategy: { beta: 1 } }", r"expected a name or a JSON object with a 'type'"),
     ],
@@ -522,7 +522,7 @@ def test_groups_of_a_resplit_reader(tdsa: List[str], call: Any, run: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, r"vectors.txt: cannot be read as a file of word vectors"),
+        (None, r"pretrained_file' is '.*vectors.txt', but there is no such file"),
         ("", r"vectors.txt: the file of word vectors is empty"),
         ("soup 1 2\nfine 2 3\ncold 4 5\n", r"'embedding_dim' is 3 but the rows of .*vectors.txt have 2 numbers"),
         ("soup 1 2 3\nfine 2 3\ncold 4 5 6\n", r"vectors.txt: the row of 'fine' has 2 numbers but the others have 3"),

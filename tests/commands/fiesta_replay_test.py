@@ -93,7 +93,7 @@ def test_a_table_that_runs_out_names_the_option_that_helps(table: Path, call: An
         (["tie", "--strategy", "sequential_halving"], "--budget N"),
         (["tie", "--belief", "student"], "--belief student"),
         (["tie", "--belief", "dirichlet_f_measure"], "--belief dirichlet_f_measure needs counts"),
-        (["tie", "--splits", "paired"], "--splits must be one of shared, independent but got 'paired'"),
+        (["tie", "--splits", "paired"], "--splits must be one of shared, independent, official but got 'paired'"),
         (["tie", "--repetitions", "0"], "--repetitions must be at least 1 but got 0"),
         (["tie", "--output", "result.txt"], "--output result.txt: the file's name must end with .json"),
         (["tie", "--output", "nowhere/r.json"], "--output nowhere/r.json: there is no directory nowhere"),

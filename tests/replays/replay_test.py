@@ -210,7 +210,7 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
         ({"processes": 0}, "--processes must be at least 1 but got 0"),
         ({"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
         ({"entropy": -1}, "--entropy must not be negative but got -1"),
-        ({"splits": "paired"}, "--splits must be one of shared, independent but got 'paired'"),
+        ({"splits": "paired"}, "--splits must be one of shared, independent, official but got 'paired'"),
         ({"candidates": "ian,atae"}, '--candidates must be a list but got "ian,atae"'),
         ({"candidates": ("ian",)}, "at least 2 candidates but got 1"),
         ({"candidates": ("ian", "atea")}, "--candidates: tdsa-8 has no candidate 'atea'. Did you mean 'atae'"),
