@@ -59,8 +59,9 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
     with pytest.raises(ConfigError, match=f"without report/scores.csv. Write it with fiesta-report {tmp_path}"):
         open_scores(str(tmp_path))
     (tmp_path / "report").mkdir()
-    table(tmp_path / "report" / "scores.csv", HEADER + "a,0,0,0.5\nb,0,0,0.6\n")
-    assert open_scores(str(tmp_path)).true_means() == {"a": 0.5, "b": 0.6}
+    table(tmp_path / "report" / "scores.csv", METRIC_HEADER + "a,0,0,0.5,-loss\nb,0,0,0.6,-loss\n")
+    read = open_scores(str(tmp_path))
+    assert read.true_means() == {"a": 0.5, "b": 0.6} and read.minimise
 
 
 def test_a_preset_needs_no_file() -> None:
