@@ -51,7 +51,8 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
 
     given = settings_from_file(args.config, of) if args.config is not None else {}
     typed = overlay(given, typed_options(args, of), of=of)
-    of(**typed)
+    if not args.recover:  # else what was typed may go with what the store has
+        of(**typed)
     return typed
 
 
