@@ -1,6 +1,6 @@
 import math
 from abc import ABC, abstractmethod
-from typing import Optional
+from typing import List, Optional
 
 import numpy as np
 from allennlp.common import Registrable
@@ -31,6 +31,10 @@ class Posterior(ABC):
     @abstractmethod
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 where `margin` is 0."""
+
+    def doubts(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
+        """The candidates to run again before `best` may be named, the most doubtful first. None by default."""
+        return []
 
 
 class Belief(Registrable):

@@ -1,11 +1,32 @@
-from typing import List
+from dataclasses import dataclass
+from typing import List, Optional
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, least_to_win
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior
+from fiesta_allennlp.probability.noise import ODD_SHARE
+from fiesta_allennlp.probability.second_look import Evidence, doubts
 from fiesta_allennlp.probability.split_effects import Scores, mean_scores
 from fiesta_allennlp.records import History
+
+LEAST_TO_WIN = 3
+"""Two runs of a winner show too little of its noise."""
+
+EARLIER_ODD_SHARE = 0.1
+"""The prior share of odd noise before there was a second look, when it alone guarded against it."""
+
+
+@dataclass(frozen=True, eq=False)
+class SplitPairedPosterior(StudentTPosterior):
+    """Also says who must run again before a winner is named: see `fiesta_allennlp.probability.second_look`."""
+
+    evidence: Optional[Evidence] = None
+
+    def doubts(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
+        if self.evidence is None:
+            return []
+        return doubts(self.evidence, best, confidence=confidence, margin=margin)
 
 
 @Belief.register("split_paired")
@@ -21,16 +42,23 @@ class SplitPaired(ScoreBelief):
     Candidates may stand at different replicates. Where splits carry nothing, or no two candidates share one, it is
     an unpaired comparison. The posterior is of mean scores less a shift that all candidates have in common.
 
-    A winner is named only when it and a rival have log2(1 / (1 - confidence)) evaluations, rounded up: 3 for
-    .8, 4 for .9, 5 for .95, 7 for .99. With fewer, the noise of an odd candidate is hardly known, and the first look
-    at two scores of each would be the one that errs most.
+    A winner is named only when it and a rival have three evaluations, and when neither one failed run of the winner nor
+    odd noise of a rival with few runs would overturn it: see `fiesta_allennlp.probability.second_look`.
+
+    # Parameters
+
+    second_look : False is the rule of earlier versions, by which selections that they began go on: a winner and a rival
+        need log2(1 / (1 - confidence)) evaluations, rounded up, and one candidate in ten is taken for odd.
     """
 
     min_evaluations = 2
     pairs_splits = True
 
+    def __init__(self, *, second_look: bool = True) -> None:
+        self.second_look = second_look
+
     def min_to_win(self, confidence: float) -> int:
-        return max(self.min_evaluations, least_to_win(confidence))
+        return LEAST_TO_WIN if self.second_look else max(self.min_evaluations, least_to_win(confidence))
 
     def posterior(self, history: History) -> StudentTPosterior:
         scores = self.scores(history)
@@ -40,8 +68,20 @@ class SplitPaired(ScoreBelief):
         if unit == 0:
             known = np.zeros(len(scores))
             return StudentTPosterior(known + centre, known, known + 1, self.has_margin)
-        means = mean_scores(score_table(self._splits(history), [(values - centre) / unit for values in scores]))
-        return StudentTPosterior(centre + unit * means.location, unit * means.scale, means.df, self.has_margin)
+        table = score_table(self._splits(history), [(values - centre) / unit for values in scores])
+        means = mean_scores(table, odd_share=ODD_SHARE if self.second_look else EARLIER_ODD_SHARE)
+        location, scale = centre + unit * means.location, unit * means.scale
+        if not self.second_look:
+            return StudentTPosterior(location, scale, means.df, self.has_margin)
+        evidence = Evidence(
+            location=location,
+            scale=scale,
+            odd_scale=unit * means.odd_scale,
+            odd_df=means.odd_df,
+            num_runs=np.array([len(values) for values in scores]),
+            noise_sd=unit * means.noise_sd,
+        )
+        return SplitPairedPosterior(location, scale, means.df, self.has_margin, evidence)
 
     def _splits(self, history: History) -> List[np.ndarray]:
         """What the splits of every active candidate's scores are called. Shapes: `(num_scores,)`."""

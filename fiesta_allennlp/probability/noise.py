@@ -9,8 +9,8 @@ from scipy.special import digamma, gammaln, polygamma
 SIMILARITY = np.array([2.0, 256.0])[:, None, None]
 """How many observations the common scale is worth for one candidate's variance: an odd one's, an ordinary one's."""
 
-PROPORTION = np.array([0.1, 0.9])[:, None, None]
-"""Prior probability that a candidate's noise is odd or ordinary."""
+ODD_SHARE = 0.03
+"""Prior probability that a candidate's noise is odd."""
 
 NUM_SCALES = 40
 """Grid points over the logarithm of the common variance."""
@@ -38,13 +38,21 @@ class NoisePosterior:
         half_df = _inverse_trigamma(self.log_variance)
         return 2 * half_df, np.exp(self.log_mean + digamma(half_df)) / half_df
 
+    def if_odd(self, squares: np.ndarray, *, df: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Degrees of freedom and scale of sigma_i^2 if candidate i were odd and s^2 were `common`.
 
-def noise_posterior(squares: np.ndarray, *, df: np.ndarray) -> NoisePosterior:
+        `squares` and `df` are those that the posterior was made of. Shapes: `(num_candidates,)` all.
+        """
+        similarity = float(SIMILARITY.flat[0])
+        return similarity + df, (similarity * self.common + squares) / (similarity + df)
+
+
+def noise_posterior(squares: np.ndarray, *, df: np.ndarray, odd_share: float = ODD_SHARE) -> NoisePosterior:
     """The posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
-    ordinary candidate, whose noise is that of the others, or 2 for an odd one, one in ten, whose own evaluations
-    decide. log s^2 is uniform. With class c and A_ci = d_c s^2 + squares_i,
+    ordinary candidate, whose noise is that of the others, or 2 for an odd one, whose own evaluations decide. log s^2 is
+    uniform. With class c and A_ci = d_c s^2 + squares_i,
 
         p(squares_i | s^2, c) ~ Gamma((d_c + df_i) / 2) / Gamma(d_c / 2) (d_c s^2)^(d_c / 2) A_ci^(-(d_c + df_i) / 2)
 
@@ -53,9 +61,11 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray) -> NoisePosterior:
     # Parameters
 
     squares, df : shape `(num_candidates,)`, above 0. `df` need not be whole.
+    odd_share : the prior probability that a candidate is odd.
     """
-    log_scale = _grid(squares, df)
-    log_class = _log_class(log_scale, squares, df)
+    shares = np.array([odd_share, 1 - odd_share])[:, None, None]
+    log_scale = _grid(squares, df, shares)
+    log_class = _log_class(log_scale, squares, df, shares)
     log_either = np.logaddexp(*log_class)
     grid = _normalised(log_either.sum(axis=-1))
     # Shapes: (num_classes, num_scales, num_candidates)
@@ -73,11 +83,11 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray) -> NoisePosterior:
     )
 
 
-def _log_class(log_scale: np.ndarray, squares: np.ndarray, df: np.ndarray) -> np.ndarray:
+def _log_class(log_scale: np.ndarray, squares: np.ndarray, df: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """log p(squares_i, class | s^2) up to a constant. Shape: `(num_classes, num_scales, num_candidates)`."""
     posterior_df = SIMILARITY + df
     return (
-        np.log(PROPORTION)
+        np.log(shares)
         + gammaln(posterior_df / 2)
         - gammaln(SIMILARITY / 2)
         + SIMILARITY / 2 * (np.log(SIMILARITY) + log_scale[:, None])
@@ -85,14 +95,14 @@ def _log_class(log_scale: np.ndarray, squares: np.ndarray, df: np.ndarray) -> np
     )
 
 
-def _grid(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
+def _grid(squares: np.ndarray, df: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Values of log s^2: first wherever any candidate's own variance is, then finely where the posterior is.
 
     Shape: `(NUM_SCALES,)`.
     """
     own = np.log(squares / df)
     wide = np.linspace(own.min() - 3, own.max() + 3 + 14 / max(df.sum(), 0.5), NUM_SCALES)
-    weight = _normalised(np.logaddexp(*_log_class(wide, squares, df)).sum(axis=-1))
+    weight = _normalised(np.logaddexp(*_log_class(wide, squares, df, shares)).sum(axis=-1))
     mean = weight @ wide
     sd = max(np.sqrt(weight @ (wide - mean) ** 2), (wide[1] - wide[0]) / 2)
     return np.linspace(mean - 6 * sd, mean + 8 * sd, NUM_SCALES)

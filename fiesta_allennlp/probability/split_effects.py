@@ -1,12 +1,13 @@
 """Mean scores of candidates that were evaluated on shared splits: a two-way model with unequal noise."""
 
+import math
 from dataclasses import dataclass
 from typing import Tuple
 
 import numpy as np
 from scipy.special import chdtri
 
-from fiesta_allennlp.probability.noise import NoisePosterior, noise_posterior
+from fiesta_allennlp.probability.noise import ODD_SHARE, NoisePosterior, noise_posterior
 
 SPLIT_PRIOR = (4.0, 1.0)
 """Degrees of freedom and ratio: the variance between splits is about that of the noise, as in released scores."""
@@ -45,14 +46,21 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class MeanScores:
-    """mu_i = location_i + scale_i t(df_i), independent up to a common shift. Shapes: `(num_candidates,)`."""
+    """mu_i = location_i + scale_i t(df_i), independent up to a common shift. Shapes: `(num_candidates,)`.
+
+    `odd_scale` and `odd_df` are those of a candidate whose noise has nothing to do with the others'. `noise_sd` is the
+    standard deviation that they have in common.
+    """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
+    odd_scale: np.ndarray
+    odd_df: np.ndarray
+    noise_sd: float
 
 
-def mean_scores(scores: Scores) -> MeanScores:
+def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
     """The posterior of the mean scores mu_i under
 
         x_ik = mu_i + b_k + e_ik,  mu_i ~ N(m, omega^2),  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
@@ -65,11 +73,23 @@ def mean_scores(scores: Scores) -> MeanScores:
     nothing changes (variational Bayes). The squares of the noise are those of contrasts, in which mu and b are free,
     and the degrees of freedom that these take up are counted for each candidate, as in restricted maximum likelihood:
     tau then plays no part in the noise. The uncertainty about sigma_i^2 makes normal into Student-t.
+
+    # Parameters
+
+    odd_share : the prior probability that a candidate's noise has nothing to do with the others'.
     """
-    fit = _fitted(scores)
+    fit = _fitted(scores, odd_share)
     df, variance = fit.noise.scaled_inverse_chi_squared()
-    apart = _as_independent(fit.location, fit.covariance)
-    return MeanScores(fit.location, np.sqrt(apart * variance * fit.used_precision), np.maximum(df, 1.0))
+    odd_df, odd_variance = fit.noise.if_odd(fit.squares, df=fit.df)
+    unit = _as_independent(fit.location, fit.covariance) * fit.used_precision
+    return MeanScores(
+        location=fit.location,
+        scale=np.sqrt(unit * variance),
+        df=np.maximum(df, 1.0),
+        odd_scale=np.sqrt(unit * odd_variance),
+        odd_df=odd_df,
+        noise_sd=math.sqrt(fit.noise.common),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +150,9 @@ def effects_posterior(scores: Scores) -> EffectsPosterior:
     )
 
 
-def _fitted(scores: Scores) -> "_Fit":
+def _fitted(scores: Scores, odd_share: float = ODD_SHARE) -> "_Fit":
     """The fixed point."""
-    fit = _Fit(scores)
+    fit = _Fit(scores, odd_share)
     for _ in range(MAX_STEPS):
         if fit.step() < TOLERANCE:
             break
@@ -142,8 +162,9 @@ def _fitted(scores: Scores) -> "_Fit":
 class _Fit:
     """The fixed point under way. `location` and `covariance` are of mu, given the precisions used."""
 
-    def __init__(self, scores: Scores) -> None:
+    def __init__(self, scores: Scores, odd_share: float) -> None:
         self.scores = scores
+        self.odd_share = odd_share
         self.sizes = scores.counts.sum(axis=1)
         self.has_splits = bool(((scores.counts > 0).sum(axis=0) > 1).any())
         means = scores.sums.sum(axis=1) / self.sizes
@@ -156,9 +177,9 @@ class _Fit:
 
     def step(self) -> float:
         """Go on once. The largest relative change of a precision."""
-        squares, df = self._contrasts()
+        self.squares, self.df = self._contrasts()
         split_squares, candidate_squares = self._normal_part()
-        self.noise: NoisePosterior = noise_posterior(squares, df=df)
+        self.noise: NoisePosterior = noise_posterior(self.squares, df=self.df, odd_share=self.odd_share)
         before = [*self.precision, self.candidate_precision, self.split_precision]
         self.used_precision = self.precision
         self.precision = self.noise.precision

@@ -201,9 +201,10 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
 
 def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Settings that were written down when the default strategy was called `ttts`: that name without a `challenger` is
-    `top_two` now. The belief `split_paired` was the default of trainings, by its name."""
-    if settings.get("belief") == "split_paired" and "documents" not in settings:
-        settings = {**settings, "belief": None}
+    `top_two` now. `split_paired` had no second look."""
+    belief = registered(settings.get("belief") or "split_paired", "--belief")
+    if belief["type"] in ("split_paired", "logit_split_paired"):
+        settings = {**settings, "belief": {**belief, "second_look": False}}
     given = settings.get("strategy")
     params = registered(given, "--strategy") if given else {}
     if params.get("type") != "ttts" or "challenger" in params:

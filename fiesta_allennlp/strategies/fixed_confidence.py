@@ -21,9 +21,9 @@ class FixedConfidence(Strategy):
     """Goes on until one candidate is surely the best, within `margin`.
 
     The selection stops as soon as every active candidate has `num_starts` finished evaluations, the winner and a rival
-    have `belief.min_to_win`, and the stopping rule is sure, whatever is pending; the default rule, when
-    max_i P(mean_i >= max_j mean_j - margin) >= confidence. The recommended candidate is this i, at equal probabilities
-    the one that is more probably the very best.
+    have `belief.min_to_win`, the stopping rule is sure and `Posterior.doubts` lists nobody, whatever is pending. The
+    default rule is sure when max_i P(mean_i >= max_j mean_j - margin) >= confidence. The recommended candidate is this
+    i, at equal probabilities the one that is more probably the very best.
 
     # Parameters
 
@@ -116,16 +116,17 @@ class FixedConfidence(Strategy):
         if exact is None:
             return None
         margin = rounded_up(exact)
-        decision = believed(history, self.belief, margin=margin).decision
-        if decision.best is None or not self.may_stop(history, decision):
+        look = believed(history, self.belief, margin=margin)
+        best = look.decision.best
+        if best is None or not self.may_stop(history, look.decision) or self.doubted(history, look):
             return None
-        return CredibleMargin(margin, decision.best)
+        return CredibleMargin(margin, best)
 
     def _look(self, history: History) -> Look:
         """What is believed, with `stopped_by`; kept for the next question about the same history."""
         if self._latest[0] is not history:
             look = believed(history, self.belief, margin=self.margin)
-            decision = replace(look.decision, stopped_by=self._stopped_by(history, look.decision))
+            decision = replace(look.decision, stopped_by=self._stopped_by(history, look))
             self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
 
@@ -134,12 +135,22 @@ class FixedConfidence(Strategy):
         """How many finished evaluations the winner and a rival need."""
         return self.belief.min_to_win(self.confidence)
 
-    def _stopped_by(self, history: History, decision: Decision) -> Optional[str]:
+    def _stopped_by(self, history: History, look: Look) -> Optional[str]:
         if len(history.active) < 2:
             return "failures"
-        if self.may_stop(history, decision) and self.stop.is_sure(history, decision, self.confidence):
+        is_sure = self.may_stop(history, look.decision) and self.stop.is_sure(history, look.decision, self.confidence)
+        if is_sure and not self.doubted(history, look):
             return "confidence"
         return "max_evaluations" if self.room(history) < 1 and not history.pending else None
+
+    def doubted(self, history: History, look: Look) -> List[str]:
+        """The candidates to run again before the present winner may be named, the most doubtful first."""
+        if look.posterior is None or look.decision.best is None:
+            return []
+        names = history.active
+        best, margin = names.index(look.decision.best), look.decision.margin
+        doubts = look.posterior.doubts(best, confidence=self.confidence, margin=margin)
+        return [names[index] for index in doubts]
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Whether enough has finished to stop when the rule is sure."""

@@ -11,7 +11,8 @@ class PosteriorSampling(FixedConfidence):
     """Begins with the starting evaluations of all candidates, in turn, and then draws names by what is believed.
 
     Where the stopping rule is sure, but the winner has fewer evaluations than `belief.min_to_win`, or all its rivals
-    have, the winner and its nearest rival are evaluated and nothing else.
+    have, the winner and its nearest rival are evaluated and nothing else. Where `Posterior.doubts` names candidates,
+    each of them gets a slot first, unless it has a pending run.
 
     See `FixedConfidence` for the parameters.
     """
@@ -20,10 +21,13 @@ class PosteriorSampling(FixedConfidence):
         starts = in_turn(history, history.active, target=self.num_starts, slots=slots)
         if starts or not all_finished(history, history.active, self.num_starts):
             return starts
-        # Where it may stop, the rule has been asked already, and was not sure.
-        if not self.may_stop(history, look.decision) and self.stop.is_sure(history, look.decision, self.confidence):
+        if not self.stop.is_sure(history, look.decision, self.confidence):
+            return self.choose(history, look, slots, rng)
+        if not self.may_stop(history, look.decision):
             return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
-        return self.choose(history, look, slots, rng)
+        busy = {request.candidate for request in history.pending}
+        doubted = [name for name in self.doubted(history, look) if name not in busy][:slots]
+        return [*doubted, *self.choose(history, look, slots - len(doubted), rng)]
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         """At most `slots` names, once all starting evaluations have finished.

@@ -61,6 +61,8 @@ FAMILIES: Dict[str, List[Family]] = {
         Family("strong split effect, 8", TDSA_MEANS, split_sd=3 * SPLIT_SD),
         Family("near tie, 4", {"a": 0.640, "b": 0.637, "c": 0.620, "d": 0.600}, margin=0.01),
         Family("20 candidates, .008 apart", {f"c{k}": 0.65 - 0.008 * k for k in range(20)}),
+        Family("two equal", dict.fromkeys("ab", 0.64), margin=NOISE_SD / 2),
+        Family("four equal", dict.fromkeys("abcd", 0.64), margin=NOISE_SD / 2),
     ],
     "Hard ones, without a promise": [
         Family("two equal, two behind", PRESETS["tie"].means),

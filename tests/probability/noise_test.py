@@ -6,7 +6,7 @@ from scipy.special import polygamma
 
 from fiesta_allennlp.probability.noise import _inverse_trigamma, noise_posterior
 
-CLASSES = ((0.1, 2.0), (0.9, 256.0))
+CLASSES = ((0.03, 2.0), (0.97, 256.0))
 
 
 def density(log_scale: np.ndarray, log_variance: np.ndarray, squares: float, df: float) -> np.ndarray:
