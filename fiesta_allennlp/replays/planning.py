@@ -243,6 +243,9 @@ class KnownPosterior(Posterior):
             self._known[margin] = self._posterior.prob_best(margin)
         return self._known[margin]
 
+    def doubts(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
+        return self._posterior.doubts(best, confidence=confidence, margin=margin)
+
 
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
     """All repetitions that finished, each with one outcome for every margin.

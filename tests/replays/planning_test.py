@@ -30,15 +30,15 @@ def pilot(tmp_path: Path) -> Path:
 
 
 def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
-    """With a gap of 1,000 sds the first look that may stop does: after 5 runs of both, at a confidence of .95."""
+    """With a gap of 1,000 sds the first look that may stop does: after 3 runs of both."""
     found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, entropy=1)
-    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (10, 1, 0)
-    assert found.default.mean_seconds == 10 * 1800 / 2
+    assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (6, 1, 0)
+    assert found.default.mean_seconds == 6 * 1800 / 2
     assert found.equal is not None and found.halving is not None
-    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (10, 10, 10)
+    assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (6, 6, 6)
     assert list(found.margins) == [0.001, 0.002, 0.004]
-    assert {outlook.mean_runs for outlook in found.margins.values()} == {10}
-    assert "Expect 10 runs" in repr(found) and "2 h 30 min by 2 workers" in repr(found)
+    assert {outlook.mean_runs for outlook in found.margins.values()} == {6}
+    assert "Expect 6 runs" in repr(found) and "1 h 30 min by 2 workers" in repr(found)
 
 
 def test_a_tie_ends_by_the_maximum_and_is_explained() -> None:
