@@ -16,7 +16,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
     """The content of `fiesta-replay --output`. At least one repetition has finished.
 
     `repetitions` are those that finished; `best` is the candidate with the best true mean, the first of equals.
-    `minimise` is there, and true, where lower scores are better.
+    `minimise` is there, and true, where lower scores are better; `restricted` where only some candidates were taken.
     `correct` and `wrong` are shares of all repetitions: the first whatever made them stop, the second of those that
     claimed a winner and did not stop at `max_evaluations`. The interval is Wilson's.
     """
@@ -47,6 +47,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "fewest_scores": replay.fewest_scores,
         "scores": settings.scores,
         **({"minimise": True} if settings.minimise else {}),
+        **({"restricted": True} if settings.candidates else {}),
         "splits": settings.splits,
         "evaluations_per_split": settings.evaluations_per_split,
         "batch_size": settings.batch_size,

@@ -3,12 +3,15 @@
 `summary` is the content of `selection.json`, with a record for each candidate.
 """
 
+import shlex
+from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.reports.content import Comparison
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.options import words_of
+from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, probability_text
 
 LIMITS = {"max_evaluations": "the most that was allowed", "max_hours": "in the time that was allowed"}
@@ -241,6 +244,19 @@ def pair_in_words(summary: Mapping[str, Any], comparison: Comparison) -> Tuple[s
     return tuple(words)
 
 
+def _plan_command(summary: Mapping[str, Any]) -> str:
+    """The command that plans from the scores of a replay; its name alone where none takes the same scores."""
+    scores = Path(summary["scores"])
+    is_table = scores.suffix in (".json", ".csv")
+    if summary.get("restricted") or not (is_table or scores.is_dir()):
+        return "fiesta-plan"
+    words = ["allennlp", "fiesta-plan", str(scores)]
+    if is_table and not scores.is_dir():
+        given = {name: summary.get(name) for name in ("minimise", "evaluations_per_split", "splits")}
+        words += [word for name, value in given.items() if value and value != SHARED for word in words_of(name, value)]
+    return shlex.join(words)
+
+
 def replay_in_words(summary: Mapping[str, Any]) -> str:
     """What a replay came to, in a few lines. `summary` is the content of its JSON file."""
     evaluations, quantiles = summary["evaluations"], summary["evaluations"]["quantiles"]
@@ -263,7 +279,7 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
         what = "split" if summary["splits"] == "shared" else "score"
         lines.append(
             f"Warning: this takes {count_text(few, what)} of each candidate for the truth, so the real number of runs "
-            f"can be far larger. allennlp fiesta-plan {summary['scores']} counts what so few leave open."
+            f"can be far larger. {_plan_command(summary)} includes the uncertainty of a small pilot."
         )
     if summary["interrupted"]:
         lines.append("Interrupted: this is what had finished.")

@@ -9,8 +9,8 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet
 from fiesta_allennlp.selection.options import check_names, check_options, flag, option, options_of
 
-OFFICIAL = "official"
-SPLITS = ("shared", "independent", OFFICIAL)
+SHARED, OFFICIAL = "shared", "official"
+SPLITS = (SHARED, "independent", OFFICIAL)
 
 CHOOSING = "how to choose"
 """The heading of the options that `ChoiceSettings` has."""
@@ -95,10 +95,10 @@ class ChoiceSettings:
         return params
 
 
-def splits_option(group: str) -> Any:
+def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     """The option `--splits`, below this heading."""
     return option(
-        "shared",
+        default,
         "shared (default): replicate k of every candidate has split k; independent: each evaluation has a split of its "
         "own, as in the paper; official: the training, validation and test set of the config, so that only seeds vary",
         group=group,

@@ -106,6 +106,24 @@ def test_words_tell_shares_replacement_and_interruption() -> None:
     assert "Interrupted" in words
 
 
+@pytest.mark.parametrize(
+    ("made_with", "command"),
+    [
+        ({"evaluations_per_split": 5}, "allennlp fiesta-plan s.json --evaluations-per-split 5"),
+        (
+            {"scores": "my scores.csv", "minimise": True, "splits": "official"},
+            "allennlp fiesta-plan 'my scores.csv' --minimise --splits official",
+        ),
+        ({"scores": "."}, "allennlp fiesta-plan ."),
+        ({"scores": "scores"}, "fiesta-plan"),
+        ({"restricted": True}, "fiesta-plan"),
+    ],
+)
+def test_a_replay_of_few_scores_names_the_plan_of_the_same_scores(made_with: Dict[str, Any], command: str) -> None:
+    summary = {**summarise_replay(REPLAY), "fewest_scores": 3, "evaluations_per_split": None, **made_with}
+    assert f"larger. {command} includes the uncertainty of a small pilot." in replay_in_words(summary)
+
+
 def test_the_table_has_a_line_for_every_candidate() -> None:
     console = Console(file=StringIO(), width=80)
     console.print(replay_table(summarise_replay(REPLAY)))
