@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, List, Mapping
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from fiesta_allennlp.replays.files import read_csv, read_json
 from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource
+from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.settings import ChoiceSettings
+from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.settings import SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.strategies import Strategy
@@ -45,6 +46,11 @@ class Problem:
         """The runs of the pilot."""
         return 0 if self.source.start is None else len(self.source.start.evaluations)
 
+    @property
+    def scale(self) -> str:
+        """What the true means and the sd are of: `score`, or `logit`."""
+        return "logit" if isinstance(self.source, PosteriorScores) and self.source.takes_logits else "score"
+
 
 def problem_of(settings: PlanSettings) -> Problem:
     """The problem that the settings describe, read and checked.
@@ -69,7 +75,14 @@ def _by_numbers(settings: PlanSettings) -> Problem:
     names = [f"candidate {number + 1}" for number in range(settings.candidates or 2)]
     means = {name: MIDDLE - (gap if number else 0.0) for number, name in enumerate(names)}
     source = _Numbers("the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0)
-    return Problem(source, _choice(settings, {}), sd, settings.seconds is not None)
+    choice = _choice(settings, {})
+    if _takes_logits(choice, names):
+        name = choice.strategy_params()["belief"]["type"]
+        raise ConfigError(
+            f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without "
+            "logit, or plan from a pilot."
+        )
+    return Problem(source, choice, sd, settings.seconds is not None)
 
 
 @dataclass(frozen=True)
@@ -83,14 +96,20 @@ class _Numbers(ScorePreset):
 
 
 def _table(settings: PlanSettings, path: Path) -> Problem:
-    if path.suffix == ".csv" and settings.evaluations_per_split is not None:
-        raise ConfigError(f"--evaluations-per-split: {path} says itself which scores share a split. Leave it out.")
     table = read_csv(path) if path.suffix == ".csv" else read_json(path, settings.evaluations_per_split or 1)
+    if (settings.splits or SHARED) != SHARED:  # no two scores share a split, so no effect of one is fitted
+        lengths = {name: len(scores) for name, scores in table.scores.items()}
+        table = replace(table, splits=numbered_apart(list(lengths), lengths))
     minimise = settings.minimise or table.minimise
     return _from_pilot(settings, str(path), history_of(table), _choice(settings, {}), {}, minimise=minimise)
 
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
+    for name in ("splits", "evaluations_per_split"):
+        if getattr(settings, name) is not None:
+            raise ConfigError(
+                f"{flag(name)} is for tables of scores: the selection in {root} has its own. Leave it out."
+            )
     with reading(RunDirectory(root)) as store:
         meta = store.meta()
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
@@ -117,11 +136,14 @@ def _from_pilot(
 ) -> Problem:
     if settings.seconds is not None:
         seconds = dict.fromkeys(history.candidates, settings.seconds)
-    strategy = build_strategy(choice, list(history.candidates))
-    takes_logits = bool(getattr(strategy.belief, "takes_logits", False))
+    takes_logits = _takes_logits(choice, list(history.candidates))
     source = PosteriorScores(name, renumbered(history), seconds, takes_logits, minimise)
     source.check_runs()
     return Problem(source, choice, source.noise_sd, any(seconds.values()))
+
+
+def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
+    return bool(getattr(build_strategy(choice, names).belief, "takes_logits", False))
 
 
 def renumbered(history: History) -> History:
@@ -151,7 +173,7 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
     choice = ReplaySettings(
         **{**below, **given},
         scores=settings.source or "the numbers",
-        splits=stored.get("splits", settings.splits),
+        splits=settings.splits or stored.get("splits", SHARED),
         batch_size=settings.workers,
         processes=settings.processes,
         entropy=settings.entropy,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.options import flag, option
-from fiesta_allennlp.selection.settings import CHOOSING, ChoiceSettings, splits_option
+from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, ChoiceSettings, splits_option
 
 PROBLEM = "the problem"
 WORKING = "how to work"
@@ -50,13 +50,16 @@ class PlanSettings(ChoiceSettings):
     seconds: Optional[float] = option(
         None, "of a run, for the hours (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
     )
-    belief: Any = option(None, "as for fiesta-select (default split_paired)", group=CHOOSING, metavar="NAME|JSON")
+    belief: Any = option(None, "as for fiesta-select", group=CHOOSING, metavar="NAME|JSON")
     budget: Optional[int] = option(
         None, "the budget to compare with (default: the mean number of runs)", group=CHOOSING, least=1
     )
-    splits: str = splits_option(PROBLEM)
+    splits: Optional[str] = splits_option(PROBLEM, default=None)
     evaluations_per_split: Optional[int] = option(
-        None, "JSON: so many consecutive scores of every candidate share a split (default 1)", group=PROBLEM, least=1
+        None,
+        "JSON: this number of consecutive scores of each candidate shares a split (default 1)",
+        group=PROBLEM,
+        least=1,
     )
     workers: int = option(1, "runs at once (default 1)", group=WORKING, least=1)
     repetitions: Optional[int] = option(
@@ -64,7 +67,7 @@ class PlanSettings(ChoiceSettings):
     )
     processes: int = option(1, "repetitions at once (default 1)", group=WORKING, least=1)
     entropy: Optional[int] = option(
-        None, "the root of all chance, to repeat a plan; by default fresh and recorded", group=WORKING, least=0
+        None, "master random seed, which repeats a plan (default: random, recorded)", group=WORKING, least=0
     )
 
     def __post_init__(self) -> None:
@@ -82,4 +85,14 @@ class PlanSettings(ChoiceSettings):
             raise ConfigError(
                 "give the directory of a selection or a table of scores; or --gap and --sd, such as --gap 0.01 "
                 "--sd 0.03 --candidates 4."
+            )
+        if self.source is None and self.minimise:
+            raise ConfigError("--minimise is for tables of scores: --gap has no direction. Leave it out.")
+        if self.evaluations_per_split is not None and not (self.source or "").endswith(".json"):
+            said = f"but {self.source} says itself which scores share a split" if self.source else "but there is none"
+            raise ConfigError(f"--evaluations-per-split is for a table of scores as JSON, {said}. Leave it out.")
+        if self.split_sd and self.splits == OFFICIAL:
+            raise ConfigError(
+                f"--split-sd {self.split_sd:g} does not go with --splits official, where all runs have one split. "
+                "Leave one of them out."
             )

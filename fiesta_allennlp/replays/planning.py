@@ -3,7 +3,7 @@
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
@@ -106,15 +106,19 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     problem = problem_of(settings)
     if settings.budget is not None:
         SequentialHalving(belief=Belief(), budget=settings.budget).check(list(problem.source.true_means()))
+        if settings.budget <= problem.num_done:
+            raise ConfigError(
+                f"--budget must be above the {problem.num_done} runs that the pilot has but got {settings.budget}."
+            )
     margins = margins_of(problem)
-    nested = NestedMargins(tuple(_with_margin(problem, margin) for margin in margins))
+    nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))
     remember_posteriors(nested.replayers)
     simulated = _simulated(nested, settings, on_repetitions)
     default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
     begun = Forecast(
         settings=settings,
         problem=problem,
-        limit=nested.replayers[0].sampling.length,
+        limit=_limit(nested.replayers[0]),
         default=default,
         margins=dict(zip(margins[1:], larger, strict=True)),
         budget=settings.budget or _budget(default, problem),
@@ -142,12 +146,23 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
             processes=choice.processes,
             entropy=begun.settings.entropy,
         )
-        found = replay(settings, source=begun.problem.source, on_repetitions=lambda new: on_repetitions(new, None))
+        found = replay(
+            settings,
+            source=begun.problem.source,
+            margin=params.get("margin", 0.0),
+            on_repetitions=lambda new: on_repetitions(new, None),
+        )
         if found.interrupted:
             return begun
         outlooks[name] = _outlook(found.repetitions, begun.settings.workers)
     seconds = begun.seconds + time.monotonic() - start
     return replace(begun, equal=outlooks["equal"], halving=outlooks["halving"], seconds=seconds)
+
+
+def _limit(replayer: Replayer) -> int:
+    """The most runs that the stopping rule allows, those of withdrawn and removed candidates included."""
+    strategy = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `margins_of`
+    return strategy.limit_of(replayer.source.start or History(replayer.candidates))
 
 
 def _budget(default: Outlook, problem: Problem) -> int:
@@ -194,7 +209,8 @@ def margins_of(problem: Problem) -> Tuple[float, ...]:
     return (strategy.margin, *sorted(margin for margin in larger if margin > strategy.margin))
 
 
-def _with_margin(problem: Problem, margin: float) -> Replayer:
+def with_margin(problem: Problem, margin: float) -> Replayer:
+    """What simulates the chosen strategy with this margin."""
     params = {**problem.choice.strategy_params(), "margin": margin}
     plain = replace(problem.choice, confidence=None, margin=None, max_evaluations=None, stop=None, strategy=params)
     return prepare_replay(plain, problem.source)

@@ -165,6 +165,7 @@ def replay(
     settings: ReplaySettings,
     *,
     source: Optional[ScoreSource] = None,
+    margin: float = 0.0,
     on_repetitions: Callable[[int], None] = lambda number: None,
 ) -> Replay:
     """Repeat a selection over a table of scores, or a preset, in parallel.
@@ -176,6 +177,7 @@ def replay(
 
     source : where the scores come from, in place of what `settings.scores` names; `settings.evaluations_per_split` then
         has no part.
+    margin : how far from the best true mean a candidate is right to recommend, where the strategy has no margin.
     on_repetitions : called with the number of repetitions that have finished since the last call.
 
     # Raises
@@ -185,7 +187,7 @@ def replay(
     start = time.monotonic()
     entropy = fresh_entropy() if settings.entropy is None else settings.entropy
     settings = replace(settings, entropy=entropy, processes=min(settings.num_processes, settings.repetitions))
-    replayer = prepare_replay(settings, source)
+    replayer = prepare_replay(settings, source, margin=margin)
     settings = replace(settings, minimise=replayer.minimise)
     done: Dict[int, Repetition] = {}
     interrupted = False
@@ -203,7 +205,7 @@ def replay(
     return Replay(settings, replayer.source.true_means(), repetitions, seconds, interrupted, fewest)
 
 
-def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None) -> Replayer:
+def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
     """Read and check everything. `settings.entropy` is given.
 
     # Raises
@@ -220,7 +222,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)
-    margin = settings.strategy_params().get("margin", 0.0)
+    margin = settings.strategy_params().get("margin", margin)
     return Replayer(
         strategy=strategy,
         source=source,

@@ -38,6 +38,7 @@ def plan_content(forecast: Forecast) -> Dict[str, Any]:
         "candidates": problem.source.true_means(),
         "minimise": problem.source.minimise,
         "sd": problem.noise_sd,
+        "scale": problem.scale,
         "num_done": problem.num_done,
         "max_evaluations": forecast.limit,
         "default": asdict(forecast.default),
@@ -56,7 +57,8 @@ def plan_content(forecast: Forecast) -> Dict[str, Any]:
 
 def outlook_table(forecast: Forecast) -> Table:
     """A row for every way to choose."""
-    hours = ("hours",) if forecast.problem.knows_seconds else ()
+    more = "hours more" if forecast.problem.num_done else "hours"
+    hours = (more,) if forecast.problem.knows_seconds else ()
     table = number_table("way to choose", ("runs", "median", "5-95 %", *hours, "right", "inconclusive"))
     for name, outlook in _rows(forecast):
         runs = outlook.runs
@@ -98,11 +100,10 @@ def _answer(forecast: Forecast) -> str:
     default, done = forecast.default, forecast.problem.num_done
     runs = default.runs
     low, high = default.correct_interval
-    text = f"Expect {default.mean_runs:.0f} runs: half of the selections take {runs.median:.0f} or fewer, and nine in "
-    text += f"ten between {runs.low:.0f} and {runs.high:.0f}."
+    text = f"Expect {default.mean_runs:.0f} runs on average (5-95 % {runs.low:.0f} to {runs.high:.0f})."
     if done:
         text += (
-            f" {count_text(done, 'run')} of them finished, so {runs.median - done:.0f} more are to be expected "
+            f" {done} of them have finished, so {round(default.mean_runs) - done} more are expected "
             f"(5-95 % {runs.low - done:.0f} to {runs.high - done:.0f})."
         )
     if forecast.problem.knows_seconds:
@@ -110,7 +111,7 @@ def _answer(forecast: Forecast) -> str:
         by = "one worker" if workers == 1 else f"{workers} workers"
         low_time, high_time = (duration_text(time) for time in (default.seconds.low, default.seconds.high))
         more = " more" if done else ""
-        text += f" That is {duration_text(default.seconds.median)}{more} by {by} (5-95 % {low_time} to {high_time})."
+        text += f" That is {duration_text(default.mean_seconds)}{more} by {by} (5-95 % {low_time} to {high_time})."
     return f"{text} Right in {default.correct:.0%} (95 % interval {low:.0%} to {high:.0%})."
 
 

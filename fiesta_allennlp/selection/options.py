@@ -119,7 +119,9 @@ def check_options(settings: Any) -> None:
             _check_kind(flag(name), getattr(settings, name), kinds[name])
     for check in (_check_choice, _check_range):
         for name, declared in options_of(settings):
-            check(flag(name), getattr(settings, name), declared)
+            value = getattr(settings, name)
+            if value is not None or not kinds[name].is_optional:
+                check(flag(name), value, declared)
 
 
 def _check_kind(name: str, value: Any, kind: Allowed) -> None:
@@ -135,8 +137,6 @@ def _check_choice(name: str, value: Any, declared: Option) -> None:
 
 
 def _check_range(name: str, value: Any, declared: Option) -> None:
-    if value is None:
-        return
     if declared.least is not None and value < declared.least:
         rule = "must not be negative" if declared.least == 0 else f"must be at least {declared.least}"
         raise ConfigError(f"{name} {rule} but got {value}.")

@@ -89,7 +89,7 @@ class FixedConfidence(Strategy):
         started = [history.num_started(name) for name in history.active]
         lacking = sum(max(0, self.num_starts - number) for number in started)
         to_win = sum(sorted(max(0, self.to_win - max(number, self.num_starts)) for number in started)[:2])
-        least, limit = history.total_started + lacking + to_win, self._limit_of(history)
+        least, limit = history.total_started + lacking + to_win, self.limit_of(history)
         if limit < least:
             more = f" and {to_win} more of a winner and a rival" if to_win else ""
             raise ConfigError(
@@ -163,14 +163,14 @@ class FixedConfidence(Strategy):
         """`max_evaluations`, or its default."""
         return EVALUATIONS_PER_CANDIDATE * num_candidates if self.max_evaluations is None else self.max_evaluations
 
-    def _limit_of(self, history: History) -> int:
+    def limit_of(self, history: History) -> int:
         """`max_evaluations`, or its default for those that were not removed, beside what was spent on these."""
         default = self.limit(history.num_planned) + history.spent_on_removed
         return default if self.max_evaluations is None else self.max_evaluations
 
     def room(self, history: History) -> int:
         """How many evaluations may still be started."""
-        return max(0, self._limit_of(history) - history.total_started)
+        return max(0, self.limit_of(history) - history.total_started)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         to_win = max(0, self.to_win - self.num_starts)

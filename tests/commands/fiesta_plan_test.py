@@ -23,7 +23,8 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(call: Any, tmp_path: Path) 
     assert "2 simulated selections in which all other candidates lie 1 below the best one" in text
     content = json.loads(output.read_text())
     assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [6, 6, 6]
-    assert (content["entropy"], content["strategy"]["confidence"], content["sd"]) == ("5", 0.8, 0.01)
+    assert (content["entropy"], content["strategy"]["confidence"]) == ("5", 0.8)
+    assert (content["sd"], content["scale"]) == (0.01, "score")
     assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]
 
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.split_effects import Scores, effects_posterior
 from fiesta_allennlp.replays.pilot import problem_of
 from fiesta_allennlp.replays.plan_settings import PlanSettings
-from fiesta_allennlp.replays.planning import LatestPosterior, margins_of
+from fiesta_allennlp.replays.planning import LatestPosterior, NestedMargins, margins_of, with_margin
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.sources import Sampling
 from tests.selections import write_selection
@@ -50,11 +50,21 @@ def test_a_tie_ends_by_the_maximum_and_is_explained() -> None:
 
 
 def test_margins_stop_earlier_on_the_same_path() -> None:
-    found = plan(gap=0.01, sd=0.01, max_evaluations=20, repetitions=2, entropy=2)
-    means = [found.default.mean_runs, *(found.margins[margin].mean_runs for margin in sorted(found.margins))]
-    assert means == sorted(means, reverse=True)
-    alone = plan(gap=0.01, sd=0.01, max_evaluations=20, repetitions=2, entropy=2, margin=0.004)
-    assert alone.default.mean_runs == pytest.approx(found.margins[0.004].mean_runs, abs=3)
+    """With a margin of 100 sds the first look that may stop does: 2 runs of both to begin with, then one in a round up
+    to the 5 that both need. Without a margin the tie goes on to the maximum."""
+    problem = problem_of(PlanSettings(gap=0, sd=0.01, max_evaluations=20, entropy=2))
+    none, wide = nested = tuple(with_margin(problem, margin) for margin in (0.0, 1.0))
+    found = NestedMargins(nested).run(0)
+    assert [(outcome.num_evaluations, outcome.num_rounds) for outcome in found] == [(20, 20), (10, 10)]
+    assert [outcome.stopped_by for outcome in found] == ["max_evaluations", "confidence"]
+    assert found == (none.run(0), wide.run(0))
+
+
+def test_all_ways_to_choose_are_judged_within_the_margin() -> None:
+    """A margin above the gap makes every answer right."""
+    found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=12, budget=4, repetitions=4, entropy=1)
+    assert found.halving is not None and found.equal is not None
+    assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
 
 
 def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
@@ -64,7 +74,7 @@ def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
     assert 9 <= found.default.runs.low <= found.default.runs.high <= 40
     # runs of 2 s each, by one worker
     assert found.default.mean_seconds == pytest.approx(2 * (found.default.mean_runs - 9))
-    assert "9 runs of them finished, so" in repr(found) and "<td>equal allocation</td>" in found._repr_html_()
+    assert "9 of them have finished, so" in repr(found) and "<td>equal allocation</td>" in found._repr_html_()
 
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
@@ -116,7 +126,35 @@ def test_equal_entropy_repeats_a_plan_from_a_table(tmp_path: Path) -> None:
     table.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
     first, again = (plan(table, repetitions=2, entropy=5) for _ in range(2))
     assert (first.default, first.halving) == (again.default, again.halving)
-    assert plan(table, repetitions=2, seconds=36, budget=8, entropy=5).budget == 8
+    given = plan(table, repetitions=2, seconds=36, budget=8, entropy=5)
+    assert given.halving is not None and (given.budget, given.halving.mean_runs) == (8, 8)
+    assert "hours more" in repr(given) and "so " + str(round(given.default.mean_runs) - 6) + " more" in repr(given)
+    with pytest.raises(FiestaError, match="--budget must be above the 6 runs that the pilot has but got 6"):
+        plan(table, budget=6)
+
+
+@pytest.mark.parametrize(("splits", "fits_effects"), [(None, True), ("independent", False), ("official", False)])
+def test_only_shared_splits_have_effects(tmp_path: Path, splits: Optional[str], fits_effects: bool) -> None:
+    table = tmp_path / "scores.json"
+    table.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
+    source = problem_of(PlanSettings(source=str(table), splits=splits)).source
+    assert isinstance(source, PosteriorScores)
+    assert (source.fit.posterior.split_precision < np.inf) is fits_effects
+    assert problem_of(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
+
+
+def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
+    """The default is 50 for each candidate that was not removed, and the 2 runs of the one that was."""
+    scores = {"a": [0.61, 0.62, 0.60], "b": [0.31, 0.33, 0.32], "c": [0.5, 0.52]}
+    started = {"max_evaluations": None, "confidence": 0.9, "meta": {"removed": ["c"]}}
+    write_selection(tmp_path / "run", scores, **started).close()
+    assert plan(tmp_path / "run", repetitions=1, entropy=1).limit == 50 * 2 + 2
+
+
+def test_a_selection_has_its_own_splits(pilot: Path) -> None:
+    for given in ({"splits": "official"}, {"evaluations_per_split": 2}):
+        with pytest.raises(FiestaError, match="is for"):
+            plan(pilot, **given)
 
 
 def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> None:
@@ -148,6 +186,12 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
         ({**NUMBERS, "gap": -1}, "--gap must not be negative but got -1"),
         ({**NUMBERS, "gap": float("nan")}, "--gap must be a finite number but got nan"),
         ({**NUMBERS, "candidates": 1}, "--candidates must be at least 2 but got 1"),
+        ({**NUMBERS, "minimise": True}, "--minimise is for tables of scores"),
+        ({**NUMBERS, "evaluations_per_split": 2}, "for a table of scores as JSON, but there is none"),
+        ({"source": "x.csv", "evaluations_per_split": 2}, "x.csv says itself which scores share a split"),
+        ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "--split-sd 0.02 does not go with --splits official"),
+        ({**NUMBERS, "belief": "logit_split_paired"}, "--belief logit_split_paired models logits"),
+        ({**NUMBERS, "splits": "other"}, "--splits must be one of shared, independent, official but got 'other'"),
         ({"gap": 0.01}, "or --gap and --sd, such as"),
         ({**NUMBERS, "source": "runs/x"}, "--gap does not go with runs/x"),
         ({"source": "nowhere"}, "nowhere: does not exist. Give the directory of a selection"),
