@@ -23,7 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional
 
-from make_command_reference import parsers
+from make_command_reference import parsers as parsers_of_allennlp
+
+from fiesta_allennlp.commands import add_command
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "docs/*.md", "training_configs/*/README.md")
@@ -134,6 +136,13 @@ def wrong_links(page: Path) -> Iterator[str]:
 
 def external_links(page: Path) -> List[str]:
     return [target for target in LINK.findall(prose(page)) if re.match(r"https?:", target)]
+
+
+def parsers() -> Dict[str, argparse.ArgumentParser]:
+    """The parsers of all commands, that of `fiesta plugin` too, which `allennlp` does not have."""
+    commands = argparse.ArgumentParser(prog="fiesta").add_subparsers()
+    plugin = add_command(commands, "plugin", called="plugin", program="fiesta")
+    return {**parsers_of_allennlp(), "fiesta-plugin": plugin}
 
 
 def wrong_commands(block: Block) -> Iterator[str]:

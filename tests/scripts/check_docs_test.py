@@ -52,6 +52,7 @@ def test_links_anchors_and_commands_of_all_pages(script: ModuleType) -> None:
         ("```text\nallennlp fiesta-replay --x\n```", []),
         ("```\nallennlp fiesta-replay NAME [options]\n```", []),
         ("```bash\npython scripts/nothing.py\n```", ["README.md:1: there is no scripts/nothing.py"]),
+        ("```bash\npython -m fiesta_allennlp plugin --usr\n```", ["README.md:1: "]),
         ("Give `--confidence 0.9`, or `--confidance`.", ["README.md: no command has the option --confidance"]),
     ],
 )
