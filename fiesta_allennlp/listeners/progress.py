@@ -3,6 +3,7 @@
 A selection: a live table on a terminal, one plain line per outcome elsewhere. A replay: a bar on a terminal only."""
 
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -46,7 +47,7 @@ class SteadyConsole(Console):
                 return
             with self.capture() as captured:
                 super().print(*objects, **kwargs)
-            self.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+            self.file.write(re.sub(r"[ \t]+(?=\n)", "", captured.get()))
             self.file.flush()
         except BrokenPipeError:  # rich before 13.8 does not call on_broken_pipe
             self.on_broken_pipe()

@@ -4,7 +4,7 @@ from typing import List
 from rich.console import Console
 from rich.text import Text
 
-from fiesta_allennlp.listeners.progress import Progress, repetition_bar
+from fiesta_allennlp.listeners.progress import Progress, SteadyConsole, repetition_bar
 from fiesta_allennlp.records import Decision, History, Request
 
 
@@ -19,6 +19,15 @@ def drawn(*, terminal: bool) -> str:
 def test_a_bar_counts_repetitions_on_a_terminal_only() -> None:
     assert "30/50" in drawn(terminal=True)
     assert drawn(terminal=False) == ""
+
+
+def test_elsewhere_no_line_ends_with_blanks_and_a_part_of_one_stays_open() -> None:
+    file = StringIO()
+    console = SteadyConsole(file=file, width=80)
+    console.print("one   ")
+    console.print("two ", end="")
+    console.print("three")
+    assert file.getvalue() == "one\ntwo three\n"
 
 
 def test_the_table_tells_what_waits_from_what_runs() -> None:
