@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Mapping, Optional, Tuple
 
+from rich.markup import escape
+
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.reports.formats import Interval, render
+from fiesta_allennlp.listeners.progress import number_table
+from fiesta_allennlp.reports.formats import Interval, as_text, render
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import CandidateSummary, number_text, probability_text
@@ -276,11 +279,11 @@ class Report(Origin):
         raise ConfigError(f"the report has no candidate '{name}' but: {', '.join(c.name for c in self.candidates)}.")
 
     def __repr__(self) -> str:
-        """The decision and a small table, as plain text."""
-        rows = [("candidate", "scores", "mean", "sd", "P(best)"), *map(_row, self.ranked)]
-        first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
-        widths = [-first, *others]
-        return "\n".join([*self.decision, "", *("  ".join(map(_padded, row, widths)).rstrip() for row in rows)])
+        """A small table and the decision, as plain text."""
+        table = number_table("candidate", ("scores", "mean", "sd", "P(best)"))
+        for candidate in self.ranked:
+            table.add_row(*_row(candidate))
+        return as_text(table, self.decision)
 
     def _repr_html_(self) -> str:
         """The decision and a small table, for notebooks."""
@@ -292,9 +295,4 @@ def _row(candidate: CandidateReport) -> Tuple[str, ...]:
     if candidate.asked is not None:
         number, mean, sd = candidate.asked.num_documents, candidate.asked.measure, None
     prob_best = "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
-    return candidate.name, str(number), number_text(mean), number_text(sd), prob_best
-
-
-def _padded(text: str, width: int) -> str:
-    """Filled up with blanks: on the right where the width is negative."""
-    return text.ljust(-width) if width < 0 else text.rjust(width)
+    return escape(candidate.name), str(number), number_text(mean), number_text(sd), prob_best

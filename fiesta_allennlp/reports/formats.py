@@ -3,7 +3,11 @@
 import re
 from collections import Counter
 from functools import lru_cache
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
+
+from rich.console import Console
+from rich.table import Table
 
 from fiesta_allennlp.selection.summary import number_text, probability_text
 
@@ -14,6 +18,9 @@ Interval = Tuple[float, float]
 """Lower and upper end."""
 
 MISSING = "-"
+
+WIDTH = 100
+"""Of a result's text, in characters."""
 
 SPECIAL_IN_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
@@ -89,6 +96,16 @@ def escape_markdown(text: str) -> str:
 def escape_latex(text: str) -> str:
     """Text that LaTeX sets as it is."""
     return "".join(SPECIAL_IN_LATEX.get(character, character) for character in one_line(text))
+
+
+def as_text(table: Table, lines: Sequence[str]) -> str:
+    """The table, and the lines below it, as plain text."""
+    console = Console(file=StringIO(), width=WIDTH, color_system=None, force_jupyter=False)
+    with console.capture() as capture:
+        console.print(table)
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()).strip("\n")
 
 
 def render(template: str, **values: Any) -> str:

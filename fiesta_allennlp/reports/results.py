@@ -4,11 +4,9 @@ import csv
 import json
 from dataclasses import dataclass, field, fields
 from html import escape
-from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from rich.console import Console
 from rich.markup import render
 from rich.table import Table
 
@@ -17,6 +15,7 @@ from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.replays.replay import Replay
 from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.reports.formats import as_text
 from fiesta_allennlp.reports.tables import documents_table, replay_table, summary_table
 from fiesta_allennlp.reports.words import (
     in_words,
@@ -26,10 +25,6 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
 )
 from fiesta_allennlp.selection.summary import CandidateSummary
-
-WIDTH = 100
-"""Of a result's text, in characters."""
-
 
 Result = TypeVar("Result", bound="SelectionResult")
 
@@ -212,15 +207,6 @@ def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[C
 def _known(record: Any, content: Mapping[str, Any]) -> Dict[str, Any]:
     """The entries that are fields of a record."""
     return {f.name: content[f.name] for f in fields(record) if f.name in content}
-
-
-def as_text(table: Table, lines: Sequence[str]) -> str:
-    console = Console(file=StringIO(), width=WIDTH, color_system=None, force_jupyter=False)
-    with console.capture() as capture:
-        console.print(table)
-        for line in lines:
-            console.print(line, markup=False, soft_wrap=True)
-    return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
 
 
 def as_html(table: Table, lines: Sequence[str]) -> str:
