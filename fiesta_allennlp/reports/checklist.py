@@ -119,8 +119,8 @@ def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[f
 
 
 def _metric(settings: Settings) -> str:
-    by = "on the validation part" if settings.score == "test" else "there"
-    return f"{settings.scored_by.text} on the {settings.score} part, of the epoch that was best {by}"
+    by = "on the validation set" if settings.score == "test" else "there"
+    return f"{settings.scored_by.text} on the {settings.score} set, of the epoch that was best {by}"
 
 
 def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:

@@ -92,6 +92,8 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
         is_selection=False,
         adaptive=first.source.adaptive or second.source.adaptive,
         notes=_notes(first.source, second.source),
+        splits=first.source.splits if first.source.splits == second.source.splits else "",
+        scored="validation" if "validation" in (first.source.scored, second.source.scored) else "test",
         running=first.source.running or second.source.running,
         num_parameters={
             name: side.source.num_parameters[side.name]
@@ -118,7 +120,10 @@ def _notes(first: Source, second: Source) -> Tuple[str, ...]:
     if first.data and first.data == second.data:
         if first.on_official_splits == second.on_official_splits:
             return ()
-        return ("One was scored on the official split and the other on random ones, so a difference may be theirs.",)
+        return (
+            "One was scored on the official split and the other on random ones, so a difference may come from the "
+            "splits.",
+        )
     if first.data and second.data:
         return ("The two were scored on different data, so a difference is not one of the models alone.",)
     return ("Whether the two were scored on the same data is not known.",)

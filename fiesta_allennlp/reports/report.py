@@ -20,7 +20,13 @@ from fiesta_allennlp.reports.pages import check_output, write_report
 from fiesta_allennlp.reports.pair import open_pair
 from fiesta_allennlp.reports.single_scores import report_candidate, report_development, single_score
 from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
-from fiesta_allennlp.reports.words import equal_evaluations, pair_in_words, selection_in_words, table_in_words
+from fiesta_allennlp.reports.words import (
+    equal_evaluations,
+    pair_in_words,
+    scope_in_words,
+    selection_in_words,
+    table_in_words,
+)
 
 MOST_POINTS = 120
 """As many as a figure can show; each costs as much as a step of the selection."""
@@ -209,7 +215,8 @@ def _comparisons(made: Report, *, pair: bool) -> Tuple[Comparison, ...]:
 
 def _decision(made: Report, source: Source, summary: Mapping[str, Any], *, pair: bool) -> Tuple[str, ...]:
     if pair:
-        return pair_in_words(summary, made.comparisons[0])
+        scope = scope_in_words(summary)
+        return (*pair_in_words(summary, made.comparisons[0]), *([scope] if scope else []))
     if source.is_selection:
         return selection_in_words(summary, running=made.running, equal=made.equal_evaluations)
     return table_in_words(summary, belief=made.belief, min_evaluations=source.belief.min_evaluations)

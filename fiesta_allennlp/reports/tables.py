@@ -216,15 +216,14 @@ def _data_texts(plan: Any) -> Iterable[str]:
     """The sizes of the data and of the sets that runs get."""
     pool, division = plan.pool, plan.division
     official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
-    scored = "" if division.scored == "test" else " Scores are of the validation set."
     if division.is_official:
-        yield f"Official splits: {official} instances in every run, and only seeds vary.{scored}"
+        yield f"Official splits: {official} instances in every run, and only seeds vary."
         return
     groups = f"{pool.num_groups} groups of equal {pool.group_by} kept whole" if pool.group_by else "no groups"
     about = "about " if pool.group_by else ""
     sizes = ", ".join(f"{part} {about}{size}" for part, size in pool.targets.items())
     yield f"Pool: {pool.size} instances (official parts: {official})."
-    yield f"Every split: {sizes}; {groups}.{scored}"
+    yield f"Every split: {sizes}; {groups}."
 
 
 def show_plan(plan: Any, console: Console) -> None:

@@ -45,8 +45,8 @@ def scope_in_words(summary: Mapping[str, Any]) -> str:
         "therefore about new seeds on this one split. It says nothing about new data."
     )
     validation = (
-        "The scores are of the validation set, on which each run also chose its best epoch, so they are higher than "
-        "scores on unseen data."
+        "The scores are of the validation set, on which each run also chose its best epoch, so they tend to be better "
+        "than scores on unseen data."
     )
     told = (official, summary.get("splits") == OFFICIAL), (validation, summary.get("score") == "validation")
     return " ".join(sentence for sentence, holds in told if holds)
@@ -238,7 +238,7 @@ def pair_in_words(summary: Mapping[str, Any], comparison: Comparison) -> Tuple[s
         other = comparison.second if best == comparison.first else comparison.first
         sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
         words.append(f"{best} is better than {other} {sure}.")
-    over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "without shared splits"
+    over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "over unpaired runs"
     ends = "" if interval is None else f" (95 % interval {interval[0]:.4f} to {interval[1]:.4f})"
     words.append(f"{comparison.first} less {comparison.second} is {difference:+.4f}{ends}, {over}.")
     return tuple(words)

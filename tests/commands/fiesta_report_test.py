@@ -55,7 +55,7 @@ def test_every_option_has_its_effect(table: Path, tmp_path: Path, call: Any) -> 
     assert "baker" not in (out / "report.md").read_text()
     other = tmp_path / "other.json"
     other.write_text('{"other": [0.1, 0.2, 0.3]}')
-    for paired, words in ((["--paired"], "over 3 shared splits"), ([], "without shared splits")):
+    for paired, words in ((["--paired"], "over 3 shared splits"), ([], "over unpaired runs")):
         status, text = call("--compare", f"{table}:able", other, *paired, "--output", out)
         assert status == 0, text
         assert words in text

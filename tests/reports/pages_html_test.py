@@ -103,8 +103,9 @@ def test_candidates_stand_by_falling_probability_and_withdrawn_ones_last() -> No
     report = made_up(3)
     chances = {"model_0": 0.2, "model_1": 0.5, "model_2": 0.3}
     candidates = [replace(c, prob_best=chances[c.name], withdrawn=c.name == "model_1") for c in report.candidates]
-    words = Page(render_html(replace(report, candidates=tuple(candidates), best="model_2"))).words
-    first_table = words[words.index("parameters") :]
+    page = Page(render_html(replace(report, candidates=tuple(candidates), best="model_2", scored="validation")))
+    assert "Validation macro_f1 of every candidate, by falling P(best)" in page.text
+    first_table = page.words[page.words.index("parameters") :]
     assert [word for word in first_table if word.startswith("model_")][:3] == ["model_2", "model_0", "model_1"]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.reports.pair import open_pair
+from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
 from tests.selections import write_selection
 
@@ -83,6 +84,23 @@ def test_selections_share_splits_only_of_equal_data(tmp_path: Path) -> None:
         return len(np.intersect1d(made.history.split_seeds("a"), made.history.split_seeds("b")))
 
     assert (shared("second", ""), shared("other", "on different data")) == (3, 0)
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_pair_says_what_its_scores_are_of() -> None:
+    given = {"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.8]}
+    official = {"splits": "official", "score": "validation"}
+    for name, settings in (("first", official), ("second", official), ("shared", {"score": "validation"})):
+        write_selection(Path(name), given, **settings).close()
+
+    def told(first: str, second: str) -> Tuple[bool, bool, bool]:
+        made = report(compare=(first, second))
+        words = " ".join(made.decision)
+        assert "over unpaired runs" in words
+        return "on this one split" in words, "so they tend to be better than" in words, made.on_official_splits
+
+    assert told("first:a", "second:b") == (True, True, True)
+    assert told("first:a", "shared:b") == told("one.json", "shared:b") == (False, True, False)
 
 
 @pytest.mark.usefixtures("tables")

@@ -240,7 +240,7 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
     assert "Interrupted after 2 evaluations" in made.decision[0]
     pair = report(tmp_path, compare=("a", "b"), output=tmp_path / "pair")
     assert pair.comparisons[0].mean_difference == pytest.approx(-0.1)
-    assert pair.decision == ("a less b is -0.1000, without shared splits.",)
+    assert pair.decision == ("a less b is -0.1000, over unpaired runs.",)
 
 
 @pytest.mark.parametrize("number", [2, 40])

@@ -74,14 +74,15 @@ def _axis_label(report: Report, comparison: Comparison, look: Look) -> str:
 
 
 def _legend(report: Report) -> "rows.Marks":
-    marks = [
-        rows.mark("one split", "o", color="0.4", markersize=3),
-        rows.mark_of_mean(),
-        rows.mark_of_interval("95 % interval"),
-    ]
+    marks = [rows.mark("one split", "o", color="0.4", markersize=3)] if _has_pairs(report) else []
+    marks += [rows.mark_of_mean(), rows.mark_of_interval("95 % interval")]
     if report.margin:
         marks.append(rows.mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
     return marks
+
+
+def _has_pairs(report: Report) -> bool:
+    return any(comparison.num_pairs for comparison in report.comparisons)
 
 
 def differences_text(report: Report) -> str:
@@ -107,6 +108,11 @@ def _difference_text(comparison: Comparison) -> str:
 def differences_caption(report: Report) -> str:
     margin = f" The grey band is the margin, {report.margin:g}." if report.margin else ""
     side = "Left" if report.minimise else "Right"
+    if not _has_pairs(report):
+        return (
+            f"Each line is Welch's 95 % interval of the difference of two means. {side} of 0 the first one is better. "
+            "An arrow: the interval goes on."
+        ) + margin
     return (
         f"Every point is one split that both candidates were trained on. {side} of 0 the first one was better there. "
         "An arrow: the interval goes on. Where no split is shared, the line is Welch's interval of the two means."

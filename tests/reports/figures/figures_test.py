@@ -38,6 +38,10 @@ def drawn(report: Report, name: str, look: Look = WIDE) -> Any:
         return BY_NAME[name].draw(report, look)
 
 
+def caption_of(report: Report) -> str:
+    return BY_NAME["differences"].caption(report)
+
+
 def points(figure: Figure) -> List[float]:
     """The x of every point, without legends."""
     found = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
@@ -84,6 +88,18 @@ def test_differences_are_those_of_the_comparisons() -> None:
     assert points(figure) == sorted(d for c in report.comparisons for d in c.paired_differences)
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["model_1", "model_2"]
     assert {"unpaired", "ahead on"} <= {text.get_text() for text in figure.axes[0].texts}
+
+
+def test_differences_without_pairs_are_explained_as_welchs() -> None:
+    report = of_table()
+    unpaired = replace(report, comparisons=tuple(c for c in report.comparisons if not c.num_pairs))
+    told = []
+    for shown in (report, unpaired):
+        (legend,) = drawn(shown, "differences").legends
+        told.append(("one split" in {text.get_text() for text in legend.get_texts()}, caption_of(shown)))
+    assert [has_mark for has_mark, _ in told] == [True, False]
+    assert "Every point is one split" in told[0][1]
+    assert told[1][1].startswith("Each line is Welch's 95 % interval of the difference of two means. Right of 0")
 
 
 def test_the_path_has_a_line_for_each_candidate() -> None:
