@@ -1,6 +1,6 @@
 import math
 from abc import ABC, abstractmethod
-from typing import List, Optional
+from typing import Optional
 
 import numpy as np
 from allennlp.common import Registrable
@@ -32,9 +32,9 @@ class Posterior(ABC):
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 where `margin` is 0."""
 
-    def doubts(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
-        """The candidates to run again before `best` may be named, the most doubtful first. None by default."""
-        return []
+    def doubted(self, best: int, *, confidence: float, margin: float = 0.0) -> Optional[int]:
+        """The candidate to run again before `best` may be named, if there is one. By default there is none."""
+        return None
 
 
 class Belief(Registrable):

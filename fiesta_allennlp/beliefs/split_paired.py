@@ -6,7 +6,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, least_to_win
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior
 from fiesta_allennlp.probability.noise import ODD_SHARE
-from fiesta_allennlp.probability.second_look import Evidence, doubts
+from fiesta_allennlp.probability.second_look import Evidence, doubted
 from fiesta_allennlp.probability.split_effects import Scores, mean_scores
 from fiesta_allennlp.records import History
 
@@ -23,10 +23,10 @@ class SplitPairedPosterior(StudentTPosterior):
 
     evidence: Optional[Evidence] = None
 
-    def doubts(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
+    def doubted(self, best: int, *, confidence: float, margin: float = 0.0) -> Optional[int]:
         if self.evidence is None:
-            return []
-        return doubts(self.evidence, best, confidence=confidence, margin=margin)
+            return None
+        return doubted(self.evidence, best, confidence=confidence, margin=margin)
 
 
 @Belief.register("split_paired")
@@ -42,8 +42,8 @@ class SplitPaired(ScoreBelief):
     Candidates may stand at different replicates. Where splits carry nothing, or no two candidates share one, it is
     an unpaired comparison. The posterior is of mean scores less a shift that all candidates have in common.
 
-    A winner is named only when it and a rival have three evaluations, and when neither one failed run of the winner nor
-    odd noise of a rival with few runs would overturn it: see `fiesta_allennlp.probability.second_look`.
+    A winner is named only when it and a rival have three evaluations, and when one failed run of the winner would not
+    overturn it: see `fiesta_allennlp.probability.second_look`.
 
     # Parameters
 
@@ -73,14 +73,8 @@ class SplitPaired(ScoreBelief):
         location, scale = centre + unit * means.location, unit * means.scale
         if not self.second_look:
             return StudentTPosterior(location, scale, means.df, self.has_margin)
-        evidence = Evidence(
-            location=location,
-            scale=scale,
-            odd_scale=unit * means.odd_scale,
-            odd_df=means.odd_df,
-            num_runs=np.array([len(values) for values in scores]),
-            noise_sd=unit * means.noise_sd,
-        )
+        num_runs = np.array([len(values) for values in scores])
+        evidence = Evidence(location, num_runs, noise_sd=unit * means.noise_sd)
         return SplitPairedPosterior(location, scale, means.df, self.has_margin, evidence)
 
     def _splits(self, history: History) -> List[np.ndarray]:

@@ -38,14 +38,6 @@ class NoisePosterior:
         half_df = _inverse_trigamma(self.log_variance)
         return 2 * half_df, np.exp(self.log_mean + digamma(half_df)) / half_df
 
-    def if_odd(self, squares: np.ndarray, *, df: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Degrees of freedom and scale of sigma_i^2 if candidate i were odd and s^2 were `common`.
-
-        `squares` and `df` are those that the posterior was made of. Shapes: `(num_candidates,)` all.
-        """
-        similarity = float(SIMILARITY.flat[0])
-        return similarity + df, (similarity * self.common + squares) / (similarity + df)
-
 
 def noise_posterior(squares: np.ndarray, *, df: np.ndarray, odd_share: float = ODD_SHARE) -> NoisePosterior:
     """The posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.

@@ -48,15 +48,12 @@ class Scores:
 class MeanScores:
     """mu_i = location_i + scale_i t(df_i), independent up to a common shift. Shapes: `(num_candidates,)`.
 
-    `odd_scale` and `odd_df` are those of a candidate whose noise has nothing to do with the others'. `noise_sd` is the
-    standard deviation that they have in common.
+    `noise_sd` is the standard deviation of the noise that the candidates have in common.
     """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
-    odd_scale: np.ndarray
-    odd_df: np.ndarray
     noise_sd: float
 
 
@@ -80,16 +77,9 @@ def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
     """
     fit = _fitted(scores, odd_share)
     df, variance = fit.noise.scaled_inverse_chi_squared()
-    odd_df, odd_variance = fit.noise.if_odd(fit.squares, df=fit.df)
-    unit = _as_independent(fit.location, fit.covariance) * fit.used_precision
-    return MeanScores(
-        location=fit.location,
-        scale=np.sqrt(unit * variance),
-        df=np.maximum(df, 1.0),
-        odd_scale=np.sqrt(unit * odd_variance),
-        odd_df=odd_df,
-        noise_sd=math.sqrt(fit.noise.common),
-    )
+    apart = _as_independent(fit.location, fit.covariance)
+    scale = np.sqrt(apart * variance * fit.used_precision)
+    return MeanScores(fit.location, scale, np.maximum(df, 1.0), math.sqrt(fit.noise.common))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,9 +167,9 @@ class _Fit:
 
     def step(self) -> float:
         """Go on once. The largest relative change of a precision."""
-        self.squares, self.df = self._contrasts()
+        squares, df = self._contrasts()
         split_squares, candidate_squares = self._normal_part()
-        self.noise: NoisePosterior = noise_posterior(self.squares, df=self.df, odd_share=self.odd_share)
+        self.noise: NoisePosterior = noise_posterior(squares, df=df, odd_share=self.odd_share)
         before = [*self.precision, self.candidate_precision, self.split_precision]
         self.used_precision = self.precision
         self.precision = self.noise.precision

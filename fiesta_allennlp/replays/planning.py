@@ -259,8 +259,8 @@ class KnownPosterior(Posterior):
             self._known[margin] = self._posterior.prob_best(margin)
         return self._known[margin]
 
-    def doubts(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
-        return self._posterior.doubts(best, confidence=confidence, margin=margin)
+    def doubted(self, best: int, *, confidence: float, margin: float = 0.0) -> Optional[int]:
+        return self._posterior.doubted(best, confidence=confidence, margin=margin)
 
 
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:

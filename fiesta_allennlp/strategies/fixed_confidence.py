@@ -21,7 +21,7 @@ class FixedConfidence(Strategy):
     """Goes on until one candidate is surely the best, within `margin`.
 
     The selection stops as soon as every active candidate has `num_starts` finished evaluations, the winner and a rival
-    have `belief.min_to_win`, the stopping rule is sure and `Posterior.doubts` lists nobody, whatever is pending. The
+    have `belief.min_to_win`, the stopping rule is sure and `Posterior.doubted` names nobody, whatever is pending. The
     default rule is sure when max_i P(mean_i >= max_j mean_j - margin) >= confidence. The recommended candidate is this
     i, at equal probabilities the one that is more probably the very best.
 
@@ -143,14 +143,14 @@ class FixedConfidence(Strategy):
             return "confidence"
         return "max_evaluations" if self.room(history) < 1 and not history.pending else None
 
-    def doubted(self, history: History, look: Look) -> List[str]:
-        """The candidates to run again before the present winner may be named, the most doubtful first."""
+    def doubted(self, history: History, look: Look) -> Optional[str]:
+        """The candidate to run again before the present winner may be named, if there is one."""
         if look.posterior is None or look.decision.best is None:
-            return []
+            return None
         names = history.active
         best, margin = names.index(look.decision.best), look.decision.margin
-        doubts = look.posterior.doubts(best, confidence=self.confidence, margin=margin)
-        return [names[index] for index in doubts]
+        index = look.posterior.doubted(best, confidence=self.confidence, margin=margin)
+        return None if index is None else names[index]
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Whether enough has finished to stop when the rule is sure."""

@@ -11,8 +11,8 @@ class PosteriorSampling(FixedConfidence):
     """Begins with the starting evaluations of all candidates, in turn, and then draws names by what is believed.
 
     Where the stopping rule is sure, but the winner has fewer evaluations than `belief.min_to_win`, or all its rivals
-    have, the winner and its nearest rival are evaluated and nothing else. Where `Posterior.doubts` names candidates,
-    each of them gets a slot first, unless it has a pending run.
+    have, the winner and its nearest rival are evaluated and nothing else. Where `Posterior.doubted` names a
+    candidate, it gets a slot first, unless it has a pending run.
 
     See `FixedConfidence` for the parameters.
     """
@@ -25,9 +25,9 @@ class PosteriorSampling(FixedConfidence):
             return self.choose(history, look, slots, rng)
         if not self.may_stop(history, look.decision):
             return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
-        busy = {request.candidate for request in history.pending}
-        doubted = [name for name in self.doubted(history, look) if name not in busy][:slots]
-        return [*doubted, *self.choose(history, look, slots - len(doubted), rng)]
+        doubted = self.doubted(history, look)
+        first = [] if doubted is None or history.num_pending(doubted) else [doubted]
+        return [*first, *self.choose(history, look, slots - len(first), rng)]
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         """At most `slots` names, once all starting evaluations have finished.

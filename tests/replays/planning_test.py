@@ -55,7 +55,7 @@ def test_margins_stop_earlier_on_the_same_path() -> None:
     problem = problem_of(PlanSettings(gap=0, sd=0.01, max_evaluations=20, entropy=2))
     none, wide = nested = tuple(with_margin(problem, margin) for margin in (0.0, 1.0))
     found = NestedMargins(nested).run(0)
-    assert [(outcome.num_evaluations, outcome.num_rounds) for outcome in found] == [(20, 20), (10, 10)]
+    assert [(outcome.num_evaluations, outcome.num_rounds) for outcome in found] == [(20, 20), (6, 6)]
     assert [outcome.stopped_by for outcome in found] == ["max_evaluations", "confidence"]
     assert found == (none.run(0), wide.run(0))
 
