@@ -16,7 +16,7 @@ from typing import Any, Callable, List, Optional, Sequence
 from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.errors import ConfigError, describe
-from fiesta_allennlp.isolation.left_behind import end_marked, name_session
+from fiesta_allennlp.isolation.left_behind import end_marked, end_orphaned, name_session
 from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, NO_GUARD
 from fiesta_allennlp.records import Failure, Outcome, Request
 
@@ -30,7 +30,12 @@ QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
 
 
 def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerContext:
-    """The context whose processes start with AllenNLP imported; it finds the thread variables when it imports torch."""
+    """The context whose processes start with AllenNLP imported; it finds the thread variables when it imports torch.
+
+    Sets of texts have one order in all its processes, on every machine and after every interruption: readers that go
+    through them read the same.
+    """
+    os.environ.setdefault("PYTHONHASHSEED", "0")  # for the server, which is not started yet
     os.environ.update({name: str(num_threads) for name in THREAD_VARIABLES})
     name_session()
     warnings = os.environ.get("PYTHONWARNINGS", "")
@@ -83,6 +88,7 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
         outcome = future.result()
         return begun.failed(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
     if isinstance(raised, TimeoutError):
+        end_orphaned()
         return begun.failed("timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds")
     if isinstance(raised, ProcessExpired):
         _end_what_is_left_of(raised.pid)

@@ -8,7 +8,7 @@ import secrets
 import signal
 from contextlib import suppress
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
 SESSION = "FIESTA_SESSION"
 WORKER = "FIESTA_WORKER"
@@ -39,8 +39,17 @@ def end_marked(worker: int) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _mark(worker: int) -> str:
-    return f"{os.environ.get(SESSION, '')}.{worker}"
+def end_orphaned() -> None:
+    """Kill all programs with the mark of a worker of this session that has died."""
+    begin = f"{WORKER}={_mark()}".encode()
+    entries = {entry for pid in _processes() for entry in _environment(pid) if entry.startswith(begin)}
+    for worker in (int(entry[len(begin) :]) for entry in entries):
+        if not Path(f"/proc/{worker}").exists():
+            end_marked(worker)
+
+
+def _mark(worker: Optional[int] = None) -> str:
+    return f"{os.environ.get(SESSION, '')}.{'' if worker is None else worker}"
 
 
 def _processes() -> List[int]:

@@ -15,7 +15,7 @@ from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
-from fiesta_allennlp.errors import DataChangedError, describe
+from fiesta_allennlp.errors import DataChangedError, ReaderError, describe
 from fiesta_allennlp.isolation.left_behind import end_marked, mark_this_worker
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
 
@@ -64,6 +64,8 @@ def run_evaluation(
 def _kind(error: BaseException, directory: Path) -> str:
     """What the machine lacks may be there the next time, so it gets kinds of its own; and a full disk fails all alike,
     whatever the library that was writing makes of it."""
+    if isinstance(error, ReaderError) and error.__cause__ is not None:
+        return _kind(error.__cause__, directory)
     if isinstance(error, DataChangedError):
         return "data"
     if not _has_room(directory.parent):

@@ -18,7 +18,7 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, ReaderError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
@@ -47,6 +47,10 @@ class Behaviour(Evaluator):
             raise KeyboardInterrupt
         if self.what == "lacking":
             raise OSError(24, "Too many open files")
+        if self.what == "lacking in a reader":
+            raise ReaderError("a.txt, after 0 instances") from RuntimeError("CUDA out of memory")
+        if self.what == "order":
+            return Evaluation(request, float(hash("a text")), "m")
         if self.what == "exit":
             os._exit(3)
         if self.what == "hang":
@@ -54,6 +58,7 @@ class Behaviour(Evaluator):
         if self.what == "hang with child":
             child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
             (directory / "child").write_text(str(child.pid))
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so that the process is killed
             time.sleep(600)
         if self.what.startswith("leave a child"):
             child = subprocess.Popen(["sleep", "600"])
@@ -123,7 +128,8 @@ def test_an_exception_is_a_failure_with_its_reason_and_its_log(
 
 
 @pytest.mark.parametrize(
-    ("what", "kind"), [("sys.exit", "error"), ("interrupt", "error"), ("lacking", "machine"), ("raise", "error")]
+    ("what", "kind"),
+    [("sys.exit", "error"), ("interrupt", "error"), ("lacking", "machine"), ("lacking in a reader", "machine")],
 )
 def test_whatever_is_raised_is_a_failure(make: Callable[..., ProcessExecutor], what: str, kind: str) -> None:
     failure = only(make(), what)
@@ -236,6 +242,13 @@ if __name__ == "__main__":
     parent.kill()
     parent.wait()
     until(lambda: not is_running(int(pid.read_text())))
+
+
+def test_texts_have_one_order_in_all_processes(make: Callable[..., ProcessExecutor]) -> None:
+    outcome = only(make(), "order")
+    fresh = subprocess.run([sys.executable, "-c", "print(float(hash('a text')))"], capture_output=True, check=True)
+    assert isinstance(outcome, Evaluation)
+    assert outcome.score == float(fresh.stdout), "also in another server, on another day"
 
 
 def test_devices_are_handed_out_in_turn(make: Callable[..., ProcessExecutor]) -> None:
