@@ -88,8 +88,8 @@ def asked(directory: Path, name: str) -> "Counter[str]":
 
 class Endpoint:
     """An HTTP server that answers as the programs do. `faults` may be statuses too, with seconds to wait as
-    `(status, Retry-After)`, `drop` for a connection that is closed, `hang`, `rubbish`. Requests whose number is in
-    `down` are answered with status 503."""
+    `(status, Retry-After)`, `drop` for a connection that is closed, `hang`, `stall` in the middle of an answer,
+    `rubbish`. Requests whose number is in `down` are answered with status 503."""
 
     def __init__(self, *, wrong: int = 0, faults: "Dict[str, Sequence[Any]] | None" = None) -> None:
         self.wrong = wrong
@@ -145,7 +145,7 @@ class Endpoint:
         if fault == "late":
             time.sleep(0.2)
         text = b"<html>no JSON</html>" if fault == "rubbish" else json.dumps(content).encode()
-        self._count(word, answered=status == 200)
+        self._count(word, answered=status == 200 and fault != "stall")
         handler.send_response(status)
         if wait is not None:
             handler.send_header("Retry-After", str(wait))
@@ -153,6 +153,10 @@ class Endpoint:
             handler.send_header("Location", f"http://elsewhere/?key={handler.headers.get('Authorization')}")
         handler.send_header("Content-Length", str(len(text)))
         handler.end_headers()
+        if fault == "stall":
+            handler.wfile.write(text[:1])
+            self.release.wait(60)
+            return
         handler.wfile.write(text)
 
 

@@ -104,6 +104,7 @@ class Selection:
     max_hours : the most that all sessions may take together, these loops only; None for no limit.
     retries : when to try again what the machine lacked something for.
     without : how to go on without a candidate.
+    may_be_unfit : see `Kind`.
     """
 
     strategy: Strategy
@@ -118,6 +119,7 @@ class Selection:
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(PAUSES))
     without: str = "give the others with --allow-removed"
+    may_be_unfit: bool = True
 
     def run(self) -> Decision:
         """Go on until the strategy is done. Returns the decision, with `stopped_by` set.
@@ -252,7 +254,8 @@ class Selection:
         if ending is not None:
             raise ending
         history = self._history()
-        failure = self.retries.judged(failure, history, max_failures=self.max_failures)
+        if self.may_be_unfit:
+            failure = self.retries.judged(failure, history, max_failures=self.max_failures)
         try_again = is_to_be_tried_again(failure, history, max_failures=self.max_failures)
         self.store.record(failure, try_again=try_again)
         logger.info("fail %s: %s: %s", failure.request.name, failure.kind, failure.error)

@@ -75,6 +75,7 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
 
     `name` is written into the store, `settings` are the class of its options, `given` is the one that names the
     candidates, `step` is what an evaluation is called, and `without` is how to go on without a candidate.
+    `may_be_unfit` says whether what is lacking for one candidate alone, again and again, is that candidate's failure.
     """
 
     name: ClassVar[str]
@@ -82,6 +83,7 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
     given: ClassVar[str]
     step: ClassVar[str]
     without: ClassVar[str] = Selection.without
+    may_be_unfit: ClassVar[bool] = True
 
     @abstractmethod
     def check(self, settings: Given, stored: Stored, *, allow_removed: bool) -> Checked:
@@ -270,6 +272,7 @@ def _run(
             max_failures=settings.max_failures,
             max_hours=work.max_hours,
             without=kind.without,
+            may_be_unfit=kind.may_be_unfit,
         ).run()
     history = store.history(max_failures=settings.max_failures)
     summary = kind.summary(prepared, history, decision, store.meta())

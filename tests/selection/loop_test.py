@@ -96,6 +96,7 @@ class Run:
     max_failures: int = 3
     max_hours: Optional[float] = None
     pauses: Sequence[float] = (0.0, 0.0)
+    may_be_unfit: bool = True
 
     def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
         return self.go_with(Inline(**executor), resume=resume, evaluator=evaluator)
@@ -116,6 +117,7 @@ class Run:
                 max_failures=self.max_failures,
                 max_hours=self.max_hours,
                 retries=Retries(self.pauses),
+                may_be_unfit=self.may_be_unfit,
             ).run()
         finally:
             self.history, self.rows = store.history(max_failures=self.max_failures), store.rows()
@@ -634,6 +636,17 @@ def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
     assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
     assert run.history.pending == ()
     assert [failure.kind for failure in run.history.failures].count("unfit") == 3
+
+
+def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Callable[..., Simulated]) -> None:
+    """As an endpoint that answers nothing for its first minutes."""
+    run.pauses, run.may_be_unfit = PAUSES, False
+    executor = simulated(
+        dict.fromkeys("abc", 60.0), slots=2, is_lacking=lambda request, now: request.candidate == "a" and now < 900
+    )
+    run.go_with(executor)
+    assert run.history.withdrawn == frozenset() and run.history.num_finished("a")
+    assert {failure.kind for failure in run.history.failures} == {"machine"}
 
 
 def test_max_hours_ends_a_pause(run: Run, simulated: Callable[..., Simulated]) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import requests
 from requests.utils import get_environ_proxies, should_bypass_proxies
+from urllib3.exceptions import ReadTimeoutError
 
 from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
 from fiesta_allennlp.documents.systems.traffic import Outages, Pace
@@ -161,6 +162,8 @@ class Http(System):
         except requests.Timeout as error:
             raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
         except requests.RequestException as error:
+            if error.args and isinstance(error.args[0], ReadTimeoutError):  # of a body that stalls
+                raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
             if isinstance(error, requests.exceptions.InvalidHeader):
                 raise Unanswered("its 'headers' hold what cannot be sent") from None
             down = isinstance(error, requests.ConnectionError)

@@ -144,7 +144,7 @@ def test_waits_grow_and_differ(serve: Any, waits_of: Any) -> None:
 
 
 def test_a_server_that_hangs_is_given_up(serve: Any) -> None:
-    system, endpoint = serve({"d1": ["hang", "hang"]}, time_limit=2.0, retries=1)
+    system, endpoint = serve({"d1": ["hang", "stall"]}, time_limit=2.0, retries=1)
     with pytest.raises(OutOfTime, match=r"no answer came within 2 seconds, 2 times"):
         system.ask(D1)
     assert endpoint.asked == {"d1": 2}
