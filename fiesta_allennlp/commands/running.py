@@ -126,13 +126,16 @@ def load(args: argparse.Namespace, *, plugin: bool) -> None:
     # Parameters
 
     plugin : import all that this package registers too, for commands that train models or ask them.
+
+    # Raises
+
+    `ConfigError` : where a package cannot be imported.
     """
-    from allennlp.common.util import import_module_and_submodules
+    from fiesta_allennlp.selection.strategy_building import import_packages
 
     if plugin:
         import_module(PLUGIN)
-    for package in getattr(args, "include_package", ()):
-        import_module_and_submodules(package)
+    import_packages(getattr(args, "include_package", ()))
 
 
 # What is said at the end of a selection.

@@ -22,6 +22,7 @@ from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
+from fiesta_allennlp.selection.strategy_building import importing
 
 LINES_OF_PROGRESS = 20
 """About so many lines a round of all documents prints off a terminal."""
@@ -55,6 +56,7 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
     settings = DocumentSettings
     given = "systems"
     step = "query"
+    may_be_unfit = False  # an endpoint may be slow to start, and is no larger than the others
     without = "give the others and another directory, and this file of answers with --answers"
 
     def check(self, settings: DocumentSettings, stored: Stored, *, allow_removed: bool) -> Prepared:
@@ -68,7 +70,7 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
         given = {name: typed[name] for name in names}
         file = read_documents(Path(settings.documents), task, field_names(settings.fields))
         facts = DocumentFacts(str(file.path), len(file.documents), file.num_items)
-        choice = DocumentChoice.of(settings, task, facts, names)
+        choice = importing(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
         run = stored.meta.run or secrets.token_hex(16)
         prepared = Prepared(choice, file, given, build_systems(given, file), stored.directory, run)
         _check_unchanged(prepared, stored)

@@ -67,15 +67,25 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     except ConfigError:
         if not packages:
             raise
+    import_packages(packages, whence=", which the selection was started with,")
+    return build()
+
+
+def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
+    """Import what `--include-package` names. `whence` says in a message where that comes from.
+
+    # Raises
+
+    `ConfigError` : where one cannot be imported.
+    """
     for package in packages:
         try:
             import_module_and_submodules(package)
         except ImportError as error:
             raise ConfigError(
-                f"--include-package {package}, which the selection was started with, cannot be imported: {error}. "
-                "Work where it can be, or put its directory on PYTHONPATH."
+                f"--include-package {package}{whence} cannot be imported: {error}. Work where it can be, or put its "
+                "directory on PYTHONPATH."
             ) from error
-    return build()
 
 
 def _check_kind(params: Dict[str, Any]) -> None:
