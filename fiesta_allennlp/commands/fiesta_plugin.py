@@ -5,9 +5,11 @@ The `plugin` command tells AllenNLP of this package, so that `allennlp fiesta-se
 """
 
 import argparse
+import sys
 from pathlib import Path
 
-from fiesta_allennlp.commands.running import PLUGIN
+from fiesta_allennlp.commands.running import EXIT_USER_ERROR, PLUGIN
+from fiesta_allennlp.files import replacing
 
 DESCRIPTION = """Write the line fiesta_allennlp.plugin into the file .allennlp_plugins of this directory, where AllenNLP
 looks for plugins. A file that has the line already stays as it is."""
@@ -23,7 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def plugin_from_args(args: argparse.Namespace) -> None:
     """Run the command, and say what it did."""
     path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
-    if add_plugin(path):
+    try:
+        is_new = add_plugin(path)
+    except OSError as error:
+        print(f"error: {path}: the line {PLUGIN} cannot be written: {error.strerror}.", file=sys.stderr)
+        sys.exit(EXIT_USER_ERROR)
+    if is_new:
         print(f"{path} has the line {PLUGIN} now: `allennlp` finds the fiesta- commands.")
     else:
         print(f"{path} has the line {PLUGIN} already. Nothing was changed.")
@@ -35,5 +42,6 @@ def add_plugin(path: Path) -> bool:
     if PLUGIN in map(str.strip, lines):
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join([*lines, PLUGIN]) + "\n", encoding="utf-8")
+    with replacing(path) as part:
+        part.write_text("\n".join([*lines, PLUGIN]) + "\n", encoding="utf-8")
     return True

@@ -25,3 +25,10 @@ def test_the_line_is_added_once_and_others_stay(
     said = capsys.readouterr().out.splitlines()
     assert list(discover_file_plugins(str(path))) == ["of_mine", "fiesta_allennlp.plugin"]
     assert "now" in said[0] and "Nothing was changed" in said[1]
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(SystemExit, match="2"):
+        plugin_from_args(parser.parse_args(typed))
+    assert capsys.readouterr().err == (
+        f"error: {path if typed else place}: the line fiesta_allennlp.plugin cannot be written: Is a directory.\n"
+    )
