@@ -113,15 +113,20 @@ def check_options(settings: Any) -> None:
 
     `ConfigError` : with the option, the rule and the value.
     """
+    check_values({name: getattr(settings, name) for name, _ in options_of(settings)}, settings)
+
+
+def check_values(values: Mapping[str, Any], settings: Any) -> None:
+    """The same for some of the settings of a class, each alone."""
     kinds = allowed_by(settings)
-    for name, declared in options_of(settings):
+    given = [(name, declared) for name, declared in options_of(settings) if name in values]
+    for name, declared in given:
         if not declared.choices:
-            _check_kind(flag(name), getattr(settings, name), kinds[name])
+            _check_kind(flag(name), values[name], kinds[name])
     for check in (_check_choice, _check_range):
-        for name, declared in options_of(settings):
-            value = getattr(settings, name)
-            if value is not None or not kinds[name].is_optional:
-                check(flag(name), value, declared)
+        for name, declared in given:
+            if values[name] is not None or not kinds[name].is_optional:
+                check(flag(name), values[name], declared)
 
 
 def _check_kind(name: str, value: Any, kind: Allowed) -> None:

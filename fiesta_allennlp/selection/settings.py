@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet
-from fiesta_allennlp.selection.options import check_names, check_options, flag, option, options_of
+from fiesta_allennlp.selection.options import check_names, check_options, check_values, flag, option, options_of
 
 SHARED, OFFICIAL = "shared", "official"
 SPLITS = (SHARED, "independent", OFFICIAL)
@@ -176,11 +176,11 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
 
 def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     """The given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are those of
-    the class `of`.
+    the class `of`. Whether they go together is for their class to check, once flags are laid over them.
 
     # Raises
 
-    `ConfigError` : where the file is missing or no Jsonnet object.
+    `ConfigError` : where the file is missing or no Jsonnet object, a name is no setting, or a value not allowed.
     """
     if not path.is_file():
         raise ConfigError(f"--config {path}: there is no such file.")
@@ -193,7 +193,7 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     if isinstance(given.get("cuda_devices"), list):
         given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
     try:
-        of(**overlay(given, of=of))
+        check_values(overlay(given, of=of), of)
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
     return given

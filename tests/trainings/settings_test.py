@@ -182,6 +182,14 @@ def test_a_settings_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> No
     assert settings_from_file(tmp_path / "s.jsonnet", Settings) == {"cuda_devices": "0,1"}
 
 
+def test_whether_settings_go_together_is_asked_once_flags_lie_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonnet").write_text("{ split_ratios: [0.8, 0.2] }")
+    given = settings_from_file(tmp_path / "s.jsonnet", Settings)
+    assert merge(given, {"score": "validation"}).split_ratios == (0.8, 0.2)
+    with pytest.raises(ConfigError, match="--split-ratios with --score test"):
+        merge(given)
+
+
 ANYTHING = some.recursive(
     some.one_of(some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=8)),
     lambda inner: some.one_of(
