@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.common import file_utils
-from cached_path import find_latest_cached
 
 from fiesta_allennlp.errors import DataChangedError
 from fiesta_allennlp.files import CHUNK, digest_of
@@ -48,20 +47,17 @@ def _sources_of(path: str, *, by_name: bool) -> List[str]:
     return [archive] if URL.match(archive) or (member and os.path.isfile(archive)) else []
 
 
-def _cached(source: str) -> Optional[Path]:
-    """Where the content of a file or a URL is on this machine; None for a URL of which AllenNLP has no copy."""
-    return find_latest_cached(source, file_utils.CACHE_DIRECTORY) if URL.match(source) else Path(source)
-
-
 def _fetched(source: str) -> Optional[Path]:
-    """The same after AllenNLP has fetched its newest version; None where it cannot."""
+    """Where the content of a file or a URL is that a reader gets on this machine, of a URL after AllenNLP has fetched
+    its newest version; None where it cannot, or where the URL is that of a whole repository."""
     if not URL.match(source):
         return Path(source)
     try:
-        return Path(file_utils.cached_path(source))
+        place = Path(file_utils.cached_path(source))
     except Exception as error:  # of the libraries behind the schemes, and the reader may need none of them
         logger.warning("%s is not digested, for it cannot be fetched: %s", source, error)
         return None
+    return place if place.is_file() else None
 
 
 def _files_in(path: Path) -> List[Path]:
@@ -180,7 +176,7 @@ def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
 
 
 def _same(file: FileMark, source: str) -> FileMark:
-    place = _cached(source)
+    place = _fetched(source)
     if place is None:
         return file
     stamp = _stamp(place)

@@ -164,6 +164,16 @@ def test_a_url_is_known_by_its_content(served: Tuple[str, Path], tmp_path: Path)
     with pytest.raises(DataChangedError, match=f"{url} is not what it was"), unchanged(mark, {}):
         file_utils.cached_path(url)  # as a reader does
     assert mark_data({"train": url}).fingerprint != mark.fingerprint
+    file.write_text("old")
+    with unchanged(mark, {}):
+        pass  # a reader gets the old copy, though that of the other content is newer
+
+
+def test_a_url_of_a_whole_repository_is_known_by_its_name(shards: Path) -> None:
+    mark = mark_data({"train": f"file://{shards}"})
+    assert mark == mark_data({"train": f"file://{shards}"}, by_name=True)
+    with unchanged(mark, {}):
+        pass
 
 
 def test_a_member_is_known_by_its_archive(tmp_path: Path) -> None:
