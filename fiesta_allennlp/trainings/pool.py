@@ -61,8 +61,8 @@ def read_pool(
     `DataError` : where the data are wrong or too small.
     """
     paths = division.used(official_paths(config))
-    given = [config[key] for key in READER_KEYS if key in config]
-    readers = [_reader(params) for params in given]
+    given = {key: config[key] for key in READER_KEYS if key in config}
+    readers = [_reader(params) for params in given.values()]
     if division.is_official:
         evaluated = {part: path for part, path in paths.items() if part != "train"}
         key, views = None, [_View([(readers[0], {"train": paths["train"]}), (readers[-1], evaluated)], None)]
@@ -71,7 +71,7 @@ def read_pool(
         said = [group_by, *own_group_by(config).values(), getattr(readers[0], "group_by", None)]
         key = next((key for key in said if key is not None), None)
         key = None if key == "none" else key
-        fresh = [_reader(params) for params in given]
+        fresh = [(name, _reader(params)) for name, params in given.items()]
         views = [_View([(reader, paths)], key, fresh=[again]) for reader, again in zip(readers, fresh, strict=True)]
         targets = group_targets(views[0].sizes, ratios=division.ratios, parts=division.parts)
     _check_labels(views[0], paths)
@@ -131,11 +131,11 @@ class _View:
         paths_of: List[Tuple[DatasetReader, Dict[str, Any]]],
         group_by: Optional[str],
         *,
-        fresh: Sequence[DatasetReader] = (),
+        fresh: Sequence[Tuple[str, DatasetReader]] = (),
     ) -> None:
         read = [(reader, read_parts(reader, paths)) for reader, paths in paths_of]
-        for again, (_, paths), (_, parts) in zip(fresh, paths_of, read, strict=False):
-            check_reads_alike(again, paths, parts)
+        for (name, again), (_, paths), (_, parts) in zip(fresh, paths_of, read, strict=False):
+            check_reads_alike(again, paths, parts, key=name)
         by_part = {part: instances for _, parts in read for part, instances in parts.items()}
         pool = list(itertools.chain.from_iterable(by_part.values()))
         self.sizes = {part: len(instances) for part, instances in by_part.items()}

@@ -16,6 +16,9 @@ from fiesta_allennlp.trainings.data_files import files_behind
 SEPARATORS = (",", "\t", ";", " ")
 """Between the fields of a line of a table."""
 
+MOST_FIELDS = 1000
+"""No line of a table has more: a longer list is rather a file's lines."""
+
 
 def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
     """The instances of each official part, without token indexers, in the order train, validation, test.
@@ -37,7 +40,9 @@ def _read(reader: DatasetReader, path: Any) -> List[Instance]:
     except (FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
-        place = line_of(error, path, num_read=len(instances)) or json.dumps(path).strip('"')
+        place = json.dumps(path).strip('"')
+        with suppress(Exception):  # what the reader raised is to be told, whatever its variables do when looked at
+            place = line_of(error, path, num_read=len(instances)) or place
         raise ReaderError(f"{place}, after {len(instances)} instances: {_in_words(error)}") from error
     return instances
 
@@ -72,6 +77,8 @@ def _values(variables: Dict[str, Any]) -> Iterator[Any]:
     """What a function holds, what its tuples hold (`number, line` is often one), and lines of a table put together."""
     for value in variables.values():
         yield value
+        if isinstance(value, (dict, list, tuple)) and len(value) > MOST_FIELDS:
+            continue
         fields = list(value.values()) if isinstance(value, dict) else value
         if isinstance(value, tuple):
             yield from value

@@ -17,7 +17,9 @@ MOST_READ_AT_ONCE = 10_000
 """A reader that gives no instance before it has read all is not asked again for more than these."""
 
 
-def check_reads_alike(reader: DatasetReader, paths: Mapping[str, Any], by_part: Dict[str, List[Instance]]) -> None:
+def check_reads_alike(
+    reader: DatasetReader, paths: Mapping[str, Any], by_part: Dict[str, List[Instance]], *, key: str = "dataset_reader"
+) -> None:
     """Read the first instances again with a fresh reader, and compare their labels and spans; of instances without any,
     their texts. A reader that only varies its texts, as for augmentation, passes.
 
@@ -26,6 +28,7 @@ def check_reads_alike(reader: DatasetReader, paths: Mapping[str, Any], by_part: 
     reader : a fresh one: its own generator, if it has one, is where it was before the first reading.
     paths : the official files by part.
     by_part : what was read of them before.
+    key : the reader's in the config.
 
     # Raises
 
@@ -41,7 +44,7 @@ def check_reads_alike(reader: DatasetReader, paths: Mapping[str, Any], by_part: 
         for number, (one, other) in enumerate(itertools.zip_longest(before, again), start=1):
             if one is None or other is None or _told_apart(one) != _told_apart(other):
                 raise ConfigError(
-                    f"'dataset_reader' ({type(reader).__name__}) reads other instances from {paths[part]} each time: "
+                    f"'{key}' ({type(reader).__name__}) reads other instances from {paths[part]} each time: "
                     f"instance {number} differs when it is read again. Splits are drawn by position, so every training "
                     "would be tested on other data. Draw from a generator of the reader's own with a fixed seed, such "
                     "as random.Random(0), or read without chance."

@@ -136,6 +136,29 @@ class CountingReader(TableReader):
                 yield self.text_to_instance(int(row.pop("number")))
 
 
+class KeepingReader(TableReader):
+    """Keeps something that raises whatever it is asked for."""
+
+    def _read(self, file_path: str) -> Iterable[Instance]:
+        odd = type("Odd", (), {"line_num": property(lambda self: 1 / 0)})()
+        raise ValueError(f"no such luck with {type(odd).__name__}")
+
+
+class WideReader(TableReader):
+    """Keeps a list that is too long for the fields of a line."""
+
+    def _read(self, file_path: str) -> Iterable[Instance]:
+        lines = ["x"] * 1001
+        raise ValueError(f"no such luck with {len(lines)} lines")
+
+
+@pytest.mark.parametrize("reader", [KeepingReader(), WideReader()])
+def test_where_no_line_is_found_the_reader_is_still_heard(reader: DatasetReader, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(",".join(["x"] * 1001))
+    with pytest.raises(ReaderError, match=f"^{tmp_path}/a.csv, after 0 instances: ValueError: no such luck"):
+        read_parts(reader, {"train": str(tmp_path / "a.csv")})
+
+
 @pytest.mark.parametrize("reader", [TableReader(), NumberedReader(), CountingReader()])
 def test_the_line_that_a_reader_fails_at_is_named(reader: DatasetReader, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,a\n2,b\nx,b\n")
