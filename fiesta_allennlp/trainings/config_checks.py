@@ -188,8 +188,8 @@ def check_parts(config: Config, division: Division = AT_OFFICIAL_RATIOS) -> None
 
     `ConfigError` : with the two keys.
     """
-    paths = division.used(official_paths(config))
-    given = [part for part in PARTS if part in paths]
+    paths = official_paths(config)
+    given = [part for part in division.parts if part in paths]
     files = {part: files_behind(paths[part]) for part in given}
     for pair in combinations(given, 2):
         one, other = pair
@@ -274,7 +274,8 @@ def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional
     if not any(words in said for words in ("not found", "No such file")):
         return None
     texts = [(key, value) for key, value in _set_keys(config, "") if isinstance(value, str) and value]
-    named = [(key, value) for key, value in texts if _names(said, value) and not Path(value).exists()]
+    paths = [(key, value) for key, value in texts if "/" in value or Path(value).suffix]
+    named = [(key, value) for key, value in paths if _names(said, value) and not Path(value).exists()]
     if not named:
         return None
     key, value = max(named, key=lambda pair: len(pair[1]))

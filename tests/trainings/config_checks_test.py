@@ -6,7 +6,7 @@ import pytest
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.config_checks import check_config
+from fiesta_allennlp.trainings.config_checks import check_config, missing_file
 from tests.conftest import classifier_config
 
 
@@ -169,6 +169,14 @@ def test_official_sets_must_be_different_data_too(reviews: Path) -> None:
     with pytest.raises(ConfigError, match=r"Every run would be scored on .* and give --score validation"):
         check_config(config, metric=Metric("accuracy"), division=OFFICIAL)
     check_config({**config, "test_data_path": None}, metric=Metric("accuracy"), division=BY_VALIDATION)
+    check_config(config, metric=Metric("accuracy"), division=Division(is_official=True, scored="validation"))
+
+
+def test_only_what_looks_like_a_path_is_a_missing_file(tmp_path: Path) -> None:
+    config = {"model": {"type": "accuracy"}, "train_data_path": "nowhere.txt"}
+    assert missing_file(config, "the metric accuracy was not found", tmp_path / "a.jsonnet") is None
+    said = missing_file(config, "file nowhere.txt not found", tmp_path / "a.jsonnet")
+    assert said is not None and said.startswith("'train_data_path' is 'nowhere.txt', but there is no such file")
 
 
 BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
