@@ -4,7 +4,7 @@ import json
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, FrozenSet, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, all_in_one, plainly
 from fiesta_allennlp.files import named_places
@@ -22,7 +22,7 @@ from fiesta_allennlp.trainings.config import (
 from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
 from fiesta_allennlp.trainings.point import Point
-from fiesta_allennlp.trainings.points import expanded, name_of, split_place, typed_place
+from fiesta_allennlp.trainings.points import NONE, expanded, name_of, split_place, typed_place
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
 
@@ -123,9 +123,19 @@ def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
 
 
 def read_roster(
-    given: Mapping[str, Candidate], stored: Stored, *, allow_removed: bool, division: Division = AT_OFFICIAL_RATIOS
+    given: Mapping[str, Candidate],
+    stored: Stored,
+    *,
+    allow_removed: bool,
+    division: Division = AT_OFFICIAL_RATIOS,
+    points: Any = None,
 ) -> Roster:
-    """Compare the given candidates with those of the store. `division` says which of their data runs read.
+    """Compare the given candidates with those of the store.
+
+    # Parameters
+
+    division : which of their data runs read.
+    points : the `--points` that some of them come of.
 
     # Raises
 
@@ -141,11 +151,18 @@ def read_roster(
         elif name not in before and not allow_removed:
             raise ConfigError(
                 f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root} but is "
-                f"not given. Give all of its candidates, {_sources(known)}, with any new ones; or none, to take them "
-                "from the store; or withdraw this one with --allow-removed."
+                f"not given. Give all of its candidates, {_sources(known)}, {_how(points)}; or withdraw this one with "
+                "--allow-removed."
             )
     late = tuple(name for name in given if name not in known or name in before) if known else ()
     return Roster(given, known, removed=frozenset(known) - frozenset(given), late=late, data=data)
+
+
+def _how(points: Any) -> str:
+    """How all candidates are given: points that are not told to stay away would come on top of them."""
+    if points in (None, NONE):
+        return "with any new ones; or none, to take them from the store"
+    return f"with any new ones and --points {NONE}"
 
 
 def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataMark]:

@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.loop import Listener, Listeners
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
-from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.strategies.base import Strategy
@@ -78,8 +78,13 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             check_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # one alone is refused for those that are not given
         given = load_candidates(settings, least=least)
-        roster = read_roster(given, stored, allow_removed=allow_removed, division=settings.division)
-        strategy = build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise)
+        roster = read_roster(
+            given, stored, allow_removed=allow_removed, division=settings.division, points=settings.points
+        )
+        strategy = importing(
+            settings.include_package,
+            lambda: build_strategy(settings, list(roster.given), minimise=settings.scored_by.minimise),
+        )
         if roster.late:
             strategy.check_room(roster.joined(stored.history, max_failures=settings.max_failures))
         return CheckedTrainings(settings, roster, strategy)
@@ -92,7 +97,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         with closing(build_executor(settings, directory)) as executor:
             check_gpus(roster.given, executor)
             _note_equal(roster, console)
-            known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
+            known = _known(roster)
             fresh = {
                 name: candidate
                 for name, candidate in roster.given.items()
@@ -184,6 +189,16 @@ def _note_equal(roster: Roster, console: Console) -> None:
             markup=False,
             soft_wrap=True,
         )
+
+
+def _known(roster: Roster) -> Dict[str, Preparation]:
+    """What the store has of its candidates. The data of those that are given have been checked, so they have their
+    fingerprint of now: older stores took that of names where new ones take that of contents."""
+    known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
+    for name in roster.given.keys() & known.keys():
+        pool = replace(known[name].pool, data=roster.data[name].fingerprint)
+        known[name] = replace(known[name], pool=pool)
+    return known
 
 
 def _check_data(roster: Roster) -> None:

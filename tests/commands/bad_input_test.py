@@ -281,6 +281,8 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
     (run.parent / "settings.jsonnet").write_text("{ include_package: ['no_such_package'] }")
     result = call(*candidates, "-s", run, "--metric", "accuracy", "--config", run.parent / "settings.jsonnet")
     assert_refused(result, r"'able'.*no_such_package", run)
+    result = call(*candidates, "-s", run, "--metric", "accuracy", "--include-package", "no_such_package")
+    assert_refused(result, r"--include-package no_such_package cannot be imported: No module .* PYTHONPATH", run)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +290,7 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
     [
         ("{ workrs: 2 }", r"settings.jsonnet: 'workrs' is not a setting. Did you mean 'workers'"),
         ("{ workrs: 2, 'dry-run': true }", r"'dry_run' is not a setting. 'workrs' is .* 'workers'\? There are: strat"),
-        ("{ workers: 'two' }", r'settings.jsonnet: --workers must be a whole number or auto but got "two"'),
+        ("{ workers: 'two' }", r'--workers must be a whole number or auto but got "two"'),
         ("{ workers: ", r"settings.jsonnet: cannot be read as Jsonnet"),
         ("{ splits: 'paired' }", r"settings.jsonnet: --splits must be one of .*, official but got 'paired'"),
         ("[1, 2]", r"settings.jsonnet: must be a Jsonnet object .* but is a list"),

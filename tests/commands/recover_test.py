@@ -19,6 +19,7 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading
+from fiesta_allennlp.trainings.data_files import mark_data
 from tests.commands.conftest import BLIND, Selections
 from tests.commands.fiesta_select_test import num_finished, scores_of, start
 from tests.conftest import still_runs, until
@@ -39,9 +40,15 @@ def entry_of(run: Path, name: str) -> Dict[str, Any]:
 
 
 def test_an_added_candidate_joins_and_the_old_evaluations_stay(
-    selections: Selections, candidates: List[str], third: str, run: Path
+    selections: Selections, candidates: List[str], third: str, run: Path, reviews: Path
 ) -> None:
-    selections.begin("--entropy", 5)
+    """Also where an older version wrote down the fingerprint of a URL's name alone."""
+    paths = {part: f"file://{reviews}/{part}.jsonl" for part in ("train", "validation", "test")}
+    selections.begin("--entropy", 5, "-o", json.dumps({f"{part}_data_path": path for part, path in paths.items()}))
+    now, earlier = (mark_data(paths, by_name=by_name).fingerprint for by_name in (False, True))
+    with closing(RunStore(RunDirectory(run), create=False)) as store:
+        assert now in store.candidates()[0].facts["pool"]["data"]
+        store._database.execute("UPDATE candidates SET facts = replace(facts, ?, ?)", (now, earlier))
     before = scores_of(run)
     selections.resume(*candidates, third)
     assert before < scores_of(run)

@@ -2,17 +2,21 @@ import dataclasses
 import hashlib
 import math
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Request
+from fiesta_allennlp.selection.session import Stored
 from fiesta_allennlp.trainings.config import evaluation_config, official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
 from fiesta_allennlp.trainings.pool import read_pool
 from fiesta_allennlp.trainings.preparation import check_same_pool, prepare_candidate
+from fiesta_allennlp.trainings.select import TRAININGS
+from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
 
 
@@ -135,6 +139,26 @@ def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> No
     wanted = hashlib.sha256(b"test" + (reviews / "test.jsonl").read_bytes())
     wanted.update(b"train" + (reviews / "train.jsonl").read_bytes() + b"validation'none://example.org/x'")
     assert data_fingerprint(config) == wanted.hexdigest()
+
+
+def test_the_package_of_the_strategy_is_imported(
+    write_config: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "planned_by_a_user.py").write_text(
+        "from fiesta_allennlp.strategies.base import Strategy\n"
+        "from fiesta_allennlp.strategies.top_two import TopTwo\n"
+        "@Strategy.register('planned_by_a_user')\n"
+        "class OfAUser(TopTwo):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    settings = Settings(
+        candidates=tuple(str(write_config(name)) for name in ("one", "two")),
+        metric="accuracy",
+        strategy="planned_by_a_user",
+        include_package=("planned_by_a_user",),
+    )
+    checked = TRAININGS.check(settings, Stored(RunDirectory(tmp_path)), allow_removed=False)
+    assert type(checked.strategy).__name__ == "OfAUser"
 
 
 def test_a_validation_reader_that_reads_other_instances_is_refused(reviews: Path) -> None:
