@@ -2,6 +2,7 @@
 
 import json
 import re
+from argparse import Namespace
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 import fiesta_allennlp.trainings.preparation
+from fiesta_allennlp.commands.running import load
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.processes import run_apart
 from tests.commands.conftest import Selections
 from tests.conftest import classifier_config
@@ -281,8 +284,8 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
     (run.parent / "settings.jsonnet").write_text("{ include_package: ['no_such_package'] }")
     result = call(*candidates, "-s", run, "--metric", "accuracy", "--config", run.parent / "settings.jsonnet")
     assert_refused(result, r"'able'.*no_such_package", run)
-    result = call(*candidates, "-s", run, "--metric", "accuracy", "--include-package", "no_such_package")
-    assert_refused(result, r"--include-package no_such_package cannot be imported: No module .* PYTHONPATH", run)
+    with pytest.raises(ConfigError, match="--include-package no_such_package cannot be imported: No module .*PYTHON"):
+        load(Namespace(include_package=["no_such_package"]), plugin=False)
 
 
 @pytest.mark.parametrize(
