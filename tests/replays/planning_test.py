@@ -51,7 +51,7 @@ def test_a_tie_ends_by_the_maximum_and_is_explained() -> None:
 
 def test_margins_stop_earlier_on_the_same_path() -> None:
     """With a margin of 100 sds the first look that may stop does: 2 runs of both to begin with, then one in a round up
-    to the 5 that both need. Without a margin the tie goes on to the maximum."""
+    to the 3 that both need. Without a margin the tie goes on to the maximum."""
     problem = problem_of(PlanSettings(gap=0, sd=0.01, max_evaluations=20, entropy=2))
     none, wide = nested = tuple(with_margin(problem, margin) for margin in (0.0, 1.0))
     found = NestedMargins(nested).run(0)
