@@ -69,6 +69,7 @@ def write_selection(
     store = RunStore(RunDirectory(root), create=True)
     store.put_candidates(
         [Candidate(name, f"{number}.jsonnet", {}, facts(fingerprint)) for number, name in enumerate(scores)],
+        kind="trainings",
         settings=as_json(typed),
         entropy=str(entropy),
         **(meta or {}),

@@ -201,8 +201,10 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
 
 def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Settings that were written down when the default strategy was called `ttts`: that name without a `challenger` is
-    `top_two` now. `split_paired` had no second look."""
-    belief = registered(settings.get("belief") or "split_paired", "--belief")
+    `top_two` now. `split_paired`, the default of trainings, had no second look."""
+    default = None if "documents" in settings or settings.get("splits") == OFFICIAL else "split_paired"
+    given = settings.get("belief") or default
+    belief = registered(given, "--belief") if given else {"type": None}
     if belief["type"] in ("split_paired", "logit_split_paired"):
         settings = {**settings, "belief": {**belief, "second_look": False}}
     given = settings.get("strategy")

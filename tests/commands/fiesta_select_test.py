@@ -87,7 +87,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], revi
     assert "Metric: test accuracy; the highest mean wins." in output
     assert "Pool: 72 instances (official parts: train 40, validation 12, test 20)" in output
     assert "Every split: train 40, validation 12, test 20; no groups" in output
-    assert "at least 10 and at most 100 trainings" in output
+    assert "at least 6 and at most 100 trainings" in output
     assert sorted(reviews.iterdir()) == before
 
 
