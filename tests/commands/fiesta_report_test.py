@@ -11,7 +11,7 @@ from tests.conftest import REPOSITORY
 from tests.selections import write_selection
 from tests.warm import Command
 
-SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.6, 0.65, 0.7]}
+SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.7, 0.65, 0.6]}
 
 
 @pytest.fixture
