@@ -23,6 +23,9 @@ EXIT_NO_DECISION = 1
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
 
+PLUGIN = "fiesta_allennlp.plugin"
+"""What AllenNLP imports."""
+
 SECONDS_TO_COME_AGAIN = 0.01
 """Long enough for the destructor to be over in which an interrupt was lost."""
 
@@ -115,9 +118,6 @@ def _has_lost_interrupt(error: Optional[BaseException], *, handled: Optional[Bas
     if isinstance(error, KeyboardInterrupt):
         return True
     return any(_has_lost_interrupt(earlier, handled=handled) for earlier in (error.__cause__, error.__context__))
-
-
-PLUGIN = "fiesta_allennlp.plugin"
 
 
 def load(args: argparse.Namespace, *, plugin: bool) -> None:

@@ -7,7 +7,8 @@ from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.replays.planning import Forecast, Outlook
-from fiesta_allennlp.reports.results import as_html, as_text
+from fiesta_allennlp.reports.formats import as_text
+from fiesta_allennlp.reports.results import as_html
 from fiesta_allennlp.reports.words import LOWEST
 from fiesta_allennlp.selection.summary import count_text, duration_text
 

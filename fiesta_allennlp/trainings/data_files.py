@@ -17,6 +17,10 @@ from fiesta_allennlp.errors import DataChangedError
 from fiesta_allennlp.files import CHUNK, digest_of
 from fiesta_allennlp.trainings.config import moved
 
+logger = logging.getLogger(__name__)
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
 
 def files_behind(data_path: Any) -> List[Path]:
     """The files that a data path names, in a fixed order: the file itself, all files of a directory but hidden ones,
@@ -69,11 +73,6 @@ def _files_in(path: Path) -> List[Path]:
 
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
-
-
-logger = logging.getLogger(__name__)
-
-URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True)
