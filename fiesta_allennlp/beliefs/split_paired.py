@@ -6,7 +6,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, least_to_win
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior
 from fiesta_allennlp.probability.noise import ODD_SHARE
-from fiesta_allennlp.probability.second_look import Evidence, doubted
+from fiesta_allennlp.probability.second_look import doubted
 from fiesta_allennlp.probability.split_effects import Scores, mean_scores
 from fiesta_allennlp.records import History
 
@@ -17,16 +17,33 @@ EARLIER_ODD_SHARE = 0.1
 """The prior share of odd noise before there was a second look, when it alone guarded against it."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SplitPairedPosterior(StudentTPosterior):
     """Also says who must run again before a winner is named: see `fiesta_allennlp.probability.second_look`."""
 
-    evidence: Optional[Evidence] = None
+    num_runs: np.ndarray
+    noise_sd: float
 
     def doubted(self, best: int, *, confidence: float, margin: float = 0.0) -> Optional[int]:
-        if self.evidence is None:
-            return None
-        return doubted(self.evidence, best, confidence=confidence, margin=margin)
+        return doubted(self.location, self.num_runs, self.noise_sd, best=best, confidence=confidence, margin=margin)
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised:
+    """Scores less `centre` and divided by `unit`, so that they are of a size about 1, by candidate and split."""
+
+    centre: float
+    unit: float
+    table: Scores
+
+    @classmethod
+    def of(cls, scores: List[np.ndarray], splits: List[np.ndarray]) -> "Standardised":
+        """`scores` of every candidate, which are not all equal, and what their splits are called. Shapes:
+        `(num_scores,)`."""
+        flat = np.concatenate(scores)
+        centre = float(flat.mean())
+        unit = float(np.abs(flat - centre).max())
+        return cls(centre, unit, _table(splits, [(values - centre) / unit for values in scores]))
 
 
 @Belief.register("split_paired")
@@ -63,19 +80,23 @@ class SplitPaired(ScoreBelief):
     def posterior(self, history: History) -> StudentTPosterior:
         scores = self.scores(history)
         flat = np.concatenate(scores)
-        centre = flat.mean() if np.ptp(flat) > 0 else flat[0]
-        unit = np.abs(flat - centre).max()
-        if unit == 0:
+        if np.ptp(flat) == 0:
             known = np.zeros(len(scores))
-            return StudentTPosterior(known + centre, known, known + 1, self.has_margin)
-        table = score_table(self._splits(history), [(values - centre) / unit for values in scores])
-        means = mean_scores(table, odd_share=ODD_SHARE if self.second_look else EARLIER_ODD_SHARE)
-        location, scale = centre + unit * means.location, unit * means.scale
+            return StudentTPosterior(known + flat[0], known, known + 1, self.has_margin)
+        standardised = Standardised.of(scores, self._splits(history))
+        means = mean_scores(standardised.table, odd_share=ODD_SHARE if self.second_look else EARLIER_ODD_SHARE)
+        unit = standardised.unit
+        location, scale = standardised.centre + unit * means.location, unit * means.scale
         if not self.second_look:
             return StudentTPosterior(location, scale, means.df, self.has_margin)
-        num_runs = np.array([len(values) for values in scores])
-        evidence = Evidence(location, num_runs, noise_sd=unit * means.noise_sd)
-        return SplitPairedPosterior(location, scale, means.df, self.has_margin, evidence)
+        return SplitPairedPosterior(
+            location=location,
+            scale=scale,
+            df=means.df,
+            has_margin=self.has_margin,
+            num_runs=np.array([len(values) for values in scores]),
+            noise_sd=unit * means.noise_sd,
+        )
 
     def _splits(self, history: History) -> List[np.ndarray]:
         """What the splits of every active candidate's scores are called. Shapes: `(num_scores,)`."""
@@ -116,7 +137,7 @@ class LogitUnpaired(Unpaired):
     takes_logits = True
 
 
-def score_table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
+def _table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
     """Counts and sums by candidate and split."""
     seeds, columns = np.unique(np.concatenate(split_seeds), return_inverse=True)
     rows = np.repeat(np.arange(len(scores)), [len(values) for values in scores])

@@ -7,7 +7,7 @@ from typing import Dict, Mapping, Sequence, Tuple
 import numpy as np
 from scipy.special import expit
 
-from fiesta_allennlp.beliefs.split_paired import score_table
+from fiesta_allennlp.beliefs.split_paired import Standardised
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.split_effects import EffectsPosterior, effects_posterior
@@ -16,15 +16,6 @@ from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource
 
 LEAST_RUNS = 2
 """Of each candidate: one run alone says nothing of the sd."""
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """The posterior of scores that were centred and divided by `unit`."""
-
-    centre: float
-    unit: float
-    posterior: EffectsPosterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,26 +65,27 @@ class PosteriorScores(ScoreSource):
             )
 
     @cached_property
-    def fit(self) -> Fit:
+    def standardised(self) -> Standardised:
+        """The pilot's scores, or their logits."""
         names = self.start.active
         scores = [self.start.scores(name) for name in names]
         if self.takes_logits:
             scores = [logit(values, candidate=name) for name, values in zip(names, scores, strict=True)]
-        flat = np.concatenate(scores)
-        centre = float(flat.mean())
-        unit = float(np.abs(flat - centre).max())
-        seeds = [self.start.split_seeds(name) for name in names]
-        scaled = [(values - centre) / unit for values in scores]
-        return Fit(centre, unit, effects_posterior(score_table(seeds, scaled)))
+        return Standardised.of(scores, [self.start.split_seeds(name) for name in names])
+
+    @cached_property
+    def posterior(self) -> EffectsPosterior:
+        """That of the standardised scores."""
+        return effects_posterior(self.standardised.table)
 
     def true_means(self) -> Dict[str, float]:
         """What the pilot expects of them."""
-        return self._named(self.fit.posterior.location)
+        return self._named(self.posterior.location)
 
     @property
     def noise_sd(self) -> float:
         """The run-to-run sd on one split, of a candidate in the middle, as the pilot has it."""
-        return float(self.fit.unit * np.sqrt(np.median(self.fit.posterior.noise_variance)))
+        return float(self.standardised.unit * np.sqrt(np.median(self.posterior.noise_variance)))
 
     def restricted(self, names: Sequence[str]) -> "PosteriorScores":
         others = frozenset(self.start.candidates) - set(names)
@@ -102,7 +94,7 @@ class PosteriorScores(ScoreSource):
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnScores:
-        effects, fit, length = self.fit.posterior.draw(split_rng), self.fit, sampling.length
+        effects, fit, length = self.posterior.draw(split_rng), self.standardised, sampling.length
         new = split_rng.normal(0, effects.split_sd, length)
         splits, scores = {}, {}
         for position, name in enumerate(self.start.active):
@@ -128,5 +120,5 @@ class PosteriorScores(ScoreSource):
         return np.concatenate([left, -1 - np.arange(len(new))]), np.concatenate([seen[places], new])
 
     def _named(self, means: np.ndarray) -> Dict[str, float]:
-        values = self.fit.centre + self.fit.unit * means
+        values = self.standardised.centre + self.standardised.unit * means
         return dict(zip(self.start.active, values.tolist(), strict=True))

@@ -70,10 +70,12 @@ class Strategy(Registrable):
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is believed after a history. `posterior` is None while the belief needs more evaluations."""
+    """What is believed after a history. `posterior` is None while the belief needs more evaluations. `doubted` must run
+    again before a winner is named of whom the stopping rule is sure."""
 
     decision: Decision
     posterior: Optional[Posterior] = None
+    doubted: Optional[str] = None
 
 
 def check_candidates(candidates: Sequence[str]) -> None:

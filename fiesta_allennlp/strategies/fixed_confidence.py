@@ -118,7 +118,7 @@ class FixedConfidence(Strategy):
         margin = rounded_up(exact)
         look = believed(history, self.belief, margin=margin)
         best = look.decision.best
-        if best is None or not self.may_stop(history, look.decision) or self.doubted(history, look):
+        if best is None or not self.may_stop(history, look.decision) or self._doubted(history, look):
             return None
         return CredibleMargin(margin, best)
 
@@ -126,8 +126,11 @@ class FixedConfidence(Strategy):
         """What is believed, with `stopped_by`; kept for the next question about the same history."""
         if self._latest[0] is not history:
             look = believed(history, self.belief, margin=self.margin)
-            decision = replace(look.decision, stopped_by=self._stopped_by(history, look))
-            self._latest = (history, replace(look, decision=decision))
+            is_sure = self._is_sure(history, look.decision)
+            doubted = self._doubted(history, look) if is_sure else None
+            stopped_by = self._stopped_by(history, is_over=is_sure and doubted is None)
+            decision = replace(look.decision, stopped_by=stopped_by)
+            self._latest = (history, replace(look, decision=decision, doubted=doubted))
         return self._latest[1]
 
     @property
@@ -135,15 +138,19 @@ class FixedConfidence(Strategy):
         """How many finished evaluations the winner and a rival need."""
         return self.belief.min_to_win(self.confidence)
 
-    def _stopped_by(self, history: History, look: Look) -> Optional[str]:
+    def _stopped_by(self, history: History, *, is_over: bool) -> Optional[str]:
         if len(history.active) < 2:
             return "failures"
-        is_sure = self.may_stop(history, look.decision) and self.stop.is_sure(history, look.decision, self.confidence)
-        if is_sure and not self.doubted(history, look):
+        if is_over:
             return "confidence"
         return "max_evaluations" if self.room(history) < 1 and not history.pending else None
 
-    def doubted(self, history: History, look: Look) -> Optional[str]:
+    def _is_sure(self, history: History, decision: Decision) -> bool:
+        """Whether the rule is sure of a winner, and enough has finished to ask it."""
+        has_rival = len(history.active) > 1
+        return has_rival and self.may_stop(history, decision) and self.stop.is_sure(history, decision, self.confidence)
+
+    def _doubted(self, history: History, look: Look) -> Optional[str]:
         """The candidate to run again before the present winner may be named, if there is one."""
         if look.posterior is None or look.decision.best is None:
             return None

@@ -21,12 +21,10 @@ class PosteriorSampling(FixedConfidence):
         starts = in_turn(history, history.active, target=self.num_starts, slots=slots)
         if starts or not all_finished(history, history.active, self.num_starts):
             return starts
-        if not self.stop.is_sure(history, look.decision, self.confidence):
-            return self.choose(history, look, slots, rng)
-        if not self.may_stop(history, look.decision):
+        # Where it may stop, the rule has been asked already.
+        if not self.may_stop(history, look.decision) and self.stop.is_sure(history, look.decision, self.confidence):
             return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
-        doubted = self.doubted(history, look)
-        first = [] if doubted is None or history.num_pending(doubted) else [doubted]
+        first = [] if look.doubted is None or history.num_pending(look.doubted) else [look.doubted]
         return [*first, *self.choose(history, look, slots - len(first), rng)]
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:

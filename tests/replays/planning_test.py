@@ -11,9 +11,9 @@ import pytest
 from fiesta_allennlp import plan
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.split_effects import Scores, effects_posterior
+from fiesta_allennlp.replays.margins import LatestPosterior, NestedMargins, margins_of, with_margin
 from fiesta_allennlp.replays.pilot import problem_of
 from fiesta_allennlp.replays.plan_settings import PlanSettings
-from fiesta_allennlp.replays.planning import LatestPosterior, NestedMargins, margins_of, with_margin
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.sources import Sampling
 from tests.selections import write_selection
@@ -139,7 +139,7 @@ def test_only_shared_splits_have_effects(tmp_path: Path, splits: Optional[str], 
     table.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
     source = problem_of(PlanSettings(source=str(table), splits=splits)).source
     assert isinstance(source, PosteriorScores)
-    assert (source.fit.posterior.split_precision < np.inf) is fits_effects
+    assert (source.posterior.split_precision < np.inf) is fits_effects
     assert problem_of(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
 
 
