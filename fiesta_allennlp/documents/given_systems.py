@@ -10,7 +10,8 @@ from joblib import cpu_count
 
 from fiesta_allennlp.documents.document_file import DocumentFile
 from fiesta_allennlp.documents.systems.base import System, Workplace
-from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
+from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, plainly
 from fiesta_allennlp.files import named_places, read_jsonnet
 from fiesta_allennlp.records import Candidate
 
@@ -56,6 +57,22 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
             )
         identities[name] = identity
     return systems
+
+
+def check_answers(
+    systems: Mapping[str, System], given: Mapping[str, Candidate], documents: DocumentFile, task: Task
+) -> None:
+    """Refuse systems whose answers exist already and cannot be read.
+
+    # Raises
+
+    `DataError` : naming the system, the document, its answer and the remedy.
+    """
+    for name, system in systems.items():
+        try:
+            system.check_answers(documents, task)
+        except DataError as error:
+            raise DataError(f"system '{name}' ({given[name].source}): {error}") from error
 
 
 def open_systems(

@@ -13,7 +13,13 @@ from fiesta_allennlp.documents.answers import AnswerStore, read_charges, system_
 from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.documents.document_file import DocumentFile, field_names, read_documents
 from fiesta_allennlp.documents.evaluator import DocumentQueries, Station
-from fiesta_allennlp.documents.given_systems import build_systems, close_systems, given_systems, open_systems
+from fiesta_allennlp.documents.given_systems import (
+    build_systems,
+    check_answers,
+    close_systems,
+    given_systems,
+    open_systems,
+)
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System
 from fiesta_allennlp.errors import ConfigError
@@ -74,6 +80,8 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
         run = stored.meta.run or secrets.token_hex(16)
         prepared = Prepared(choice, file, given, build_systems(given, file), stored.directory, run)
         _check_unchanged(prepared, stored)
+        joining = {name: system for name, system in prepared.systems.items() if name not in order}
+        check_answers(joining, given, file, task)
         return prepared
 
     @contextmanager
@@ -109,6 +117,12 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
     @contextmanager
     def work(self, prepared: Prepared, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
         settings, choice = prepared.settings, prepared.choice
+        if not any(system.keeps_answers for system in prepared.systems.values()):
+            console.print(
+                "Note: all answers are in files already, so stopping early saves no cost.",
+                highlight=False,
+                soft_wrap=True,
+            )
         every = -(-choice.strategy.num_batches // LINES_OF_PROGRESS)
         with closing(AnswerStore(prepared.answers, run=prepared.run)) as answers:
             stations = {name: Station(name, system, answers) for name, system in prepared.systems.items()}

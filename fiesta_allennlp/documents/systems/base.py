@@ -115,6 +115,14 @@ class System(Registrable):
                 except DataError as error:
                     raise DataError(f"{documents.path}, line {document.line}: {error}") from error
 
+    def check_answers(self, documents: DocumentFile, task: Task) -> None:
+        """Refuse answers that exist before anything is asked and that `answers` cannot read. Most systems have none.
+
+        # Raises
+
+        `DataError` : with the first document, what its answer is, and the remedy.
+        """
+
     def open(self, workplace: Workplace) -> None:
         """Make ready for questions: start what has to run, and find out whether it does.
 

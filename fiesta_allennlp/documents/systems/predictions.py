@@ -2,7 +2,8 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
-from fiesta_allennlp.documents.systems.base import System
+from fiesta_allennlp.documents.systems.base import System, Unanswered
+from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.files import read_lines, shortened
 
@@ -44,6 +45,16 @@ class Predictions(System):
                 f"{self._path} has no prediction for {len(missing)} of {len(documents.documents)} documents of "
                 f"{documents.path}, the first of them '{missing[0]}'. Add them, or take the documents out."
             )
+
+    def check_answers(self, documents: DocumentFile, task: Task) -> None:
+        for document in documents.documents:
+            try:
+                self.answers([self.ask(document.id)], document, task)
+            except Unanswered as error:
+                raise DataError(
+                    f"{self._path}, document '{document.id}': {error}. Where the file calls the answer something else, "
+                    'say so in a config: {"type": "predictions", "path": "..", "answer": "KEY"}.'
+                ) from error
 
     def questions(self, document: Document) -> List[Any]:
         return [document.id]

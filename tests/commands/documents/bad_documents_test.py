@@ -195,8 +195,12 @@ def test_one_system_two_of_one_name_and_one_twice(
         ('{"id": "d0"}\n{"id": "d0"}', r"predictions.jsonl, line 2: the id 'd0' is there twice"),
         ('{"label": "good"}', r"predictions.jsonl, line 1: there is no 'id'"),
         ('{"id": "d0"', r"predictions.jsonl, line 1: is not valid JSON"),
+        (
+            "".join(f'{{"id": "d{k}", "prediction": "good"}}\n' for k in range(60)),
+            r"document 'd0': expected an object with 'label' but it answered \{\"prediction\".*\"answer\": \"KEY\"",
+        ),
     ],
-    ids=range(4),
+    ids=range(5),
 )
 def test_bad_predictions(
     systems: List[str],
