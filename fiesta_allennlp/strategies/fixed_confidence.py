@@ -79,10 +79,10 @@ class FixedConfidence(Strategy):
             )
         least, limit = self.bounds(len(candidates))
         if limit < least:
-            more = "" if self.num_starts >= self.to_win else f", {self.to_win} of a winner and a rival"
             raise ConfigError(
                 f"max_evaluations must be at least {least} ({len(candidates)} candidates x {self.num_starts} "
-                f"starting evaluations{more}) but got {self.limit(len(candidates))}."
+                f"starting runs{self._needed_to_win(2 * (self.to_win - self.num_starts))}) but got "
+                f"{self.limit(len(candidates))}. Give a larger --max-evaluations."
             )
 
     def check_room(self, history: History) -> None:
@@ -91,12 +91,17 @@ class FixedConfidence(Strategy):
         to_win = sum(sorted(max(0, self.to_win - max(number, self.num_starts)) for number in started)[:2])
         least, limit = history.total_started + lacking + to_win, self.limit_of(history)
         if limit < least:
-            more = f" and {to_win} more of a winner and a rival" if to_win else ""
             raise ConfigError(
-                f"max_evaluations must be at least {least} ({history.total_started} evaluations so far, {lacking} "
-                f"starting evaluations of the candidates that joined{more}) but is {limit}. Give a larger "
+                f"max_evaluations must be at least {least} ({history.total_started} runs so far, {lacking} starting "
+                f"runs of the candidates that joined{self._needed_to_win(to_win)}) but is {limit}. Give a larger "
                 "--max-evaluations."
             )
+
+    def _needed_to_win(self, more: int) -> str:
+        """In words, the runs that a winner and its rival still need; empty where there are none."""
+        if more <= 0:
+            return ""
+        return f", {more} more because a winner at confidence {self.confidence:g} and its rival need {self.to_win} each"
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         look = self._look(history)

@@ -63,7 +63,7 @@ def real_processes() -> None:
         (["--margin", "nan"], r"margin must"),
         (
             ["--max-evaluations", "5"],
-            r"must be at least 6 \(2 candidates x 2 starting evaluations, 3 of a winner and a rival\) but got 5",
+            r"must be at least 6 \(2 candidates x 2 starting runs, 2 more because a winner .* need 3 each\) but got 5",
         ),
         (["--belief", "logit_student_t", "--margin", "0.1"], r"margin must be 0 with the belief"),
         (["--strategy", "tttts"], r"--strategy tttts.*tttts.*ttts"),

@@ -81,7 +81,7 @@ def test_a_cap_must_have_room_for_an_added_candidate(
     assert entry_of(run, "third")["num_evaluations"] == 3
     fourth = f"fourth={third}"
     output = selections.refused(*candidates, third, fourth, "--recover", "--max-evaluations", 11)
-    assert "must be at least 12 (4 candidates x 3 starting evaluations) but got 11" in output
+    assert "must be at least 12 (4 candidates x 3 starting runs) but got 11" in output
 
 
 def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(

@@ -185,7 +185,7 @@ def test_equal_probabilities_within_the_margin_fall_to_the_more_probably_best(na
         ({"num_starts": 2}, "num_starts must be at least 3, what the belief StudentT needs of every .* got 2."),
         (
             {"max_evaluations": 11},
-            r"max_evaluations must be at least 12 \(4 candidates x 3 starting evaluations\) but got 11.",
+            r"max_evaluations must be at least 12 \(4 candidates x 3 starting runs\) but got 11.",
         ),
         ({"num_starts": 60}, r"max_evaluations must be at least 240 .* but got 200."),
     ],
@@ -237,7 +237,8 @@ def test_a_winner_that_one_failed_run_would_overturn_is_not_named(adaptive: str)
 
 def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> None:
     build(adaptive, belief="split_paired", max_evaluations=10).check(["a", "b", "c", "d"])
-    message = r"at least 10 \(4 candidates x 2 starting evaluations, 3 of a winner and a rival\) but got 9"
+    why = "2 more because a winner at confidence 0.95 and its rival need 3 each"
+    message = rf"at least 10 \(4 candidates x 2 starting runs, {why}\) but got 9. Give a larger --max-evaluations"
     with pytest.raises(ConfigError, match=message):
         build(adaptive, belief="split_paired", max_evaluations=9).check(["a", "b", "c", "d"])
 
@@ -271,7 +272,9 @@ def test_candidates_that_join_leave_room_for_a_winner_and_a_rival() -> None:
     # Five so far, two to start c, and a and b lack one each of three.
     now = history({"a": [0.5, 0.6], "b": [0.4, 0.5], "c": [], "d": [0.5]}, removed=["d"])
     build("top_two", belief="split_paired", max_evaluations=9).check_room(now)
-    with pytest.raises(ConfigError, match="at least 9 .* and 2 more of a winner and a rival.* is 8. Give a larger --"):
+    with pytest.raises(
+        ConfigError, match="at least 9 .*, 2 more because a winner .* need 3 each.* is 8. Give a larger --"
+    ):
         strategy.check_room(now)
 
 
