@@ -10,6 +10,7 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataChangedError, DataError
 from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Candidate, Decision, History, Remaining
@@ -23,7 +24,7 @@ from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
-from fiesta_allennlp.trainings.config import with_absolute_paths
+from fiesta_allennlp.trainings.config import SEED_KEYS, with_absolute_paths
 from fiesta_allennlp.trainings.data_files import found_again
 from fiesta_allennlp.trainings.devices import check_gpus
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
@@ -96,7 +97,8 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         settings, roster = checked.settings, checked.roster
         with closing(build_executor(settings, directory)) as executor:
             check_gpus(roster.given, executor)
-            _note_equal(roster, console)
+            for note in (*_notes_on_workers(checked, executor), *_notes_on_configs(roster)):
+                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
             known = _known(roster)
             fresh = {
                 name: candidate
@@ -180,15 +182,30 @@ def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[
     return lambda history: strategy.remaining(history, strategy_rng(entropy, len(history.evaluations)))
 
 
-def _note_equal(roster: Roster, console: Console) -> None:
-    for names in equal_candidates({name: dict(candidate.config) for name, candidate in roster.given.items()}):
-        console.print(
-            f"Note: the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of "
-            "runs separates these candidates. Keep them for an A/A test; otherwise correct one or leave it out.",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
+def _notes_on_workers(checked: CheckedTrainings, executor: Executor) -> Iterator[str]:
+    """What to say of more workers than can help."""
+    settings = checked.settings
+    _, most = checked.strategy.bounds(len(checked.roster.given))
+    room = num_workers("auto", settings.threads_per_worker)
+    if executor.slots > most:
+        yield f"--workers {executor.slots} is more than the {most} runs that there can be at most."
+    if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
+        yield (
+            f"--workers {executor.slots} is more than this machine's cores have room for, which is {room}. Runs that "
+            "share a core slow each other down."
         )
+
+
+def _notes_on_configs(roster: Roster) -> Iterator[str]:
+    configs = {name: dict(candidate.config) for name, candidate in roster.given.items()}
+    for names in equal_candidates(configs):
+        yield (
+            f"the configs of {', '.join(names[:-1])} and {names[-1]} are equal apart from seeds, so no number of runs "
+            "separates these candidates. Keep them for an A/A test; otherwise correct one or leave it out."
+        )
+    seeded = [name for name, config in configs.items() if any(key in config for key in SEED_KEYS)]
+    if seeded:
+        yield f"every run gets seeds of its own, instead of the seeds in the config of {', '.join(seeded)}."
 
 
 def _known(roster: Roster) -> Dict[str, Preparation]:

@@ -91,9 +91,13 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], revi
     assert sorted(reviews.iterdir()) == before
 
 
-def test_the_stopping_rule_is_in_the_plan(candidates: List[str], call: Any) -> None:
-    status, output = call(*candidates, "--metric=-loss", "--dry-run", "--stop", "glr", "--confidence", 0.9)
+def test_the_stopping_rule_is_in_the_plan_and_what_cannot_help_is_noted(candidates: List[str], call: Any) -> None:
+    options = ["--stop", "glr", "--confidence", 0.9, "--workers", 5000, "-o", '{"random_seed": 3}']
+    status, output = call(*candidates, "--metric=-loss", "--dry-run", *options)
     assert status == 0, output
+    assert "Note: --workers 5000 is more than the 100 runs that there can be at most." in output
+    assert "Note: --workers 5000 is more than this machine's cores have room for" in output
+    assert "Note: every run gets seeds of its own, instead of the seeds in the config of able, blind." in output
     assert "top_two (confidence 0.9, stop glr)" in output
     assert "Metric: test loss; the lowest mean wins." in output
 
