@@ -2,11 +2,13 @@
 file, and so on. The commands import AllenNLP, which takes seconds, after their arguments are parsed."""
 
 import argparse
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from fiesta_allennlp.commands import HELP, add_command
+from fiesta_allennlp.errors import did_you_mean
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -30,13 +32,20 @@ def _parse() -> argparse.Namespace:
     program = "fiesta" if Path(sys.argv[0]).stem == "fiesta" else "python -m fiesta_allennlp"
     parser = argparse.ArgumentParser(prog=program)
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parsers = {}
     for name in HELP:
         command = add_command(commands, name, called=name, program=program)
+        parsers[command.get_default("program")] = command
         if name != "plugin":
             command.add_argument(
                 "--include-package", action="append", default=[], help="additional packages to include"
             )
-    return parser.parse_args()
+    args, unknown = parser.parse_known_args()
+    if unknown:
+        options = re.findall(r"--[a-z-]+", parsers[args.program].format_usage())
+        hint = did_you_mean(unknown[0].partition("=")[0], options)
+        parser.exit(2, f"error: unrecognized arguments: {' '.join(unknown)}.{hint} See {args.program} --help.\n")
+    return args
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ def test_help_and_usage_errors_import_nothing_heavy() -> None:
     statuses = [line for line in done.stdout.splitlines() if line.startswith("status")]
     assert statuses == [f"status {code}" for code in (0, 0, 2, 0, 2, 2)]
     assert "-s is missing" in done.stderr
+    assert "error: unrecognized arguments: --metrik. Did you mean '--metric'? See " in done.stderr
     assert [name for name in HEAVY if f"'{name}'" in loaded] == []
 
 
