@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
+from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, near
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
 from fiesta_allennlp.selection.metrics import Metric
@@ -128,9 +128,12 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
     reader = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
     missing = [column for column in COLUMNS if column not in (reader.fieldnames or [])]
     if missing:
+        named = list(reader.fieldnames or [])
+        alike = near(missing[0], set(named) - set(COLUMNS))
+        hint = f" Is it '{alike[0]}'? Then rename that column." if alike else ""
         raise DataError(
             f"{path}, line 1: the column '{missing[0]}' is missing. The first line must name the columns "
-            f"{', '.join(COLUMNS)} but is: {','.join(reader.fieldnames or []) or 'empty'}."
+            f"{', '.join(COLUMNS)} but is: {','.join(named) or 'empty'}.{hint}"
         )
     builder = _Builder(path)
     lines: Dict[Tuple[str, ...], int] = {}

@@ -261,12 +261,13 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
     """What a replay came to, in a few lines. `summary` is the content of its JSON file."""
     evaluations, quantiles = summary["evaluations"], summary["evaluations"]["quantiles"]
     low, high = summary["correct_interval"]
+    rounds = f"; {summary['rounds']['mean']:.1f} rounds of at most {summary['batch_size']}"
     lines = [
         f"{count_text(summary['repetitions'], 'repetition')} of {summary['strategy']['type']} with "
         f"{summary['belief']['type']}, {summary['splits']} splits, in {summary['seconds']:.1f} s.",
         f"Evaluations: mean {evaluations['mean']:.1f}, median {evaluations['median']:g}, "
-        f"5-95 % {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all; "
-        f"{summary['rounds']['mean']:.1f} rounds of at most {summary['batch_size']}.",
+        f"5-95 % {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all"
+        f"{rounds if summary['batch_size'] > 1 else ''}.",
         f"Correct: {summary['correct']:.1%} (95 % interval {low:.1%} to {high:.1%}); undecided "
         f"{summary['undecided']:.1%}; decided on a wrong one {summary['wrong']:.1%}.",
     ]

@@ -108,9 +108,11 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
     `StoreError` : where there is none, or it is damaged or of another version.
     """
     if not directory.store.is_file():
+        is_checked = any(path.exists() for path in directory.prepared)
+        began = " One was started here, but its checks failed before the first run." if is_checked else ""
         raise StoreError(
-            f"{directory.root}: there is no selection: '{directory.store.name}' is missing. Give the directory that "
-            "fiesta-select was given with -s."
+            f"{directory.root}: there is no selection: '{directory.store.name}' is missing.{began} Give the directory "
+            "that fiesta-select was given with -s."
         )
     with closing(open_to_read(directory.store)) as database:
         yield StoreReader(database)

@@ -100,6 +100,7 @@ def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, me
     [
         ("", "line 1: the column 'candidate' is missing.* but is: empty"),
         ("candidate,split,score\na,0,0.1\n", "line 1: the column 'seed' is missing.* but is: candidate,split,score"),
+        ("candidates,split,seed,score\n", "'candidate' is missing.* Is it 'candidates'\\? Then rename that column"),
         (HEADER, "at least 2 candidates but got 0: none"),
         (HEADER + "a,0,0,0.1\n", "at least 2 candidates but got 1: a"),
         (HEADER + "a,0,0,0.1\nb,0,0\n", "line 3: 'score' is empty. Every line needs"),

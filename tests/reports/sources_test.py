@@ -104,6 +104,11 @@ def test_the_package_of_the_strategy_is_imported(tmp_path: Path, monkeypatch: py
 def test_what_is_no_selection_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"there is no selection: 'store.sqlite' is missing"):
         from_directory(tmp_path)
+    (tmp_path / "checks").mkdir()
+    with pytest.raises(
+        StoreError, match=r"is missing. One was started here, but its checks failed before the first run"
+    ):
+        from_directory(tmp_path)
     RunDirectory(tmp_path).store.write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"store.sqlite: cannot be read as a store"):
         from_directory(tmp_path)

@@ -99,6 +99,7 @@ def test_words_tell_shares_replacement_and_interruption() -> None:
     words = replay_in_words(summary)
     assert "Evaluations: mean 27.5, median 30, 5-95 % 10 to 40, 10 to 40 in all; 7.0 rounds of at most 4." in words
     assert "Correct: 50.0% (95 % interval 15.0% to 85.0%); undecided 50.0%; decided on a wrong one 25.0%." in words
+    assert "in all.\nCorrect" in replay_in_words({**summary, "batch_size": 1})
     assert "replacement" not in words
     assert "Interrupted" not in words
     words = replay_in_words({**summary, "with_replacement": True, "interrupted": True})
