@@ -25,7 +25,7 @@ from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
-from fiesta_allennlp.selection.options import check_names
+from fiesta_allennlp.selection.options import by_own_names, check_names
 from fiesta_allennlp.trainings.points import given_points
 from fiesta_allennlp.trainings.select import select as run_select
 
@@ -126,6 +126,7 @@ def replay(
     `KeyboardInterrupt` : where it is interrupted before a repetition has finished; after that, the result says so.
     """
     check_names(settings, ReplaySettings)
+    settings = by_own_names(settings)
     source = _source(scores, settings.get("evaluations_per_split"))
     _check_list("candidates", settings.get("candidates", ()))
     settings["candidates"] = tuple(settings.get("candidates", ()))
@@ -158,7 +159,7 @@ def plan(
     `KeyboardInterrupt` : where it is interrupted before a repetition has finished; after that, the result says so.
     """
     check_names(settings, PlanSettings)
-    given = PlanSettings(**settings, source=None if source is None else str(source))
+    given = PlanSettings(**by_own_names(settings), source=None if source is None else str(source))
     with repetition_bar(_console(progress), FEWEST) as told:
         return PlanResult.of(forecast(given, on_repetitions=told))
 

@@ -42,7 +42,7 @@ def test_the_calls_are_names_of_the_package() -> None:
 
 
 def test_a_selection_is_a_typed_result(sample: Dict[str, str], tmp_path: Path, capfd: Any) -> None:
-    options = {"metric": "accuracy", "overrides": QUICK, "workers": 2, "entropy": 3}
+    options = {"metric": "accuracy", "overrides": QUICK, "workers": 2, "seed": 3}
     sample = {"a": sample["<b>&"], "td[red]": sample["td[red]"]}
     result = select(sample, directory=tmp_path / "run", budget=4, strategy={"type": "non_adaptive_fb"}, **options)
     assert capfd.readouterr() == ("", "")
@@ -174,7 +174,7 @@ def test_a_replay_is_a_typed_result(capfd: Any) -> None:
 def test_a_replay_takes_presets_files_and_sources(tmp_path: Path) -> None:
     file = tmp_path / "scores.json"
     file.write_text(json.dumps({"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}))
-    options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "processes": 1, "entropy": 1}
+    options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "processes": 1, "seed": 1}
     first, second = (replay(given, budget=4, **options) for given in (file, str(file)))
     assert (first.candidates, first.num_evaluations) == (second.candidates, second.num_evaluations)
     assert replay("tie", budget=4, candidates=["first", "fourth"], **options).best == "first"

@@ -6,18 +6,24 @@ from typing import Any
 
 HELP = {
     "select": "find the best of several models",
-    "plan": "tell how many runs a selection will need",
-    "replay": "repeat a selection over released scores",
-    "report": "tell what a selection came to, or how it stands",
+    "plan": "estimate how many runs a selection needs",
+    "replay": "simulate a selection over existing scores",
+    "report": "write the report of a selection",
     "documents": "find the best of several trained systems",
-    "plugin": "let `allennlp` find the fiesta- commands",
+    "plugin": "make the fiesta- commands available in `allennlp`",
 }
 
 
 def add_command(commands: Any, name: str, *, called: str, program: str) -> argparse.ArgumentParser:
     """Add the parser of one command, `called` so below `program`."""
     module = import_module(f"{__name__}.fiesta_{name}")
-    parser = commands.add_parser(called, help=HELP[name], description=module.DESCRIPTION)
+    parser = commands.add_parser(
+        called,
+        help=HELP[name],
+        description=module.DESCRIPTION,
+        epilog=module.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     module.add_arguments(parser)
     parser.set_defaults(func=getattr(module, f"{name}_from_args"), program=f"{program} {called}")
     return parser

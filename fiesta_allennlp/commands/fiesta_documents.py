@@ -11,9 +11,13 @@ from rich.console import Console
 from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, typed_settings
 from fiesta_allennlp.commands.running import how_to_go_on, load, run_and_exit, say_failures, status_of
 
-DESCRIPTION = """Put documents to systems that were trained already, one after the other in random order, and
-stop as soon as the best system is known. Every answer is kept, so that none is paid for twice. Where an option
-is not given, its default holds, or, with --recover, what was given at the start."""
+DESCRIPTION = """Query trained systems about documents in random order until one system is the best with the
+target confidence. Every answer is kept and reused, so you pay for each only once. --recover resumes an
+interrupted selection with the options of its start."""
+
+EXAMPLES = """examples:
+  %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
+  %(prog)s -s runs/first --recover"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,14 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_directory(
         parser,
         force="delete the selection in the directory first; its answers are kept",
-        dry_run="check everything, open every system once, ask nothing",
+        dry_run="check everything, open every system once, query nothing",
     )
     add_options(parser, DocumentSettings)
 
 
 def documents_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 decided or undecided as asked, 1 no comparison was
-    possible, 2 something to mend, 130 interrupted."""
+    """Run the command and end the process with its status: 0 decided or inconclusive, 1 no comparison was possible, 2
+    invalid input, 130 interrupted."""
     run_and_exit(
         lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
         debug=args.debug,

@@ -13,20 +13,25 @@ from rich.console import Console
 from fiesta_allennlp.commands.options import add_debug, add_given, check_output
 from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, load, run_and_exit
 
-DESCRIPTION = """Tell how many runs and hours a selection will need, and how often it will be right, by
-simulating it. The problem is given by numbers, or by a pilot: the directory of a selection, finished,
-interrupted or running, or a table of scores. Nothing is trained, locked or changed."""
+DESCRIPTION = """Simulate a selection to estimate how many runs and hours it needs and how often it is right. You
+describe the problem by numbers, or by a pilot: the directory of a finished, interrupted or running
+selection, or a table of scores. The command trains, locks and changes nothing."""
+
+EXAMPLES = """examples:
+  %(prog)s --gap 0.01 --sd 0.03 --candidates 4
+  %(prog)s runs/first"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Every option. Those that are settings have no default here, so that only what was typed is given."""
-    from fiesta_allennlp.replays.plan_settings import WORKING, PlanSettings
+    from fiesta_allennlp.replays.plan_settings import PlanSettings
     from fiesta_allennlp.selection.options import add_options
+    from fiesta_allennlp.selection.settings import RESOURCES
 
     parser.allow_abbrev = False
     add_given(parser, PlanSettings, "source", nargs="?")
-    work = add_options(parser, PlanSettings)[WORKING]
-    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result there")
+    work = add_options(parser, PlanSettings)[RESOURCES]
+    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
     add_debug(work)
 
 

@@ -11,14 +11,18 @@ from pathlib import Path
 from fiesta_allennlp.commands.running import EXIT_USER_ERROR, PLUGIN
 from fiesta_allennlp.files import replacing
 
-DESCRIPTION = """Write the line fiesta_allennlp.plugin into the file .allennlp_plugins of this directory, where AllenNLP
-looks for plugins. A file that has the line already stays as it is."""
+DESCRIPTION = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins of this directory, where AllenNLP
+looks for plugins. A file that already has the line stays unchanged."""
+
+EXAMPLES = """examples:
+  %(prog)s
+  %(prog)s --user"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.allow_abbrev = False
     parser.add_argument(
-        "--user", action="store_true", help="write it into ~/.allennlp/plugins, which counts in every directory"
+        "--user", action="store_true", help="add it to ~/.allennlp/plugins, which works in every directory"
     )
 
 

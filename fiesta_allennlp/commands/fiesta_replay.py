@@ -12,25 +12,30 @@ from rich.console import Console
 from fiesta_allennlp.commands.options import add_debug, add_given, check_output
 from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, load, run_and_exit
 
-DESCRIPTION = """Repeat a selection over a table of scores that are there already, or over drawn ones, and
-tell how many evaluations it takes and how often it finds the best candidate."""
+DESCRIPTION = """Simulate a selection over a table of existing scores, or over synthetic ones, and print how many
+runs it takes and how often it finds the best candidate."""
+
+EXAMPLES = """examples:
+  %(prog)s scores.csv --confidence 0.9
+  %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Every option. Those that are settings have no default here, so that only what was typed is given."""
-    from fiesta_allennlp.replays.settings import WORKING, ReplaySettings
+    from fiesta_allennlp.replays.settings import ReplaySettings
     from fiesta_allennlp.selection.options import add_options
+    from fiesta_allennlp.selection.settings import RESOURCES
 
     parser.allow_abbrev = False
     add_given(parser, ReplaySettings, "scores")
-    work = add_options(parser, ReplaySettings)[WORKING]
-    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result there")
-    work.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw the trainings needed there")
+    work = add_options(parser, ReplaySettings)[RESOURCES]
+    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
+    work.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw a figure of the number of runs")
     add_debug(work)
 
 
 def replay_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 done, 2 something to mend, 130 interrupted."""
+    """Run the command and end the process with its status: 0 done, 2 invalid input, 130 interrupted."""
     run_and_exit(
         lambda console: _replay(args, console),
         debug=args.debug,

@@ -12,8 +12,12 @@ from rich.console import Console
 from fiesta_allennlp.commands.options import add_debug
 from fiesta_allennlp.commands.running import load, run_and_exit
 
-DESCRIPTION = """Write the report of a selection, finished or running, or of a table of scores: a page,
-figures, tables and the scores. Nothing in the selection is locked or changed."""
+DESCRIPTION = """Write an HTML report, figures, LaTeX and Markdown tables and a CSV file of a finished or running
+selection, or of a table of scores. The command locks and changes nothing in the selection."""
+
+EXAMPLES = """examples:
+  %(prog)s runs/first
+  %(prog)s runs/first --compare cnn lstm"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,44 +26,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         nargs="?",
         metavar="DIR|SCORES.json|SCORES.csv",
-        help="the directory of a selection, or a table of scores as fiesta-replay reads it",
+        help="the directory of a selection, or a table of scores in the form of fiesta-replay",
     )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="DIR",
-        help="where to write the report (default: report in the selection's directory, or NAME-report beside the "
-        "table, or compare-A-B)",
+        help="directory of the report (default: DIR/report, NAME-report next to a table, or compare-A-B)",
     )
     parser.add_argument(
         "--compare",
         nargs=2,
         metavar=("A", "B"),
-        help="report on two candidates alone: their names; or PATH:NAME for a candidate of another selection or "
-        "table, or the PATH of a table with one candidate",
+        help="report on two candidates alone: give their names; or PATH:NAME for a candidate of another selection or "
+        "table; or the PATH of a table with one candidate",
     )
     parser.add_argument(
-        "--paired", action="store_true", help="with --compare of two tables: splits of equal name are the same"
+        "--paired",
+        action="store_true",
+        help="with --compare of two tables: take splits of equal name as the same split",
     )
     parser.add_argument(
         "--evaluations-per-split",
         type=int,
         metavar="N",
-        help="JSON: so many consecutive scores of every candidate share a split (default 1)",
+        help="in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
     )
     parser.add_argument(
         "--minimise",
         action="store_true",
-        help="of a table: lower scores are better; a CSV file says so itself with -NAME in a column `metric`",
+        help="for a table of scores: lower is better; in a CSV file, -NAME in a column `metric` has the same effect",
     )
     parser.add_argument(
-        "--belief", metavar="NAME|JSON", help="of a table: what P(best) is computed with (default split_paired)"
+        "--belief", metavar="NAME|JSON", help="for a table of scores: model of the scores (default split_paired)"
     )
     add_debug(parser)
 
 
 def report_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 done, 2 something to mend, 130 interrupted."""
+    """Run the command and end the process with its status: 0 done, 2 invalid input, 130 interrupted."""
     run_and_exit(
         lambda console: _report(args, console), debug=args.debug, interrupted=lambda: "Interrupted; run it again."
     )

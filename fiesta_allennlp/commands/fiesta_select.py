@@ -11,10 +11,14 @@ from rich.console import Console
 from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, explain_minus, typed_settings
 from fiesta_allennlp.commands.running import how_to_go_on, load, recover_command, run_and_exit, say_failures, status_of
 
-DESCRIPTION = """Train the candidates on fresh random splits with fresh seeds, as often as it takes to know
-the best one, and stop. Everything is kept in the directory given with -s; a selection that was interrupted
-goes on with --recover. Where an option is not given, its default holds, or, with --recover, what was given
-at the start."""
+DESCRIPTION = """Train the candidates on fresh random splits with fresh seeds until one of them is the best with
+the target confidence. The directory given with -s keeps everything, and --recover resumes an interrupted
+selection with the options of its start."""
+
+EXAMPLES = """examples:
+  %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --dry-run
+  %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --workers 2
+  %(prog)s -s runs/first --recover"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,20 +31,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_directory(
         parser,
         force="delete the selection in the directory first",
-        dry_run="check everything, say what would be done, train nothing",
+        dry_run="check everything and print the plan, without a run",
     )
     parser.add_argument(
         "--allow-removed",
         action="store_true",
-        help="with --recover: withdraw the candidates that are not given any more, and keep their evaluations",
+        help="with --recover: remove the candidates that are no longer given, and keep their runs",
     )
     add_options(parser, Settings)
     explain_minus(parser, "--metric", "-perplexity")
 
 
 def select_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 decided or undecided as asked, 1 no comparison was
-    possible, 2 something to mend, 130 interrupted."""
+    """Run the command and end the process with its status: 0 decided or inconclusive, 1 no comparison was possible, 2
+    invalid input, 130 interrupted."""
     run_and_exit(
         lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
         debug=args.debug,

@@ -15,12 +15,16 @@ def add_given(parser: argparse.ArgumentParser, settings: Type[Any], name: str, *
 
 def add_directory(parser: argparse.ArgumentParser, *, force: str, dry_run: str) -> None:
     """Where the selection is kept, and what is to be done with it. `force` and `dry_run` are these options' help."""
-    parser.add_argument("-s", "--serialization-dir", type=Path, help="directory for the run; needed unless --dry-run")
-    parser.add_argument("-r", "--recover", action="store_true", help="go on with the selection in the directory")
+    parser.add_argument(
+        "-s", "--serialization-dir", type=Path, help="directory of the selection; required unless --dry-run"
+    )
+    parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
     parser.add_argument("-f", "--force", action="store_true", help=force)
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
     add_debug(parser)
-    parser.add_argument("--config", type=Path, help="a Jsonnet file with any of the options below; flags win over it")
+    parser.add_argument(
+        "--config", type=Path, help="a Jsonnet file with any of the options below; options that are typed override it"
+    )
 
 
 def add_debug(parser: Any) -> None:

@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.selection.options import option
-from fiesta_allennlp.selection.settings import CHOOSING, SelectionSettings, fill, registered
+from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, SelectionSettings, fill, registered
 
-DOCUMENTS = "which documents, and how to score"
-WORKING = "how to work"
+DOCUMENTS = "Documents and scoring"
 
 TASKS = ("classification", "spans")
 ORDERS = ("shared", "independent")
@@ -30,21 +29,27 @@ class DocumentSettings(SelectionSettings):
     `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (DOCUMENTS, CHOOSING, WORKING)
+    GROUPS: ClassVar[Tuple[str, ...]] = (DOCUMENTS, CHOOSING, RESOURCES)
 
     belief: Any = option(
         None,
-        "by default dirichlet_f_measure with a learned concentration; or a name alone, or a JSON object",
+        "model of the scores: a name or a JSON object (default: dirichlet_f_measure with a learned concentration)",
         factory=_learned_concentration,
         group=CHOOSING,
         metavar="NAME|JSON",
     )
     budget: Optional[int] = option(
-        None, "make so many evaluations in all and name the best, in place of --confidence", group=CHOOSING
+        None,
+        "make this number of queries in total and name the best, instead of stopping at --confidence",
+        group=CHOOSING,
     )
-    margin: Optional[float] = option(None, "be content with a system this near to the best (default 0)", group=CHOOSING)
+    margin: Optional[float] = option(
+        None, "accept a system whose metric is within MARGIN of the best (default 0)", group=CHOOSING
+    )
     max_evaluations: Optional[int] = option(
-        None, "give up undecided after so many in all (default: when the documents run out)", group=CHOOSING
+        None,
+        "stop as inconclusive after this number of queries in total (default: when the documents run out)",
+        group=CHOOSING,
     )
     systems: Tuple[str, ...] = option(
         (),
@@ -52,11 +57,11 @@ class DocumentSettings(SelectionSettings):
         metavar="SYSTEM",
     )
     documents: str = option(
-        "", "JSONL: a document with its gold annotation in each line", group=DOCUMENTS, metavar="FILE.jsonl"
+        "", "a JSONL file with one document and its gold annotation per line", group=DOCUMENTS, metavar="FILE.jsonl"
     )
     task: str = option(
         "classification",
-        "classification (default) or spans",
+        "what the systems annotate: classification (default) or spans",
         group=DOCUMENTS,
         metavar="|".join(TASKS),
         choices=TASKS,
@@ -64,51 +69,52 @@ class DocumentSettings(SelectionSettings):
     )
     positive_label: Optional[str] = option(
         None,
-        "the label whose F-measure counts; without it, macro-F over all",
+        "score by the F-measure of this label (default: macro-F1 over all labels)",
         group=DOCUMENTS,
         metavar="L",
         is_fixed=True,
     )
     metric: Optional[str] = option(
-        None, "accuracy, in place of the F-measure; for classification", group=DOCUMENTS, is_fixed=True
+        None, "accuracy: score a classification by accuracy instead of the F-measure", group=DOCUMENTS, is_fixed=True
     )
     fields: str = option(
         "",
-        "what the file calls id, items, label, tags, spans, such as id=key,label=sentiment",
+        "the file's names for id, items, label, tags and spans, such as id=key,label=sentiment",
         group=DOCUMENTS,
         is_fixed=True,
     )
     documents_order: str = option(
         "shared",
-        "shared (default): all systems get the documents in one random order; independent: each in its own, as in the "
-        "paper",
+        "shared (default): all systems get the documents in one random order; independent: each in its own order, as "
+        "in the paper",
         group=DOCUMENTS,
         metavar="|".join(ORDERS),
         choices=ORDERS,
         is_fixed=True,
     )
-    batch_size: int = option(1, "documents of one evaluation (default 1)", group=DOCUMENTS, least=1, is_fixed=True)
+    batch_size: int = option(1, "documents per query (default 1)", group=DOCUMENTS, least=1, is_fixed=True)
     answers: Optional[str] = option(
         None,
-        "where answers are kept, for later selections too (default: answers.sqlite in the directory)",
-        group=WORKING,
+        "file of answers to reuse and extend, also by later selections (default: DIR/answers.sqlite)",
+        group=RESOURCES,
         metavar="FILE",
     )
-    workers: int = option(1, "queries at once (default 1)", group=WORKING, least=1)
-    time_limit: float = option(60.0, "seconds that an answer may take (default 60)", group=WORKING, above=0)
+    workers: int = option(1, "number of queries at once (default 1)", group=RESOURCES, least=1)
+    time_limit: float = option(60.0, "seconds to wait for an answer (default 60)", group=RESOURCES, above=0)
     max_failures: int = option(
-        3, "withdraw a system after so many failed evaluations (default 3)", group=WORKING, least=1
+        3, "drop a system after this number of failed queries (default 3)", group=RESOURCES, least=1
     )
     entropy: Optional[int] = option(
         None,
-        "the root of all chance, to repeat a selection; by default fresh and recorded",
-        group=WORKING,
+        "master random seed, which repeats a selection (default: random, saved in selection.json)",
+        group=RESOURCES,
+        metavar="N",
         least=0,
         is_fixed=True,
     )
     include_package: Tuple[str, ...] = option(
         (),
-        "additional packages to include",
+        "packages to import first",
     )
 
     def believing(self, metric: str) -> "DocumentSettings":

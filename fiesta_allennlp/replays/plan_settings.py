@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.options import flag, option
-from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, ChoiceSettings, splits_option
+from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
 
-PROBLEM = "the problem"
-WORKING = "how to work"
+PROBLEM = "Problem"
 
 OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 """What describes a problem without a pilot."""
@@ -22,52 +21,63 @@ class PlanSettings(ChoiceSettings):
     Where `source` is the directory of a selection, what it was started with stands below what is given here.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, CHOOSING, WORKING)
+    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, CHOOSING, RESOURCES)
 
     source: Optional[str] = option(
         None,
-        "the directory of a selection, or a table of scores as fiesta-replay reads it: the pilot. Leave it out with "
+        "a pilot: the directory of a selection, or a table of scores in the form of fiesta-replay. Leave it out with "
         "--gap",
         metavar="DIR|SCORES.json|SCORES.csv",
     )
     gap: Optional[float] = option(
-        None, "how far the best mean is above all others, in units of the score", group=PROBLEM, least=0
+        None, "distance of the best mean from all others, in units of the score", group=PROBLEM, least=0
     )
     sd: Optional[float] = option(
-        None, "standard deviation of a candidate's scores from run to run on one split", group=PROBLEM, above=0
+        None, "run-to-run standard deviation of a candidate's scores on one split", group=PROBLEM, above=0
     )
     split_sd: Optional[float] = option(
         None, "standard deviation between splits, in addition to --sd (default 0)", group=PROBLEM, least=0
     )
-    candidates: Optional[int] = option(None, "how many candidates (default 2)", group=PROBLEM, least=2)
+    candidates: Optional[int] = option(None, "number of candidates (default 2)", group=PROBLEM, least=2)
     minimise: bool = option(
         False,
-        "of a table: lower scores are better; a CSV file says so itself with -NAME in a column `metric`, and the "
-        "directory of a selection by its metric",
+        "for a table of scores: lower is better; in a CSV file, -NAME in a column `metric` has the same effect. A "
+        "selection's own metric says it",
         group=PROBLEM,
         can_be_undone=False,
     )
     seconds: Optional[float] = option(
-        None, "of a run, for the hours (default: the pilot's)", group=PROBLEM, metavar="SECONDS", above=0
+        None,
+        "duration of a run, to estimate the hours (default: the pilot's)",
+        group=PROBLEM,
+        metavar="SECONDS",
+        above=0,
     )
-    belief: Any = option(None, "as for fiesta-select", group=CHOOSING, metavar="NAME|JSON")
+    belief: Any = option(None, "model of the scores, as for fiesta-select", group=CHOOSING, metavar="NAME|JSON")
     budget: Optional[int] = option(
-        None, "the budget to compare with (default: the mean number of runs)", group=CHOOSING, least=1
+        None, "fixed budget to compare with (default: the mean number of runs)", group=CHOOSING, least=1
     )
     splits: Optional[str] = splits_option(PROBLEM, default=None)
     evaluations_per_split: Optional[int] = option(
         None,
-        "JSON: this number of consecutive scores of each candidate shares a split (default 1)",
+        "in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
         group=PROBLEM,
         least=1,
     )
-    workers: int = option(1, "runs at once (default 1)", group=WORKING, least=1)
+    workers: int = option(1, "number of runs at once (default 1)", group=RESOURCES, least=1)
     repetitions: Optional[int] = option(
-        None, "selections to simulate (default: 20 to 200, as many as take some 15 seconds)", group=WORKING, least=1
+        None,
+        "number of selections to simulate (default: 20 to 200, which takes about 15 seconds)",
+        group=RESOURCES,
+        least=1,
     )
-    processes: int = option(1, "repetitions at once (default 1)", group=WORKING, least=1)
+    processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
     entropy: Optional[int] = option(
-        None, "master random seed, which repeats a plan (default: random, recorded)", group=WORKING, least=0
+        None,
+        "master random seed, which repeats a plan (default: random, recorded)",
+        group=RESOURCES,
+        metavar="N",
+        least=0,
     )
 
     def __post_init__(self) -> None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Optional, Tuple
 
 from fiesta_allennlp.selection.options import option
-from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, ChoiceSettings, splits_option
+from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
 
-SCORES = "which scores"
-WORKING = "how to work"
+SCORES = "Scores"
 
 
 def _separated(text: str) -> Tuple[str, ...]:
@@ -24,43 +23,53 @@ class ReplaySettings(ChoiceSettings):
     `scores` is a file or a preset. `candidates` are those to take from it, all where it is empty.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, WORKING)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
 
     scores: str = option(
         "",
-        "{candidate: [scores]} as JSON; CSV with the columns candidate, split, seed, score; the directory of a "
-        "selection with a report; or a preset that draws normal scores: tdsa-8, tdsa-12, tie, noisy",
+        "a JSON file {candidate: [scores]}; a CSV file with the columns candidate, split, seed, score; the directory "
+        "of a selection that has a report; or a preset of normal scores: tdsa-8, tdsa-12, tie, noisy",
         metavar="SCORES.json|SCORES.csv|DIR|PRESET",
     )
     candidates: Tuple[str, ...] = option(
         (),
-        "take only these, by name and separated by commas; a name with a comma goes between double quotes",
+        "use only these candidates, separated by commas; put a name with a comma between double quotes",
         group=SCORES,
         metavar="A,B,...",
         parse=_separated,
     )
     evaluations_per_split: Optional[int] = option(
         None,
-        "JSON: so many consecutive scores of every candidate share a split (default 1)",
+        "in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
         group=SCORES,
         metavar="N",
         least=1,
     )
     minimise: bool = option(
         False,
-        "lower scores are better, as of an error or a loss; a CSV file says so itself with -NAME in a column `metric`",
+        "lower scores are better, as for an error or a loss; in a CSV file, -NAME in a column `metric` has the same "
+        "effect",
         group=SCORES,
         can_be_undone=False,
     )
     splits: str = splits_option(SCORES)
-    with_replacement: bool = option(False, "let a score of the table be drawn again", group=SCORES, can_be_undone=False)
-    repetitions: int = option(500, "how many selections (default 500)", group=WORKING, least=1)
-    batch_size: int = option(
-        1, "evaluations at once, the next when all have finished (default 1)", group=WORKING, least=1
+    with_replacement: bool = option(
+        False, "draw scores of the table with replacement", group=SCORES, can_be_undone=False
     )
-    processes: Optional[int] = option(None, "how many at once (default: one for each core)", group=WORKING, least=1)
+    repetitions: int = option(500, "number of selections to simulate (default 500)", group=RESOURCES, least=1)
+    batch_size: int = option(
+        1,
+        "runs per round; a round begins when all runs of the last one have finished (default 1)",
+        group=RESOURCES,
+        least=1,
+    )
+    processes: Optional[int] = option(None, "number of processes (default: one per core)", group=RESOURCES, least=1)
     entropy: Optional[int] = option(
-        None, "the root of all chance, to repeat a replay; by default fresh and recorded", group=WORKING, least=0
+        None,
+        "master random seed, which repeats a replay (default: random, recorded)",
+        group=RESOURCES,
+        metavar="N",
+        least=0,
     )
 
     @property

@@ -68,7 +68,7 @@ def documents_checklist(
         ("data fingerprint (SHA-256)", str(stored.meta.documents)),
         (
             "order of documents",
-            f"{shared if settings.documents_order == 'shared' else own}, from the entropy {entropy}",
+            f"{shared if settings.documents_order == 'shared' else own}, from the master seed {entropy}",
         ),
         *_environments(stored.meta.environments),
         ("workers", str(settings.workers)),
@@ -125,7 +125,7 @@ def _metric(settings: Settings) -> str:
 
 def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:
     return (
-        ("seeds", f"all derived from the entropy {entropy}; each is in evaluations.csv"),
+        ("seeds", f"derived from the master seed {entropy}; evaluations.csv has those of every run"),
         ("splits", f"{settings.splits}: {SPLITS_IN_WORDS[settings.splits]}"),
     )
 

@@ -118,7 +118,7 @@ def _answer(forecast: Forecast) -> str:
 
 def _basis(forecast: Forecast) -> str:
     settings, repetitions = forecast.settings, count_text(forecast.default.repetitions, "simulated selection")
-    entropy = f"--entropy {settings.entropy} repeats it"
+    entropy = f"--seed {settings.entropy} repeats it"
     if settings.source is not None:
         return (
             f"From {repetitions}, each with true means and sds of its own, drawn from what {settings.source} leaves "

@@ -98,9 +98,19 @@ def _kind(annotation: Any) -> Allowed:
     return Allowed(types, is_optional=type(None) in choices or not types)
 
 
+TYPED_AS = {"entropy": "seed"}
+"""Settings that are typed by another name than the one that stores have. Their own name works as well."""
+
+
 def flag(name: str) -> str:
     """A setting's name as it is typed."""
-    return "--" + name.replace("_", "-")
+    return "--" + TYPED_AS.get(name, name).replace("_", "-")
+
+
+def by_own_names(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """Settings that were given by either name."""
+    own = {typed: name for name, typed in TYPED_AS.items()}
+    return {own.get(name, name): value for name, value in given.items()}
 
 
 # The check.
@@ -157,7 +167,7 @@ def check_names(names: Iterable[str], settings: Any) -> None:
     `ConfigError` : with all such names and the near one of each, or else those that there are.
     """
     known = [f.name for f in fields(settings)]
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in by_own_names(dict.fromkeys(names)) if name not in known]
     hints = [did_you_mean(name, known) for name in unknown]
     listed = "" if all(hints) else f" There are: {', '.join(known)}."
     if unknown:
@@ -177,9 +187,10 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     kinds = allowed_by(settings)
     for name, declared in options_of(settings):
         if declared.group:
-            flags = filter(None, (declared.short, flag(name)))
+            own_name = "--" + name.replace("_", "-")
+            flags = dict.fromkeys(filter(None, (declared.short, flag(name), own_name)))
             groups[declared.group].add_argument(
-                *flags, default=argparse.SUPPRESS, help=declared.help, **_how_to_parse(declared, kinds[name])
+                *flags, dest=name, default=argparse.SUPPRESS, help=declared.help, **_how_to_parse(declared, kinds[name])
             )
     return groups
 

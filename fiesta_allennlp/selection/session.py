@@ -32,7 +32,7 @@ from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.seeding import fresh_entropy
 from fiesta_allennlp.selection.environment import changed_code, with_this
 from fiesta_allennlp.selection.loop import Listener, Selection
-from fiesta_allennlp.selection.options import as_json, changed_options
+from fiesta_allennlp.selection.options import as_json, by_own_names, changed_options
 from fiesta_allennlp.selection.settings import SelectionSettings, overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import write_csv, write_json
@@ -295,6 +295,7 @@ def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, 
         raise StoreError(
             f"{root}: the selection there is one of {COMMANDS.get(meta.kind, meta.kind)}. Resume it with that command."
         )
+    given = by_own_names(given)
     if str(given.get("entropy")) == meta.entropy:
         given = {name: value for name, value in given.items() if name != "entropy"}
     settings = kind.settings(**overlay(stored, given, of=kind.settings))

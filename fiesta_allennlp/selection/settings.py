@@ -7,13 +7,22 @@ from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet
-from fiesta_allennlp.selection.options import check_names, check_options, check_values, flag, option, options_of
+from fiesta_allennlp.selection.options import (
+    by_own_names,
+    check_names,
+    check_options,
+    check_values,
+    flag,
+    option,
+    options_of,
+)
 
 SHARED, OFFICIAL = "shared", "official"
 SPLITS = (SHARED, "independent", OFFICIAL)
 
-CHOOSING = "how to choose"
-"""The heading of the options that `ChoiceSettings` has."""
+CHOOSING = "Selection"
+RESOURCES = "Resources"
+"""Headings of options that several commands have; `CHOOSING` is that of `ChoiceSettings`."""
 
 
 @dataclass(frozen=True)
@@ -31,32 +40,35 @@ class ChoiceSettings:
 
     strategy: Any = option(
         None,
-        "top_two (default), ttts, bts, thompson, non_adaptive_fc; with --budget sequential_halving (default) or "
-        "non_adaptive_fb; or a JSON object with a `type`",
+        "sampling rule: top_two (default), ttts, bts, thompson, non_adaptive_fc; with --budget: sequential_halving "
+        "(default), non_adaptive_fb; or a JSON object with a `type`",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
     belief: Any = option(
         None,
-        "split_paired (default), unpaired (default with --splits official) or student_t, each also with logit_ before "
-        "it; or a JSON object",
+        "model of the scores: split_paired (default), unpaired (default with --splits official) or student_t, each "
+        "also with the prefix logit_; or a JSON object",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
     confidence: Optional[float] = option(
-        None, "stop when the best is known with this probability (default 0.95)", group=CHOOSING
+        None, "target confidence: stop when P(best) of one candidate reaches it (default 0.95)", group=CHOOSING
     )
     stop: Any = option(
-        None, "bayesian (default), or glr, which is strict; or a JSON object", group=CHOOSING, metavar="NAME|JSON"
+        None,
+        "stopping rule: bayesian (default), or glr, whose error rate is guaranteed; or a JSON object",
+        group=CHOOSING,
+        metavar="NAME|JSON",
     )
     budget: Optional[int] = option(
-        None, "train so many times in all and name the best, in place of --confidence", group=CHOOSING
+        None, "make this number of runs in total and name the best, instead of stopping at --confidence", group=CHOOSING
     )
     margin: Optional[float] = option(
-        None, "be content with a candidate whose mean is within this of the best (default 0)", group=CHOOSING
+        None, "accept a candidate whose mean is within MARGIN of the best (default 0)", group=CHOOSING
     )
     max_evaluations: Optional[int] = option(
-        None, "give up undecided after so many in all (default 50 per candidate)", group=CHOOSING
+        None, "stop as inconclusive after this number of runs in total (default 50 per candidate)", group=CHOOSING
     )
 
     def __post_init__(self) -> None:
@@ -79,7 +91,9 @@ class ChoiceSettings:
         `ConfigError` : where options contradict each other or the strategy's own entries.
         """
         if self.confidence is not None and self.budget is not None and self.strategy is None:
-            raise ConfigError("--confidence and --budget exclude each other: stop when sure, or after N trainings.")
+            raise ConfigError(
+                "--confidence and --budget are mutually exclusive: stop at a confidence, or after N runs."
+            )
         params = registered(self.strategy or ("top_two" if self.budget is None else "sequential_halving"), "--strategy")
         if "stop" in params:
             params["stop"] = registered(params["stop"], "--strategy")
@@ -99,8 +113,8 @@ def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     """The option `--splits`, below this heading."""
     return option(
         default,
-        "shared (default): replicate k of every candidate has split k; independent: each evaluation has a split of its "
-        "own, as in the paper; official: the training, validation and test set of the config, so that only seeds vary",
+        "shared (default): run k of every candidate uses split k; independent: every run draws its own split, as in "
+        "the paper; official: the config's own training, validation and test set, so only seeds vary",
         group=group,
         metavar="|".join(SPLITS),
         choices=SPLITS,
@@ -169,7 +183,7 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
                 if declared.is_of_executor:
                     merged.pop(name, None)
         check_names(list(layer), of)
-        for name, value in layer.items():
+        for name, value in by_own_names(layer).items():
             merged[name] = tuple(value) if isinstance(value, list) else value
     return merged
 

@@ -11,6 +11,7 @@ from fiesta_allennlp.selection.options import flag, option, options_of
 from fiesta_allennlp.selection.settings import (
     CHOOSING,
     OFFICIAL,
+    RESOURCES,
     SelectionSettings,
     fill,
     overlay,
@@ -19,9 +20,8 @@ from fiesta_allennlp.selection.settings import (
 )
 from fiesta_allennlp.splits import PARTS, Division, check_ratios
 
-SCORING = "what to train and score"
-WORKING = "how to work"
-RAY = "with --executor ray"
+SCORING = "Data and scoring"
+RAY = "Ray (with --executor ray)"
 
 DEFAULT_METRIC = "macro_f1"
 
@@ -68,34 +68,34 @@ class Settings(SelectionSettings):
     with a `type`. `workers` is a number or `auto`.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (CHOOSING, SCORING, WORKING, RAY)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, RAY)
 
     candidates: Tuple[str, ...] = option(
         (),
-        "two or more configs for `allennlp train`; the file's name without its ending names the candidate, or write "
-        "NAME=PATH; 'PATH?lr=0.01,model.dropout=0.5' gives external variables and overrides of one candidate",
+        "two or more configs for `allennlp train`. The file name without its extension names the candidate; NAME=PATH "
+        "sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and overrides of one candidate",
         metavar="CANDIDATE.jsonnet",
+    )
+    metric: Optional[str] = option(
+        None,
+        "the metric to compare, by the model's name for it (default: macro_f1, or the only metric that all candidates "
+        "report); --metric=-NAME minimises it, as in --metric=-perplexity",
+        group=SCORING,
+        is_fixed=True,
     )
     points: Any = option(
         None,
-        'a JSONL file: the values of each line, {"lr": 0.01}, make a candidate of the one config that is given without '
-        "values; or a JSON list of such objects; none for none",
+        'a JSONL file or a JSON list of objects such as {"lr": 0.01}: each makes one candidate from the single config '
+        "that is given without values; `none` for none",
         group=SCORING,
         metavar="FILE.jsonl|JSON",
         parse=_points,
     )
-    metric: Optional[str] = option(
-        None,
-        "the metric to compare, as the model names it (default macro_f1, or the only one that all candidates "
-        "report); --metric=-NAME where less is better, as in --metric=-perplexity",
-        group=SCORING,
-        is_fixed=True,
-    )
     splits: str = splits_option(SCORING)
     split_ratios: Tuple[float, ...] = option(
         (),
-        "shares of the sets in random splits, such as 0.64,0.16,0.2, instead of the official ones; with --score "
-        "validation two numbers. Needed where the data come as one file",
+        "shares of the sets in random splits, such as 0.64,0.16,0.2 (default: the official sizes); two numbers with "
+        "--score validation. Required if the data come as one file",
         group=SCORING,
         metavar="TRAIN,VALIDATION,TEST",
         parse=_numbers,
@@ -103,8 +103,7 @@ class Settings(SelectionSettings):
     )
     score: str = option(
         "test",
-        "test (default): score each run on the test set; validation: on the validation set, for tasks whose test "
-        "labels are hidden",
+        "the set that runs are scored on: test (default), or validation for tasks whose test labels are hidden",
         group=SCORING,
         metavar="test|validation",
         choices=PARTS[:0:-1],
@@ -112,78 +111,81 @@ class Settings(SelectionSettings):
     )
     group_by: Optional[str] = option(
         None,
-        "metadata key whose equal values stay on one side of a split; `none` for none; by default what the reader "
-        "says, such as sentence_id",
+        "metadata key: instances with equal values stay in one set; `none` for none (default: the reader's own key, "
+        "such as sentence_id)",
         group=SCORING,
         is_fixed=True,
     )
     workers: Any = option(
         1,
-        "how many trainings at once (default 1), or auto for as many as there is room for",
-        group=WORKING,
+        "number of runs at once (default 1); auto: as many as the machine has room for",
+        group=RESOURCES,
         metavar="N|auto",
         parse=_number_or_auto,
     )
     executor: Any = option(
         "processes",
-        "processes (default) on this machine, or ray for a cluster; or a JSON object with a `type`",
-        group=WORKING,
+        "processes (default) on this machine, ray for a cluster, or a JSON object with a `type`",
+        group=RESOURCES,
         metavar="NAME|JSON",
     )
-    threads_per_worker: int = option(1, "torch threads of each training (default 1)", group=WORKING)
+    threads_per_worker: int = option(1, "torch threads per run (default 1)", group=RESOURCES)
     cuda_devices: Optional[str] = option(
-        None, "devices to hand out to the workers, such as 0,1", group=WORKING, is_of_executor=True
+        None, "GPUs to distribute over the workers, such as 0,1", group=RESOURCES, is_of_executor=True
     )
     ray_address: Optional[str] = option(
         None,
-        "auto (default) for the cluster of this machine, local to start one on this machine alone, or HOST:PORT",
+        "auto (default): the cluster that this machine belongs to; local: start one on this machine alone; or "
+        "HOST:PORT",
         group=RAY,
         is_of_executor=True,
     )
     cpus_per_evaluation: Optional[float] = option(
-        None, "CPUs to set aside for each (default as --threads-per-worker)", group=RAY, is_of_executor=True
+        None, "CPUs to reserve per run (default: --threads-per-worker)", group=RAY, is_of_executor=True
     )
     gpus_per_evaluation: Optional[float] = option(
-        None, "GPUs likewise (default 0); 0.25 puts four on one card", group=RAY, is_of_executor=True
+        None, "GPUs to reserve per run (default 0); 0.25 puts four runs on one GPU", group=RAY, is_of_executor=True
     )
     memory_per_evaluation: Optional[float] = option(
-        None, "GiB of memory likewise (default none)", group=RAY, is_of_executor=True
+        None, "GiB of memory to reserve per run (default none)", group=RAY, is_of_executor=True
     )
     ship_data: Optional[bool] = option(
-        None, "send the data files along, for machines that lack them", group=RAY, is_of_executor=True
+        None, "send the data files to nodes that do not have them", group=RAY, is_of_executor=True
     )
     time_limit: Optional[float] = option(
-        None, "seconds after which a training is killed and counts as failed", group=WORKING
+        None, "kill a run after this number of seconds and count it as failed", group=RESOURCES
     )
     max_hours: Optional[float] = option(
-        None, "stop undecided after so many hours in all, earlier sessions included", group=WORKING, above=0
+        None,
+        "stop as inconclusive after this number of hours in total, earlier sessions included",
+        group=RESOURCES,
+        above=0,
     )
     max_failures: int = option(
-        3, "withdraw a candidate after so many failed trainings (default 3)", group=WORKING, least=1
+        3, "drop a candidate after this number of failed runs (default 3)", group=RESOURCES, least=1
     )
     keep: str = option(
         "none",
-        "trained models to keep: none (default), the best one, or all",
-        group=WORKING,
+        "trained models to keep: none (default), best (one model of the winner), or all",
+        group=RESOURCES,
         metavar="none|best|all",
         choices=("none", "best", "all"),
     )
-    tensorboard: bool = option(
-        False, "write how it goes for TensorBoard, into the directory's `tensorboard`", group=WORKING
-    )
+    tensorboard: bool = option(False, "write TensorBoard event files into DIR/tensorboard", group=RESOURCES)
     overrides: str = option(
-        "", "a JSON(net) structure laid over every config", group=SCORING, short="-o", is_fixed=True
+        "", "a JSON or Jsonnet object that overrides keys of every config", group=SCORING, short="-o", is_fixed=True
     )
     entropy: Optional[int] = option(
         None,
-        "the root of all seeds, to repeat a selection; by default fresh and recorded",
+        "master random seed, which repeats a selection (default: random, saved in selection.json)",
         group=SCORING,
+        metavar="N",
         least=0,
         is_fixed=True,
     )
     include_package: Tuple[str, ...] = option(
         (),
-        "additional packages to include",
+        "packages to import first",
     )
 
     def __post_init__(self) -> None:

@@ -151,7 +151,7 @@ def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
         "--confidence 0.975 --max-evaluations 1000000 --metric f1 --workers 2 --cuda-devices 0,1 --no-ship-data "
-        "--entropy 7 --include-package 'my models'"
+        "--seed 7 --include-package 'my models'"
     )
     assert found["versions"] == "Python 3.11.7, torch 2.0"
     assert found["versions after resumption 1"] == "Python 3.12.1, torch 2.0"
@@ -161,7 +161,7 @@ def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
         "train 75 (60%), validation 25 (20%), test 25 (20%); 60 groups of equal sentence_id kept whole"
     )
     assert found["data fingerprint (SHA-256)"] == "files def; labels and groups abc"
-    assert "entropy 7" in found["seeds"]
+    assert "master seed 7" in found["seeds"]
     assert (found["confidence asked for"], found["margin"]) == ("0.975", "0")
     assert found["candidates"] == "good: 0.jsonnet; fair: 1.jsonnet; poor: 2.jsonnet"
 

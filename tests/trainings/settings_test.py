@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.selection.options import add_options, as_json, as_typed, changed_options
+from fiesta_allennlp.selection.options import add_options, as_json, as_typed, changed_options, typed_options
 from fiesta_allennlp.selection.settings import of_earlier_version, settings_from_file
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.trainings.candidates import named_candidates
@@ -92,7 +92,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"ship_data": 1}, "--ship-data must be true or false but got 1"),
         ({"workers": True}, "--workers must be a whole number or auto but got true"),
         ({"max_failures": 0}, "--max-failures must be at least 1 but got 0"),
-        ({"entropy": -1}, "--entropy must not be negative but got -1"),
+        ({"entropy": -1}, "--seed must not be negative but got -1"),
         ({"workers": "2"}, '--workers must be a whole number or auto but got "2"'),
         ({"confidence": "0.9"}, '--confidence must be a number but got "0.9"'),
         ({"include_package": "mine"}, '--include-package must be a list but got "mine"'),
@@ -288,3 +288,14 @@ def test_null_is_a_value_of_optional_settings_alone(record: Any, given: Dict[str
     with pytest.raises(ConfigError, match=message):
         record(**given)
     record(**dict.fromkeys(("confidence", "budget", "margin", "entropy")))
+
+
+def test_the_seed_has_two_names() -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser, Settings)
+    for name in ("--seed", "--entropy"):
+        assert typed_options(parser.parse_args([name, "5"]), Settings) == {"entropy": 5}
+    assert merge({"seed": 5}).entropy == 5
+    assert as_typed(merge({"entropy": 5}), positional="candidates") == ["--seed", "5"]
+    with pytest.raises(ConfigError, match="'sed' is not a setting"):
+        merge({"sed": 5})

@@ -58,7 +58,7 @@ def test_a_report_tells_what_the_selection_told(made: Path) -> None:
     checklist = dict(told.checklist)
     assert checklist["documents"].endswith("documents.jsonl: 60 with 60 items, 1 a query")
     assert checklist["command to repeat it all"].endswith(
-        "--max-evaluations 40 --documents " + " ".join([summary["documents"]["file"], "--entropy", "4"])
+        "--max-evaluations 40 --documents " + " ".join([summary["documents"]["file"], "--seed", "4"])
     )
 
 
