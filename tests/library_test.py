@@ -101,7 +101,7 @@ def shown(name: str) -> SelectionResult:
 def test_a_result_shows_itself_as_text() -> None:
     text = repr(shown("best[1]"))
     assert str(shown("best[1]")) == text
-    assert "best[1] is the best with probability 0.750, by f1, after 6 evaluations of 2 candidates" in text
+    assert "best[1] is the best with probability 0.750, by f1, after 6 runs of 2 candidates" in text
     assert [line.split() for line in text.splitlines() if line.startswith("  other")] == [
         ["other", "3", "1", "0.5000", "0.0100", "0.250", "9"]
     ]

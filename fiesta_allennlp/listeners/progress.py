@@ -64,7 +64,7 @@ def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = N
 
 def candidate_table(title: str, *, under_way: Sequence[str] = ()) -> Table:
     """An empty table of candidates, narrow enough for 80 columns. `under_way` are columns about what is not done."""
-    columns = ("evaluations", *under_way, "failed", "mean", "sd", "P(best)", "seconds")
+    columns = ("runs", *under_way, "failed", "mean", "sd", "P(best)", "seconds")
     return number_table("candidate", columns, title=title)
 
 
@@ -180,7 +180,7 @@ class Progress:
     def _table(self) -> Table:
         history = self._history
         waiting = Counter(request.candidate for request in self._waiting if request in history.pending)
-        done = count_text(len(history.evaluations), "evaluation")
+        done = count_text(len(history.evaluations), "run")
         later = f", {waiting.total()} waiting for another try" if waiting else ""
         now = f"{len(history.pending) - waiting.total()} running{later}"
         title = f"{done}, {now}, {self._elapsed()} elapsed{self._remaining}"

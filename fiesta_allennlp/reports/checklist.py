@@ -35,14 +35,14 @@ def selection_checklist(
     rows = [
         ("candidates", _given(stored)),
         ("metric", _metric(settings)),
-        *_choosing(settings.strategy_params(), "evaluations", asked_confidence),
+        *_choosing(settings.strategy_params(), "runs", asked_confidence),
         *_seeds(settings, entropy),
         *_pool(stored.candidates[0].facts["pool"], settings),
         *_environments(stored.meta.environments),
         *_work(stored, settings, history),
         ("command to repeat it all", repeat_command(settings, entropy)),
         (
-            "command to repeat one training",
+            "command to repeat one run",
             "OMP_NUM_THREADS=1 allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW "
             + shlex.join(words_of("include_package", ("fiesta_allennlp.plugin", *settings.include_package))),
         ),
@@ -72,7 +72,7 @@ def documents_checklist(
         ),
         *_environments(stored.meta.environments),
         ("workers", str(settings.workers)),
-        *_done(stored, history, "evaluations", "answering"),
+        *_done(stored, history, "queries", "answering"),
         ("command to repeat it all", repeat_command(settings, entropy)),
     )
 
@@ -112,7 +112,7 @@ def _given(stored: Stored) -> str:
 def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[float]) -> Checklist:
     return (
         (f"how {what} were chosen", _typed(params, without="belief")),
-        ("confidence asked for", "none" if asked_confidence is None else f"{asked_confidence:g}"),
+        ("target confidence", "none" if asked_confidence is None else f"{asked_confidence:g}"),
         ("margin", f"{params.get('margin', 0):g}"),
         ("belief", _typed(params["belief"])),
     )
@@ -139,7 +139,7 @@ def _pool(pool: Mapping[str, Any], settings: Settings) -> Checklist:
     kept = f"; {pool['num_groups']} groups of equal {pool['group_by']} kept whole" if pool["group_by"] else ""
     drawn = ", ".join(f"{part} {size} ({size / total:.0%})" for part, size in pool["targets"].items())
     return (
-        ("data", f"{total} instances; official parts: " + ", ".join(f"{p} {n}" for p, n in pool["official"].items())),
+        ("data", f"{total} instances; official sizes: " + ", ".join(f"{p} {n}" for p, n in pool["official"].items())),
         ("every split", drawn + kept),
         fingerprint,
     )
@@ -173,7 +173,7 @@ def _work(stored: Stored, settings: Settings, history: History) -> Checklist:
     executor = settings.executor if isinstance(settings.executor, str) else settings.executor["type"]
     return (
         ("workers", f"{settings.workers}, executor {executor}, {settings.threads_per_worker} threads each"),
-        *_done(stored, history, "trainings", "training"),
+        *_done(stored, history, "runs", "run"),
     )
 
 
@@ -184,6 +184,6 @@ def _done(stored: Stored, history: History, what: str, doing: str) -> Checklist:
     when = f", begun {started[0]}, the latest {started[-1]}" if started else ""
     return (
         (what, f"{len(history.evaluations)} finished, {len(history.failures)} failed{when}"),
-        (f"{doing} time", f"{duration_text(seconds)}, all workers together, and {duration_text(lost)} of failed ones"),
+        (f"{doing} time", f"{duration_text(seconds)} of all workers, and {duration_text(lost)} of failed ones"),
         ("time at work", duration_text(stored.meta.working_seconds)),
     )

@@ -23,9 +23,9 @@ class Words:
 
     candidate: str = "candidate"
     candidates: str = "candidates"
-    evaluation: str = "training"
-    evaluations: str = "trainings"
-    finished: str = "finished trainings"
+    evaluation: str = "run"
+    evaluations: str = "runs"
+    finished: str = "finished runs"
 
     def candidates_of(self, number: int) -> str:
         """The noun that goes with so many candidates."""

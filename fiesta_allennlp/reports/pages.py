@@ -138,7 +138,7 @@ def _facts(report: Report) -> List[Tuple[str, str]]:
     if report.by_documents:
         facts += _spent(report)
     if report.seconds:
-        doing = "answering" if report.by_documents else "training"
+        doing = "answering" if report.by_documents else "run"
         facts.append((f"{doing} time, all workers", duration_text(report.seconds)))
     if report.stopped_by:
         facts.append(("stopped by", report.stopped_by.replace("_", " ")))

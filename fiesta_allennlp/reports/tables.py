@@ -133,7 +133,7 @@ def single_score(report: Report) -> Cells:
     lines = [
         [f"one run of each, {own}", share_text(single.wrong_single)],
         [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
-        ["of 3 runs of each the one with the best development score", share_text(single.wrong_best_of_3)],
+        ["of 3 runs of each the one with the best validation score", share_text(single.wrong_best_of_3)],
     ]
     return Cells(["what is compared", "names another one"], [line for line in lines if line[1] != MISSING])
 
@@ -202,7 +202,7 @@ def plan_table(plan: Any, console: Console) -> None:
         *_data_texts(plan),
         f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins.",
         _strategy_text(strategy),
-        f"It takes at least {plan.least} and at most {plan.most} trainings. Nothing was trained.",
+        f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
         f"How many will it be? Ask allennlp fiesta-plan --gap GAP --sd SD --candidates {len(plan.preparations)}; or, "
         "once every candidate has two runs, allennlp fiesta-plan DIR.",
     )
@@ -222,7 +222,7 @@ def _data_texts(plan: Any) -> Iterable[str]:
     groups = f"{pool.num_groups} groups of equal {pool.group_by} kept whole" if pool.group_by else "no groups"
     about = "about " if pool.group_by else ""
     sizes = ", ".join(f"{part} {about}{size}" for part, size in pool.targets.items())
-    yield f"Pool: {pool.size} instances (official parts: {official})."
+    yield f"Pool: {pool.size} instances (official sizes: {official})."
     yield f"Every split: {sizes}; {groups}."
 
 

@@ -3,37 +3,36 @@
 from fiesta_allennlp.reports.content import Report
 
 DESCRIPTIVE = (
-    "These numbers describe the scores that were collected. A selection trains longer what did well, by merit or by "
-    "chance, so these p-values do not have the meaning of a test with sizes fixed beforehand, and none of them decided "
-    "anything: P(best) did."
+    "These p-values describe the scores of this selection. It ran promising candidates more often and stopped early, "
+    "which invalidates a test of fixed size. The decision rests on P(best) alone."
 )
 DESCRIPTIVE_TABLE = (
-    "The best candidate was found on the same scores that are tested here, so these p-values describe and do not prove."
+    "The best candidate was chosen on the same scores that are tested here, so these p-values only describe."
 )
 DESCRIPTIVE_PAIR = (
-    "These p-values describe. They have the meaning of a test only if the two candidates and the numbers of their "
-    "scores were chosen before any score was seen."
+    "These p-values are those of a test only if you chose the two candidates and the numbers of their runs before you "
+    "saw any score."
 )
 INTERVAL = (
-    "The interval of a mean is the candidate's own: the mean -+ t(.975; n - 1) sd / sqrt(n), which is its 95 % "
-    "credible interval under the prior 1 / sigma. The luck of the splits is in it. P(best) compares on shared splits, "
-    "where that luck falls out, so it can be sure where intervals overlap."
+    "The interval of a mean is mean -+ t(.975; n - 1) sd / sqrt(n), its 95 % credible interval under the prior "
+    "1 / sigma. It includes the variance between splits. P(best) compares candidates on shared splits, where this "
+    "variance cancels, so P(best) can be high where intervals overlap."
 )
 INTERVAL_OFFICIAL = (
-    "The interval of a mean is the candidate's own: the mean -+ t(.975; n - 1) sd / sqrt(n), which is its 95 % "
-    "credible interval under the prior 1 / sigma. It has only the luck of the seeds in it, not that of the data."
+    "The interval of a mean is mean -+ t(.975; n - 1) sd / sqrt(n), its 95 % credible interval under the prior "
+    "1 / sigma. It includes the variance between seeds, but not between data sets."
 )
 MEASURE = (
-    "{metric} is of all answers together. The 95 % credible interval is of what it would be on all documents like "
-    "these, by the selection's belief. Queries are those that were made; kept answers cost nothing."
+    "{metric} is computed on all answers together. The 95 % credible interval is for all documents like these, by the "
+    "selection's posterior. Queries leave out kept answers, which cost nothing."
 )
 MEASURE_UNKNOWN = (
-    "{metric} is of all answers together. The belief of this selection, {belief}, is about the mean score of a "
-    "document, so there is no interval. Queries are those that were made; kept answers cost nothing."
+    "{metric} is computed on all answers together. The posterior of this selection, {belief}, is about the mean score "
+    "of a document, so there is no interval. Queries leave out kept answers, which cost nothing."
 )
 EFFECT_SIZES = (
-    "Mean difference and interval are of the differences on shared splits where there are two or more, else of the two "
-    "samples (Welch). That interval is two-sided and comes from these differences alone. P(best) is one-sided and "
+    "Mean difference and interval use the differences on shared splits where there are two or more, and otherwise the "
+    "two samples (Welch). This interval is two-sided and uses these differences alone. P(best) is one-sided and "
     "comes from the model of the scores, so it can reach .95 where the interval still contains 0. Cliff's delta is "
     "P(higher) - P(lower) over all pairs of scores, from -1 to 1; Vargha and Delaney's A is P(higher) + P(equal) / 2, "
     "with 0.5 for no effect; Cohen's d is the mean over the sd of the differences on shared splits."
@@ -44,20 +43,20 @@ ALMOST_STOCHASTIC_ORDER = (
     "is the clearest case. It assumes independent scores and takes 5 of each."
 )
 LOWER_IS_BETTER = (
-    "Lower scores are better here: a negative difference, delta or d and an A below 0.5 speak for the first one. ASO "
-    "epsilon min is about its scores lying below the other's."
+    "Lower scores are better: a negative difference, delta or d and an A below 0.5 favour the first candidate. ASO "
+    "epsilon min tests whether its scores lie below the other's."
 )
 TESTS = (
-    "Each cell has the p-value and, after the slash, that of Holm's correction for the number of comparisons. Each "
-    "test takes 3 scores of each candidate, Wilcoxon's 3 shared splits."
+    "Each cell shows the p-value and, after the slash, the p-value with Holm's correction for the number of "
+    "comparisons. Each test needs 3 scores of each candidate; Wilcoxon's needs 3 shared splits."
 )
 SINGLE_SCORE = (
-    "How often a comparison of single runs would have named another candidate than {best}: exactly, over all ways of "
-    "drawing from the recorded scores. Three runs are drawn with replacement."
+    "How often a comparison of single runs would have named another candidate than {best}. The shares are exact, over "
+    "all draws from the recorded scores. Three runs are drawn with replacement."
 )
 DEVELOPMENT = (
-    "Spearman's rank correlation of the development score {metric} with the test score: near 1, the run that does best "
-    "on the development part also does best on the test part."
+    "Spearman's rank correlation between the validation score {metric} and the test score. If it is near 1, the run "
+    "that is best on the validation set is also best on the test set."
 )
 
 

@@ -14,7 +14,7 @@ from fiesta_allennlp.selection.options import words_of
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, probability_text
 
-LIMITS = {"max_evaluations": "the most that was allowed", "max_hours": "in the time that was allowed"}
+LIMITS = {"max_evaluations": "all that --max-evaluations allows", "max_hours": "all that --max-hours allows"}
 """What ends a selection without a decision."""
 
 LOWEST = "The candidate with the lowest mean is the best."
@@ -66,7 +66,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
         left = f"only {best} is left" if best else nobody
         return f"No comparison: after {done} {left}, because the others failed too often. See their reasons."
     if stopped_by in LIMITS:
-        return f"Undecided after {done}, {LIMITS[stopped_by]}. {leaning(summary)}".strip()
+        return f"Inconclusive after {done}, {LIMITS[stopped_by]}. {leaning(summary)}".strip()
     margin = f" within {summary['margin']:g} of the best" if summary["margin"] else " the best"
     confidence = summary["confidence"]
     sure = "" if confidence is None else f" with probability {probability_text(confidence)}"
@@ -80,10 +80,10 @@ def running_in_words(summary: Mapping[str, Any]) -> str:
     """How a selection stands that is at work."""
     best, confidence, done = summary["best"], summary["confidence"], _done(summary)
     if best is None or confidence is None:
-        return f"The selection is running; after {done} nothing can be said yet."
+        return f"The selection is running. After {done}, P(best) is not available yet."
     within = f"is within {summary['margin']:g} of the best" if summary["margin"] else "leads"
     return (
-        f"The selection is running; after {done} {best} {within} with probability {probability_text(confidence)}, by "
+        f"The selection is running. After {done}, {best} {within} with probability {probability_text(confidence)}, by "
         f"{metric_text(summary)}."
     )
 
@@ -94,40 +94,39 @@ def metric_text(summary: Mapping[str, Any]) -> str:
 
 
 def _done(summary: Mapping[str, Any]) -> str:
-    """The work that was done, as in `4 evaluations of 3 candidates and 1 failure`."""
+    """The work that was done, as in `4 runs of 3 candidates and 1 failure`."""
     candidates = summary["candidates"]
     if "documents" in summary:
         number = sum(system.num_documents for system in candidates)
         done = f"{count_text(number, 'answered document')} of {len(candidates)} systems"
     else:
-        done = f"{count_text(summary['num_evaluations'], 'evaluation')} of {len(candidates)} candidates"
+        done = f"{count_text(summary['num_evaluations'], 'run')} of {len(candidates)} candidates"
     failures = summary["num_failures"]
     return f"{done} and {count_text(failures, 'failure')}" if failures else done
 
 
 def leaning(summary: Mapping[str, Any]) -> str:
-    """Between which two it stands, with their probabilities, and the margin that would decide it; empty where nothing
-    can be said yet."""
+    """The two candidates that lead, with their probabilities, and the margin that would have decided; empty while
+    P(best) is not available."""
     known = [c for c in summary["candidates"] if c.prob_best is not None]
     first = sorted(known, key=lambda c: -c.prob_best)[:2]
     if len(first) < 2:
         return ""
-    names = " and ".join(f"{c.name} (best with probability {probability_text(c.prob_best)})" for c in first)
+    one, other = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in first)
     found = summary["credible_margin"]
-    if found is None:
-        return f"It stands between {names}."
-    return f"It stands between {names}. With a margin of {found['margin']:g} it would be decided, for {found['best']}."
+    chosen = "" if found is None else f" --margin {found['margin']:g} would have selected {found['best']}."
+    return f"Leading: {one}, then {other}.{chosen}"
 
 
 def _ahead(summary: Mapping[str, Any]) -> str:
-    """Why a winner has not the best mean of the table; empty where it has, or where the paired scores do not say."""
+    """Why the winner's mean is not the best of the table; empty where it is, or paired scores do not explain it."""
     ahead = summary.get("ahead_on_shared_splits")
     if ahead is None:
         return ""
     better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
     return (
-        f" {ahead['of']} has a {better} mean, but not over the same splits: on the {ahead['num_splits']} that both "
-        f"have seen, {summary['best']} is ahead by {ahead['difference']:.2g}."
+        f" {ahead['of']} has a {better} mean, but over other splits. On the {ahead['num_splits']} splits that both ran "
+        f"on, {summary['best']} is ahead by {ahead['difference']:.2g}."
     )
 
 
@@ -141,21 +140,21 @@ def _equal_allocation(summary: Mapping[str, Any], equal: Optional[int]) -> str:
     spent, equal_seconds = summary["seconds"], summary["seconds_of_equal_allocation"]
     if equal is None or equal <= summary["num_evaluations"]:
         return ""
-    text = f"Evaluating every candidate as often as {summary['best']} would have taken {count_text(equal, 'training')}"
+    text = f"Running every candidate as often as {summary['best']} would have taken {count_text(equal, 'run')}"
     if equal_seconds:
-        text += f" and {duration_text(equal_seconds)}, in place of {summary['num_evaluations']} and "
-        return f"{text}{duration_text(spent)}, all workers together."
-    return f"{text}, in place of {summary['num_evaluations']}."
+        text += f" and {duration_text(equal_seconds)} of all workers, instead of {summary['num_evaluations']} runs and "
+        return f"{text}{duration_text(spent)}."
+    return f"{text} instead of {summary['num_evaluations']}."
 
 
 def savings_in_words(summary: Mapping[str, Any]) -> str:
-    """The time saved against equal allocation, in a sentence; empty where there is nothing to compare or to boast."""
+    """The time saved compared with equal allocation; empty where nothing was saved."""
     equal, spent = summary["seconds_of_equal_allocation"], summary["seconds"]
     if equal is None or not equal > spent:
         return ""
     return (
-        f"Training took {duration_text(spent)}, all workers together. Training every candidate as often as "
-        f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
+        f"The runs took {duration_text(spent)} of all workers. Running every candidate as often as {summary['best']} "
+        f"would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
     )
 
 
@@ -164,15 +163,15 @@ def _documents_ran_out(summary: Mapping[str, Any]) -> str:
     best, number = summary["best"], summary["documents"]["num_documents"]
     lead = next(system for system in summary["candidates"] if system.name == best)
     fewer = _asked_about_fewer(summary)
-    what = f"All {number} documents have been asked about: {best} is the best on this file"
+    what = f"The systems answered all {number} documents: {best} is the best on this file"
     sure = ""
     if lead.prob_best is not None:
-        sure = f" That it is the best for other documents too has probability {probability_text(lead.prob_best)}."
+        sure = f" It is the best on other documents like these with probability {probability_text(lead.prob_best)}."
     if best in fewer:
-        what = f"No documents are left for what the plan asks next: {best} leads"
+        what = f"No documents are left for the next step of the plan: {best} leads"
     elif fewer:
-        what = f"{best} is the best of the systems that were asked about all {number} documents"
-        improbable = ", for it had become improbable that one of them is the best"
+        what = f"{best} is the best of the systems that answered all {number} documents"
+        improbable = " because they were unlikely to be the best"
         sure += f" {' and '.join(fewer)} saw fewer{'' if 'budget' in summary['strategy'] else improbable}."
     measure = f"{summary['metric']} {lead.measure:.4f}{_equals(summary['candidates'], lead)}"
     return f"{what}, with {measure}, after {_done(summary)}.{sure}"
@@ -196,7 +195,7 @@ def _queries(summary: Mapping[str, Any]) -> str:
     if number is None:
         return ""
     made = "1 query was" if number == 1 else f"{number} queries were"
-    return f"{made} made, at a cost of {summary['cost']:g} in all."
+    return f"{made} made, at a total cost of {summary['cost']:g}."
 
 
 def _fixed_size(summary: Mapping[str, Any]) -> str:
@@ -205,11 +204,10 @@ def _fixed_size(summary: Mapping[str, Any]) -> str:
     if found is None or found["baseline_2"] is None:
         return ""
     num_systems = sum(not system.withdrawn for system in summary["candidates"])
-    all_known = f" had these two been known, and {found['baseline_all']} for all {num_systems} systems"
+    of_all = f", and {found['baseline_all']} for all {num_systems} systems" if num_systems > 2 else ""
     return (
-        f"For the difference seen between {found['best']} and {found['second']}, a paired t-test of fixed size (5 % "
-        f"error, 80 % power) would have needed {found['baseline_2']} documents{all_known if num_systems > 2 else ''}, "
-        "each document put to every one of them."
+        f"Power analysis: to detect the difference between {found['best']} and {found['second']}, a paired t-test of "
+        f"fixed size (5 % error, 80 % power) would have needed {found['baseline_2']} documents per system{of_all}."
     )
 
 
@@ -219,11 +217,11 @@ def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: 
     best, confidence = summary["best"], summary["confidence"]
     if best is None or confidence is None:
         needed = count_text(min_evaluations, "score")
-        return (f"Nothing can be said of {scores}: the belief {belief} needs {needed} of every candidate.",)
+        return (f"P(best) is not available from {scores}: the belief {belief} needs {needed} of every candidate.",)
     sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
     return (
         f"{best} is the best {sure}, after {scores}.",
-        "These scores are a table: nothing is known of the order in which they were made.",
+        "These scores are a table, so the order of the runs is unknown.",
     )
 
 
@@ -240,7 +238,7 @@ def pair_in_words(summary: Mapping[str, Any], comparison: Comparison) -> Tuple[s
         words.append(f"{best} is better than {other} {sure}.")
     over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "over unpaired runs"
     ends = "" if interval is None else f" (95 % interval {interval[0]:.4f} to {interval[1]:.4f})"
-    words.append(f"{comparison.first} less {comparison.second} is {difference:+.4f}{ends}, {over}.")
+    words.append(f"{comparison.first} minus {comparison.second} is {difference:+.4f}{ends}, {over}.")
     return tuple(words)
 
 
@@ -265,11 +263,11 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
     lines = [
         f"{count_text(summary['repetitions'], 'repetition')} of {summary['strategy']['type']} with "
         f"{summary['belief']['type']}, {summary['splits']} splits, in {summary['seconds']:.1f} s.",
-        f"Evaluations: mean {evaluations['mean']:.1f}, median {evaluations['median']:g}, "
+        f"Runs: mean {evaluations['mean']:.1f}, median {evaluations['median']:g}, "
         f"5-95 % {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all"
         f"{rounds if summary['batch_size'] > 1 else ''}.",
-        f"Correct: {summary['correct']:.1%} (95 % interval {low:.1%} to {high:.1%}); undecided "
-        f"{summary['undecided']:.1%}; decided on a wrong one {summary['wrong']:.1%}.",
+        f"Correct: {summary['correct']:.1%} (95 % interval {low:.1%} to {high:.1%}); inconclusive "
+        f"{summary['undecided']:.1%}; wrong winner {summary['wrong']:.1%}.",
     ]
     if summary.get("minimise"):
         lines.append(LOWEST)
@@ -283,5 +281,5 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
             f"can be far larger. {_plan_command(summary)} includes the uncertainty of a small pilot."
         )
     if summary["interrupted"]:
-        lines.append("Interrupted: this is what had finished.")
+        lines.append("Interrupted: these are the repetitions that finished.")
     return "\n".join(lines)

@@ -33,7 +33,7 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
     status, text = call(table, *QUICK, *options, "--output", output, "--figure", figure)
     assert status == 0, text
     assert "4 repetitions of sequential_halving with" in text
-    assert "Evaluations: mean 6.0, median 6, 5-95 % 6 to 6, 6 to 6 in all; 3.0 rounds of at most 2." in text
+    assert "Runs: mean 6.0, median 6, 5-95 % 6 to 6, 6 to 6 in all; 3.0 rounds of at most 2." in text
     assert "Correct: 100.0%" in text
     assert "Warning: this takes 2 splits of each candidate for the truth" in text
     assert "larger. fiesta-plan includes the uncertainty of a small pilot." in text
@@ -128,7 +128,7 @@ def test_an_interrupted_replay_prints_what_has_finished(
     status, text = call("tie", *options, "--output", tmp_path / "out.json")
     assert status == 130, text
     assert "3 repetitions of sequential_halving" in text
-    assert "Interrupted: this is what had finished." in text
+    assert "Interrupted: these are the repetitions that finished." in text
     summary = json.loads((tmp_path / "out.json").read_text())
     assert (summary["repetitions"], summary["interrupted"]) == (3, True)
 

@@ -35,7 +35,7 @@ def table(tmp_path: Path) -> Path:
 def test_a_report_stands_beside_the_selection(run: Path, call: Any) -> None:
     status, text = call(run)
     assert status == 0, text
-    assert "Interrupted after 6 evaluations of 2 candidates" in text
+    assert "Interrupted after 6 runs of 2 candidates" in text
     assert f"The report is {run / 'report' / 'report.html'}" in text
     assert "| able | 3 | 0.8500 |" in (run / "report" / "report.md").read_text()
     assert "able & 3 & 0.8500" in (run / "report" / "table.tex").read_text()

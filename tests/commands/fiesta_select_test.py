@@ -85,9 +85,9 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], revi
     assert status == 0, output
     assert "Comparing by accuracy, the only metric" in output
     assert "Metric: test accuracy; the highest mean wins." in output
-    assert "Pool: 72 instances (official parts: train 40, validation 12, test 20)" in output
+    assert "Pool: 72 instances (official sizes: train 40, validation 12, test 20)" in output
     assert "Every split: train 40, validation 12, test 20; no groups" in output
-    assert "at least 6 and at most 100 trainings" in output
+    assert "at least 6 and at most 100 runs" in output
     assert sorted(reviews.iterdir()) == before
 
 
@@ -176,11 +176,11 @@ def test_max_hours_ends_it_undecided_and_a_larger_total_goes_on(
     status, output = call(*candidates, "-s", run, *options, "--max-hours", 1e-9)
     assert status == 0, output
     assert re.search(r"Training [1-9]\d* at once on this machine, each with 1 CPU", output)
-    assert "Undecided after 0 evaluations of 2 candidates, in the time that was allowed." in output
+    assert "Inconclusive after 0 runs of 2 candidates, all that --max-hours allows." in output
     assert f"Go on with a larger total: allennlp fiesta-select -s {run} --recover --max-hours HOURS" in output
     assert json.loads((run / "selection.json").read_text())["stopped_by"] == "max_hours"
     status, output = call("-s", run, "--recover")
-    assert "in the time that was allowed" in output
+    assert "all that --max-hours allows" in output
     status, output = call("-s", run, "--recover", "--max-hours", 1)
     assert status == 0, output
     assert len(scores_of(run)) == 4
@@ -296,7 +296,7 @@ def test_python_m_does_the_same_without_a_plugins_file(candidates: List[str], tm
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "accuracy, after 2 evaluations of 2 candidates" in done.stdout
+    assert "accuracy, after 2 runs of 2 candidates" in done.stdout
 
 
 def test_data_that_change_in_the_middle_end_the_selection(
@@ -363,7 +363,7 @@ def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
     one = ["-o", json.dumps({"validation_data_path": None, "test_data_path": None}), "--metric", "accuracy"]
     status, output = call(*candidates, *one, "--dry-run", "--split-ratios", "0.5,0.2,0.3")
     assert status == 0, output
-    assert "Pool: 40 instances (official parts: train 40)" in output
+    assert "Pool: 40 instances (official sizes: train 40)" in output
     assert "Every split: train 20, validation 8, test 12; no groups" in output
     run, options = tmp_path / "run", ["--split-ratios", "0.7,0.3", "--score", "validation"]
     status, output = call(*candidates, *one, "-s", run, *options, "--budget", 2)

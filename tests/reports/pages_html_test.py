@@ -136,13 +136,13 @@ def test_numbers_of_the_page(pages: Dict[str, str]) -> None:
 def test_a_table_says_that_no_order_is_known(pages: Dict[str, str]) -> None:
     assert len(Page(pages["table"]).all("img")) == 3
     text = Page(pages["table"]).text
-    assert "Nothing is known of the order of the scores." in text and "stroke" not in text
+    assert "The order of these scores is unknown." in text and "stroke" not in text
 
 
 def test_a_selection_without_scores_has_a_page_without_figures(pages: Dict[str, str]) -> None:
     page = Page(pages["just_begun"])
     assert page.all("img") == []
-    assert "No training has a score yet." in page.text and "Nothing has finished yet." in page.text
+    assert "No run has a score yet." in page.text and "Nothing has finished yet." in page.text
 
 
 def test_a_large_selection_stays_below_5_mb() -> None:

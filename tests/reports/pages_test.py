@@ -62,7 +62,7 @@ def rows_of(text: str, heading: str) -> List[List[str]]:
 def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     text = render_markdown(report)
     headings = ["Candidates", "Differences", "Tests, descriptive only", "Why not one score"]
-    for heading in [*headings, "Development and test scores", "Checklist"]:
+    for heading in [*headings, "Validation and test scores", "Checklist"]:
         header, rule, *rows = rows_of(text, heading)
         assert rows
         assert {len(row) for row in [rule, *rows]} == {len(header)}, heading
@@ -71,7 +71,7 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     assert (found["n"], found["mean"], found["P(best)"], found["parameters"]) == ("3", "0.8000", "0.970", "1,234,567")
     assert found["95 % interval of the mean"] == "0.5500 to 1.0500"
     assert found["P(within 0.01)"] == "-"
-    assert "A selection trains longer what did well" in text
+    assert "It ran promising candidates more often" in text
     assert "was withdrawn: 3 failures" in text
     assert "x-3 error: no memory \\| at all" in text
     assert "0.100 / 0.100" in text
@@ -79,7 +79,11 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
 
 @pytest.mark.parametrize(
     ("adaptive", "number", "words"),
-    [(True, 3, "trains longer what did well"), (False, 3, "found on the same scores"), (False, 2, "before any score")],
+    [
+        (True, 3, "ran promising candidates more often"),
+        (False, 3, "chosen on the same scores"),
+        (False, 2, "before you saw"),
+    ],
 )
 def test_why_the_tests_describe_depends_on_where_scores_are_from(
     report: Report, adaptive: bool, number: int, words: str

@@ -83,7 +83,7 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
         assert (mine.mean_difference, mine.cliffs_delta) == negated((theirs.mean_difference, theirs.cliffs_delta))
         assert (mine.num_ahead, mine.aso_epsilon_min) == (theirs.num_ahead, theirs.aso_epsilon_min)
     shown = render_markdown(low, {"differences": "differences.png"}).replace("\\", "")
-    for text in ("Lower scores are better here", "Left of 0 the first one was better there", "by f1 (lower is better)"):
+    for text in ("Lower scores are better:", "Left of 0, the first candidate was better", "by f1 (lower is better)"):
         assert text in shown
     lines = render_csv(low).splitlines()
     assert {line.rpartition(",")[2] for line in lines} == {"metric", "-f1"}
@@ -103,10 +103,10 @@ def test_the_decision_is_the_selections(run: Path) -> None:
     assert made.candidate("good").prob_best == pytest.approx(made.path[-1].prob_best["good"])
     assert made.order[:4] == ("good", "fair", "poor", "good")
     assert (made.equal_evaluations, made.equal_seconds) == (27, 54.0)
-    assert made.decision[0].startswith("Interrupted after 18 evaluations of 3 candidates and 2 failures; nothing")
+    assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failures; nothing")
     assert made.decision[1] == (
-        "Evaluating every candidate as often as good would have taken 27 trainings and 54.0 s, in place of 18 and "
-        "36.0 s, all workers together."
+        "Running every candidate as often as good would have taken 27 runs and 54.0 s of all workers, instead of 18 "
+        "runs and 36.0 s."
     )
 
 
@@ -132,7 +132,7 @@ def test_a_running_selection_says_so(tmp_path: Path) -> None:
     made = report(tmp_path)
     store.close()
     assert (made.running, made.stopped_by) == (True, None)
-    assert made.decision[0].startswith("The selection is running; after 18 evaluations of 3 candidates good leads with")
+    assert made.decision[0].startswith("The selection is running. After 18 runs of 3 candidates, good leads with")
 
 
 def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
     )
     assert found["data fingerprint (SHA-256)"] == "files def; labels and groups abc"
     assert "master seed 7" in found["seeds"]
-    assert (found["confidence asked for"], found["margin"]) == ("0.975", "0")
+    assert (found["target confidence"], found["margin"]) == ("0.975", "0")
     assert found["candidates"] == "good: 0.jsonnet; fair: 1.jsonnet; poor: 2.jsonnet"
 
 
@@ -228,7 +228,7 @@ def test_two_candidates_are_compared(run: Path) -> None:
     assert (comparison.first, comparison.second, comparison.num_pairs) == ("fair", "good", 7)
     assert made.title == "fair against good"
     assert made.decision[0].startswith("good is better than fair with probability 0.")
-    assert "fair less good is -0." in made.decision[1]
+    assert "fair minus good is -0." in made.decision[1]
     assert "over 7 shared splits" in made.decision[1]
     assert report(run, compare=("poor", "good")).candidate("poor").withdrawn is False
 
@@ -237,10 +237,10 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
     write_selection(tmp_path, {"a": [0.5], "b": [0.6]}).close()
     made = report(tmp_path, output=tmp_path / "out")
     assert (made.best, made.confidence, made.path, made.comparisons, made.single_score) == (None, None, (), (), None)
-    assert "Interrupted after 2 evaluations" in made.decision[0]
+    assert "Interrupted after 2 runs" in made.decision[0]
     pair = report(tmp_path, compare=("a", "b"), output=tmp_path / "pair")
     assert pair.comparisons[0].mean_difference == pytest.approx(-0.1)
-    assert pair.decision == ("a less b is -0.1000, over unpaired runs.",)
+    assert pair.decision == ("a minus b is -0.1000, over unpaired runs.",)
 
 
 @pytest.mark.parametrize("number", [2, 40])

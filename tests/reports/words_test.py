@@ -57,23 +57,21 @@ def test_systems_that_are_level_on_the_file_are_named(others: Any, level: str) -
     lost = entry("lost", 1.0, withdrawn=True)
     words = in_lines(ended("a", entry("a", 1.0), *(entry(*other) for other in others), lost))
     assert words.startswith(
-        f"All 2 documents have been asked about: a is the best on this file, with accuracy 1.0000{level}, after "
+        f"The systems answered all 2 documents: a is the best on this file, with accuracy 1.0000{level}, after "
     )
 
 
 def test_systems_that_saw_fewer_documents_are_named() -> None:
     words = in_lines(ended("a", entry("a", 1.0), entry("b", 1.0, 1), entry("c", 1.0, 1, failures=1)))
-    assert words.startswith(
-        "a is the best of the systems that were asked about all 2 documents, with accuracy 1.0000, "
-    )
-    assert " b saw fewer, for it had become improbable that one of them is the best." in words
+    assert words.startswith("a is the best of the systems that answered all 2 documents, with accuracy 1.0000, ")
+    assert " b saw fewer because they were unlikely to be the best." in words
 
 
 def test_a_plan_that_drops_systems_says_nothing_of_probabilities() -> None:
     plan = {"type": "sequential_halving", "budget": 3}
     assert " b saw fewer.\n" in in_lines(ended("a", entry("a", 1.0), entry("b", 1.0, 1), strategy=plan))
     words = in_lines(ended("a", entry("a", 1.0, 1), entry("b", None, 0, failures=2), strategy=plan))
-    assert words.startswith("No documents are left for what the plan asks next: a leads, with accuracy 1.0000, after ")
+    assert words.startswith("No documents are left for the next step of the plan: a leads, with accuracy 1.0000")
 
 
 def test_a_winner_within_the_margin_has_both_probabilities() -> None:
@@ -89,16 +87,15 @@ def test_failures_of_a_running_selection_are_counted() -> None:
     summary = {"best": "a", "confidence": 0.8, "margin": 0.0, "metric": "f1", "num_evaluations": 4, "num_failures": 1}
     spent = {"seconds": 0.0, "seconds_of_equal_allocation": None}
     assert selection_in_words({**summary, **spent, "candidates": candidates}, running=True) == (
-        "The selection is running; after 4 evaluations of 2 candidates and 1 failure a leads with probability 0.800, "
-        "by f1.",
+        "The selection is running. After 4 runs of 2 candidates and 1 failure, a leads with probability 0.800, by f1.",
     )
 
 
 def test_words_tell_shares_replacement_and_interruption() -> None:
     summary = summarise_replay(REPLAY)
     words = replay_in_words(summary)
-    assert "Evaluations: mean 27.5, median 30, 5-95 % 10 to 40, 10 to 40 in all; 7.0 rounds of at most 4." in words
-    assert "Correct: 50.0% (95 % interval 15.0% to 85.0%); undecided 50.0%; decided on a wrong one 25.0%." in words
+    assert "Runs: mean 27.5, median 30, 5-95 % 10 to 40, 10 to 40 in all; 7.0 rounds of at most 4." in words
+    assert "Correct: 50.0% (95 % interval 15.0% to 85.0%); inconclusive 50.0%; wrong winner 25.0%." in words
     assert "in all.\nCorrect" in replay_in_words({**summary, "batch_size": 1})
     assert "replacement" not in words
     assert "Interrupted" not in words

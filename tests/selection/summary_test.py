@@ -41,8 +41,8 @@ def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
     made = summarise(history, Decision(best="a", stopped_by="budget"), {"metric": "-loss"})
     assert made["ahead_on_shared_splits"] == {"of": "b", "num_splits": 2, "difference": pytest.approx(0.1)}
     assert in_words(made) == (
-        "a is the best, by loss (lower is better), after 5 evaluations of 2 candidates. b has a lower mean, but not "
-        "over the same splits: on the 2 that both have seen, a is ahead by 0.1."
+        "a is the best, by loss (lower is better), after 5 runs of 2 candidates. b has a lower mean, but "
+        "over other splits. On the 2 splits that both ran on, a is ahead by 0.1."
     )
     assert summarise(history, Decision(best="a"), {"metric": "loss"})["ahead_on_shared_splits"] is None
 
@@ -67,30 +67,30 @@ def test_numbers_of_every_candidate(history: History) -> None:
         (
             "confidence",
             "a",
-            "a is the best with probability 0.900, by f1, after 4 evaluations of 3 candidates and 1 failure.",
+            "a is the best with probability 0.900, by f1, after 4 runs of 3 candidates and 1 failure.",
         ),
         (
             "max_evaluations",
             "a",
-            "Undecided after 4 evaluations of 3 candidates and 1 failure, the most that was allowed. "
-            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+            "Inconclusive after 4 runs of 3 candidates and 1 failure, all that --max-evaluations allows. "
+            "Leading: a (P(best) 0.900), then b (P(best) 0.100).",
         ),
         (
             "interrupted",
             "a",
-            "Interrupted after 4 evaluations of 3 candidates and 1 failure; nothing that finished is lost. "
-            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+            "Interrupted after 4 runs of 3 candidates and 1 failure; nothing that finished is lost. "
+            "Leading: a (P(best) 0.900), then b (P(best) 0.100).",
         ),
         (
             "max_hours",
             "a",
-            "Undecided after 4 evaluations of 3 candidates and 1 failure, in the time that was allowed. "
-            "It stands between a (best with probability 0.900) and b (best with probability 0.100).",
+            "Inconclusive after 4 runs of 3 candidates and 1 failure, all that --max-hours allows. "
+            "Leading: a (P(best) 0.900), then b (P(best) 0.100).",
         ),
         (
             "failures",
             "a",
-            "No comparison: after 4 evaluations of 3 candidates and 1 failure only a is left, because the "
+            "No comparison: after 4 runs of 3 candidates and 1 failure only a is left, because the "
             "others failed too often. See their reasons.",
         ),
     ],
@@ -106,7 +106,7 @@ def test_the_margin_that_would_decide_is_told(history: History) -> None:
     found = CredibleMargin(0.0049, "b")
     made = summary(history, prob_best=probabilities, credible_margin=found, stopped_by="max_evaluations")
     assert made["credible_margin"] == {"margin": 0.0049, "best": "b"}
-    assert in_words(made).endswith(" With a margin of 0.0049 it would be decided, for b.")
+    assert in_words(made).endswith(" --margin 0.0049 would have selected b.")
 
 
 def test_a_winner_with_a_lower_mean_is_explained() -> None:
@@ -120,20 +120,20 @@ def test_a_winner_with_a_lower_mean_is_explained() -> None:
     made = summary(History(tuple(scores), evaluations), stopped_by="confidence")
     assert made["ahead_on_shared_splits"] == {"of": "b", "num_splits": 2, "difference": pytest.approx(0.02)}
     assert in_words(made).endswith(
-        " b has a higher mean, but not over the same splits: on the 2 that both have seen, a is ahead by 0.02."
+        " b has a higher mean, but over other splits. On the 2 splits that both ran on, a is ahead by 0.02."
     )
     for best in ("b", "c", None):
         assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
 
 
 def test_the_time_saved_against_equal_allocation(history: History) -> None:
-    """Worked by hand: a leads with 3 evaluations of 2 s, b has 1 of 10 s. Equal: 3 x (2 + 10) = 36 s; spent: 16 s."""
+    """Worked by hand: a leads with 3 runs of 2 s, b has 1 of 10 s. Equal: 3 x (2 + 10) = 36 s; spent: 16 s."""
     (b,) = (e for e in history.evaluations if e.request.candidate == "b")
     others = tuple(e for e in history.evaluations if e is not b)
     made = summary(replace(history, evaluations=(*others, replace(b, seconds=10.0))))
     assert (made["seconds"], made["seconds_of_equal_allocation"]) == (16.0, 36.0)
     assert savings_in_words(made) == (
-        "Training took 16.0 s, all workers together. Training every candidate as often as a would have taken 36.0 s, "
+        "The runs took 16.0 s of all workers. Running every candidate as often as a would have taken 36.0 s, "
         "so 56% was saved."
     )
 
@@ -154,7 +154,7 @@ def test_durations_in_words(seconds: float, text: str) -> None:
 
 
 def test_words_without_probabilities_and_with_a_margin(history: History) -> None:
-    assert in_words(summary(history, stopped_by="budget")).startswith("a is the best, by f1, after 4 evaluations")
+    assert in_words(summary(history, stopped_by="budget")).startswith("a is the best, by f1, after 4 runs")
     made = summary(history, stopped_by="confidence", margin=0.01, prob_within_margin={"a": 0.97}, prob_best={"a": 0.6})
     words = "a is within 0.01 of the best with probability 0.970 (the very best with 0.600), by f1"
     assert in_words(made).startswith(words)

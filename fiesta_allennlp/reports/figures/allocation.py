@@ -85,15 +85,13 @@ def allocation_text(report: Report) -> str:
         told.append(f"{others_text(len(others), report)} {each} each")
     if report.num_failures:
         told.append(f"{report.num_failures} {report.words.evaluations_of(report.num_failures)} failed")
-    return alt_text(
-        f"{report.words.evaluations.capitalize()} of each {report.words.candidate}, of {total} in all", told
-    )
+    return alt_text(f"{report.words.evaluations.capitalize()} of each {report.words.candidate}, {total} in total", told)
 
 
 def allocation_caption(report: Report) -> str:
     if not report.order:
-        return "The bars are the number of scores; nothing is known of their order."
-    return f"Every stroke is one of the {report.words.finished}; the bars are their number."
+        return "The bars show the number of scores. Their order is unknown."
+    return f"Each stroke is one of the {report.words.finished}. The bars show their number."
 
 
 ALLOCATION = Figure("allocation", draw_allocation, allocation_text, allocation_caption)

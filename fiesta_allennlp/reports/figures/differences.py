@@ -95,7 +95,7 @@ def differences_text(report: Report) -> str:
         told.append(f"{count_text(len(others), 'other rival')}: mean differences from {ends}")
     on = "" if report.on_official_splits else " on shared splits"
     what = f"Differences in {report.scored} {report.metric_text}{on}"
-    lead = f"{what}, {nearest[0].first} less a rival, the nearest first"
+    lead = f"{what}, {nearest[0].first} minus a rival, nearest first"
     return alt_text(lead, told)
 
 
@@ -110,12 +110,12 @@ def differences_caption(report: Report) -> str:
     side = "Left" if report.minimise else "Right"
     if not _has_pairs(report):
         return (
-            f"Each line is Welch's 95 % interval of the difference of two means. {side} of 0 the first one is better. "
-            "An arrow: the interval goes on."
+            f"Each line is Welch's 95 % interval of the difference of two means. {side} of 0, the first candidate is "
+            "better. An arrow marks an interval that continues."
         ) + margin
     return (
-        f"Every point is one split that both candidates were trained on. {side} of 0 the first one was better there. "
-        "An arrow: the interval goes on. Where no split is shared, the line is Welch's interval of the two means."
+        f"Each point is one split that both candidates ran on. {side} of 0, the first candidate was better. An arrow "
+        "marks an interval that continues. Without shared splits, the line is Welch's interval of the two means."
     ) + margin
 
 

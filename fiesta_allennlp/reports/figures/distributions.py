@@ -109,11 +109,11 @@ def _scores_text(candidate: CandidateReport) -> str:
 
 
 def distributions_caption(report: Report) -> str:
-    many = f" More than {rows.MOST_POINTS} points: they are drawn as pixels."
+    many = f" More than {rows.MOST_POINTS} points are drawn as pixels."
     return (
-        f"Every point is the {report.scored} score of one training. The shape around three or more of them is their "
-        "density (Gaussian kernel, Scott's bandwidth), cut at the least and the greatest. An arrow: the interval goes "
-        "on."
+        f"Each point is the {report.scored} score of one run. The shape around three or more points is their density "
+        "(Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An arrow marks an "
+        "interval that continues."
     ) + (many if report.num_evaluations > rows.MOST_POINTS else "")
 
 

@@ -73,8 +73,8 @@ def measures_text(report: Report) -> str:
 
 def measures_caption(report: Report) -> str:
     return (
-        "Every point is the measure of all that a system answered, the line its 95 % credible interval by the "
-        "selection's belief. Intervals may overlap although P(best) is sure."
+        "Each point is the measure of all answers of a system, and the line its 95 % credible interval by the "
+        "selection's posterior. Intervals may overlap even where P(best) is high."
     )
 
 

@@ -171,13 +171,13 @@ def _leading_since(path: Sequence[PathPoint], name: str) -> int:
 
 
 def path_caption(report: Report) -> str:
-    notes = [f"After so many {report.words.finished}, how probable it was that a {report.words.candidate} is the best."]
+    notes = [f"P(best) of each {report.words.candidate} after each of the {report.words.finished}."]
     if not report.adaptive:
-        notes.append("Nothing is known of the order of these scores: they are taken in the order of the table.")
+        notes.append("The order of these scores is unknown, so they are drawn in the order of the table.")
     num_others = len(split_names(report)[1])
     if num_others:
         lines = f"{num_others} {report.words.candidates_of(num_others)}"
-        notes.append(f"{lines} of low probability: thin and grey, without a name.")
+        notes.append(f"{lines} of low probability are thin, grey and without a name.")
     if len(report.path) > MOST_STEPS:
         notes.append(f"{MOST_STEPS} of {len(report.path)} steps are drawn.")
     return " ".join(notes)

@@ -97,7 +97,7 @@ def test_all_documents_make_the_answer_exact(tmp_path: Path, run: Path, call: An
     assert status == 0, output
     summary = summary_of(run)
     assert (summary["best"], summary["stopped_by"], summary["num_evaluations"]) == ("a", "documents", 24)
-    assert "All 12 documents have been asked about: a is the best on this file, with accuracy 0.7500" in output
+    assert "The systems answered all 12 documents: a is the best on this file, with accuracy 0.7500" in output
 
 
 def test_answers_are_paid_for_once_by_all_selections(tmp_path: Path, documents: Path, call: Any) -> None:

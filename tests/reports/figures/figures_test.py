@@ -98,7 +98,7 @@ def test_differences_without_pairs_are_explained_as_welchs() -> None:
         (legend,) = drawn(shown, "differences").legends
         told.append(("one split" in {text.get_text() for text in legend.get_texts()}, caption_of(shown)))
     assert [has_mark for has_mark, _ in told] == [True, False]
-    assert "Every point is one split" in told[0][1]
+    assert "Each point is one split" in told[0][1]
     assert told[1][1].startswith("Each line is Welch's 95 % interval of the difference of two means. Right of 0")
 
 
@@ -221,4 +221,4 @@ def test_the_alt_text_of_the_path_says_who_leads_since_when() -> None:
     chances = [(0.6, 0.4), (0.3, 0.7), (0.8, 0.2), (0.9, 0.1)]
     path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
     text = BY_NAME["path"].alt(replace(made_up(2, names=("a", "b")), path=path))
-    assert "a ends at 0.900; b ends at 0.100; a has led since training 4." in text
+    assert "a ends at 0.900; b ends at 0.100; a has led since run 4." in text
