@@ -44,10 +44,13 @@ def load_config(path: Path, overrides: str = "", point: Point = NO_POINT) -> Con
             raise ConfigError(
                 f"{place}: '{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}."
             )
-    if "distributed" in config:
+    if config.get("distributed") is not None:
+        # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
         raise ConfigError(
-            f"{place}: the key 'distributed' is not supported: an evaluation is one process. Remove it, and give "
-            "several devices with --cuda-devices to train several evaluations at once."
+            f"{place}: 'distributed' is {json.dumps(config['distributed'])}, but a run is one process, because "
+            "AllenNLP cannot score the test set of a distributed run. Remove the key, and multiply "
+            "'trainer.num_gradient_accumulation_steps' by the number of its processes, so that a step stays as large. "
+            "--cuda-devices trains several runs at once, each on one device."
         )
     try:
         official_paths(config)

@@ -10,9 +10,11 @@ from allennlp.common.checks import ConfigurationError
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Request
+from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.session import Stored
-from fiesta_allennlp.trainings.config import evaluation_config, official_paths
+from fiesta_allennlp.trainings.config import evaluation_config, load_config, official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.pool import read_pool
 from fiesta_allennlp.trainings.preparation import check_same_pool, prepare_candidate
 from fiesta_allennlp.trainings.select import TRAININGS
@@ -68,6 +70,15 @@ def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) 
     config = {**classifier_config(reviews), "no_such_section": 1}
     with pytest.raises(ConfigurationError, match="no_such_section"):
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
+def test_a_distributed_section_that_is_null_is_none(
+    write_config: Callable[..., Path], tmp_path: Path, reviews: Path
+) -> None:
+    config = load_config(write_config("a", {"distributed": None}))
+    prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    evaluator = AllenNLPTraining({"a": config}, "accuracy")
+    assert evaluator.evaluate(make_request(1, "a", 0, shared_splits=True), tmp_path / "e").metric == "accuracy"
 
 
 @pytest.mark.parametrize(
