@@ -146,6 +146,8 @@ def moved(value: Any, places: Mapping[str, str]) -> Any:
 
 
 def _absolute(path: Any) -> Any:
+    if isinstance(path, dict):
+        return {name: _absolute(child) for name, child in path.items()}
     if isinstance(path, str) and Path(path).exists():
         return str(Path(path).resolve())
     return path

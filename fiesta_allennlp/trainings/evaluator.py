@@ -141,7 +141,8 @@ class AllenNLPTraining(Evaluator):
     def files(self, request: Request) -> List[str]:
         """The official parts of the candidate. Anything else that its config names must be on every machine."""
         paths = self.division.used(official_paths(self.configs[request.candidate]))
-        return [path for path in paths.values() if isinstance(path, str)]
+        single = [one for path in paths.values() for one in (path.values() if isinstance(path, dict) else [path])]
+        return [path for path in single if isinstance(path, str)]
 
     def made_files(self, request: Request) -> List[str]:
         """The filtered word vectors."""

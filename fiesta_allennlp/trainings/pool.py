@@ -15,6 +15,7 @@ from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
 from fiesta_allennlp.trainings.matching import check_match
+from fiesta_allennlp.trainings.multitask import by_task, check_one_task
 from fiesta_allennlp.trainings.reading import read_parts
 from fiesta_allennlp.trainings.resplit import groups_of
 from fiesta_allennlp.trainings.second_reading import check_reads_alike
@@ -66,9 +67,11 @@ def read_pool(
     readers = [_reader(params) for params in given.values()]
     key = None if division.is_official else _group_key(config, group_by, readers)
     if division.is_official:
-        views = [_official_view(readers, paths)]
+        views = [_official_view(list(zip(given, readers, strict=True)), paths)]
         targets = _official_targets(views[0].sizes, paths)
     else:
+        for name, reader in zip(given, readers, strict=True):
+            check_one_task(name, reader)
         fresh = [(name, _reader(params)) for name, params in given.items()]
         views = [_View([(reader, paths)], key, fresh=[again]) for reader, again in zip(readers, fresh, strict=True)]
         check_match(views[0].identities, views[-1].identities, key)
@@ -95,10 +98,10 @@ def _group_key(config: Config, group_by: Optional[str], readers: Sequence[Datase
     return None if key == "none" else key
 
 
-def _official_view(readers: Sequence[DatasetReader], paths: Mapping[str, Any]) -> "_View":
+def _official_view(readers: Sequence[Tuple[str, DatasetReader]], paths: Mapping[str, Any]) -> "_View":
     """The training set as the first reader reads it, the other sets as the last one does."""
     evaluated = {part: path for part, path in paths.items() if part != "train"}
-    return _View([(readers[0], {"train": paths["train"]}), (readers[-1], evaluated)], None)
+    return _View(by_task(*readers[0], {"train": paths["train"]}) + by_task(*readers[-1], evaluated), None)
 
 
 def _official_targets(sizes: Mapping[str, int], paths: Mapping[str, Any]) -> Dict[str, int]:
@@ -143,7 +146,10 @@ class _View:
         read = [(reader, read_parts(reader, paths)) for reader, paths in paths_of]
         for (name, again), (_, paths), (_, parts) in zip(fresh, paths_of, read, strict=False):
             check_reads_alike(again, paths, parts, key=name)
-        by_part = {part: instances for _, parts in read for part, instances in parts.items()}
+        by_part: Dict[str, List[Instance]] = {}
+        for _, parts in read:
+            for part, instances in parts.items():
+                by_part.setdefault(part, []).extend(instances)
         pool = list(itertools.chain.from_iterable(by_part.values()))
         self.sizes = {part: len(instances) for part, instances in by_part.items()}
         try:

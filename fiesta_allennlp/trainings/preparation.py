@@ -23,6 +23,7 @@ from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.config_checks import missing_file
 from fiesta_allennlp.trainings.evaluator import built, number_of
+from fiesta_allennlp.trainings.multitask import first_batches
 from fiesta_allennlp.trainings.points import split_place
 from fiesta_allennlp.trainings.pool import Pool, read_pool
 from fiesta_allennlp.trainings.settings import Settings
@@ -140,8 +141,8 @@ def prepare_candidate(
     data: str = "",
     division: Division = AT_OFFICIAL_RATIOS,
 ) -> Preparation:
-    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
-    `data` and `division` are those of `read_pool`.
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch, or one of each task,
+    through it. `data` and `division` are those of `read_pool`.
 
     # Raises
 
@@ -184,7 +185,8 @@ def _build_once(
         loop = built(params, Path(scratch))
         loop.model.eval()
         with torch.no_grad():
-            check_loss(loop.model(**next(iter(loop.trainer.data_loader))))
+            for batch in first_batches(loop.trainer.data_loader):
+                check_loss(loop.model(**batch))
         metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 
