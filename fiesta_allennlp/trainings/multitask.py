@@ -1,7 +1,7 @@
 """AllenNLP's `multitask` readers and data loaders: several tasks in one config, each with data files of its own."""
 
+import itertools
 import json
-from itertools import islice
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from allennlp.data import DataLoader, DatasetReader
@@ -45,13 +45,22 @@ def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[T
 
 def first_batches(loader: DataLoader) -> Iterator[Any]:
     """The first batch; of a multitask loader, the batches until every task has been in one, because a multitask model
-    reports the metrics of those tasks alone that it has seen."""
-    if not isinstance(loader, MultiTaskDataLoader):
-        yield from islice(loader, 1)
-        return
-    unseen = set(loader.readers)
-    for batch in loader:
+    reports the metrics of those tasks alone that it has seen.
+
+    # Raises
+
+    `ConfigError` : where there is none.
+    """
+    batches = iter(loader)
+    first = next(batches, None)
+    if first is None:
+        raise ConfigError(
+            "'data_loader' gives no batch of the training set, so no run could learn. Give it a smaller 'batch_size', "
+            "or take 'drop_last' out."
+        )
+    unseen = set(loader.readers) if isinstance(loader, MultiTaskDataLoader) else set()
+    for batch in itertools.chain([first], batches):
         yield batch
-        unseen -= set(batch["task"])
+        unseen -= set(batch["task"] if unseen else ())
         if not unseen:
             return

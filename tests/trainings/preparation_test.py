@@ -131,6 +131,15 @@ def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_p
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 
+def test_a_loader_without_a_batch_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
+    config = {**classifier_config(reviews), "validation_data_loader": {"batch_size": 8}}
+    config["data_loader"] = {"batch_size": 41, "drop_last": True}
+    with pytest.raises(
+        ConfigError, match=r"'data_loader' gives no batch of the training set.*smaller 'batch_size', or"
+    ):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
 @pytest.mark.parametrize("path", ["{}", "{}/*.jsonl"])
 def test_a_change_inside_a_shard_is_another_pool(reviews: Path, path: str) -> None:
     shards = reviews / "shards"
