@@ -1,5 +1,6 @@
 """From a candidate's AllenNLP config to the config of one evaluation, and what we ask of such a config."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
@@ -44,10 +45,13 @@ def load_config(path: Path, overrides: str = "", point: Point = NO_POINT) -> Con
             raise ConfigError(
                 f"{place}: '{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}."
             )
-    if "distributed" in config:
+    if config.get("distributed") is not None:
+        # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
         raise ConfigError(
-            f"{place}: the key 'distributed' is not supported: an evaluation is one process. Remove it, and give "
-            "several devices with --cuda-devices to train several evaluations at once."
+            f"{place}: 'distributed' is {json.dumps(config['distributed'])}, but a run is one process, because "
+            "AllenNLP cannot score the test set of a distributed run. Remove the key, and multiply "
+            "'trainer.num_gradient_accumulation_steps' by the number of its processes, so that a step stays as large. "
+            "--cuda-devices trains several runs at once, each on one device."
         )
     try:
         official_paths(config)
@@ -78,6 +82,16 @@ def is_resplit(reader: Any) -> bool:
     return isinstance(reader, dict) and reader.get("type") == "resplit"
 
 
+def unwrapped(reader: Any) -> Any:
+    """The reader of the data files: the one inside a resplit reader, or else the reader itself."""
+    return reader["reader"] if is_resplit(reader) else reader
+
+
+def readers_of(config: Config) -> Dict[str, Any]:
+    """The readers that the config has, by key. To AllenNLP, a `validation_dataset_reader` that is null is none."""
+    return {key: config[key] for key in READER_KEYS if config.get(key) is not None}
+
+
 def part_key(config: Config, part: str) -> str:
     """The key under which a config names an official part."""
     return f"dataset_reader.paths.{part}" if is_resplit(config["dataset_reader"]) else f"{part}_data_path"
@@ -85,8 +99,8 @@ def part_key(config: Config, part: str) -> str:
 
 def own_group_by(config: Config) -> Dict[str, str]:
     """What the candidate's own resplit readers keep whole, by key: nothing where they do not say it."""
-    readers = {key: config[key] for key in READER_KEYS if is_resplit(config.get(key))}
-    return {f"{key}.group_by": reader["group_by"] for key, reader in readers.items() if reader.get("group_by")}
+    resplit = {key: reader for key, reader in readers_of(config).items() if is_resplit(reader)}
+    return {f"{key}.group_by": reader["group_by"] for key, reader in resplit.items() if reader.get("group_by")}
 
 
 def official_paths(config: Config) -> Dict[str, Any]:
@@ -132,6 +146,8 @@ def moved(value: Any, places: Mapping[str, str]) -> Any:
 
 
 def _absolute(path: Any) -> Any:
+    if isinstance(path, dict):
+        return {name: _absolute(child) for name, child in path.items()}
     if isinstance(path, str) and Path(path).exists():
         return str(Path(path).resolve())
     return path
@@ -182,10 +198,11 @@ def _draw_split(config: Config, split_seed: int, group_by: Optional[str], divisi
         drawn["ratios"] = list(division.ratios)
     if "test" not in division.parts:
         drawn["has_test"] = False
-    for key in READER_KEYS:
-        if key in config:
-            reader = config[key]
-            config[key] = {"type": "resplit", "reader": reader["reader"] if is_resplit(reader) else reader, **drawn}
+    inner = {key: unwrapped(reader) for key, reader in readers_of(config).items()}
+    config.update({key: {"type": "resplit", "reader": reader, **drawn} for key, reader in inner.items()})
+    evaluating = inner.get("validation_dataset_reader", inner["dataset_reader"])
+    if group_by is not None and evaluating != inner["dataset_reader"]:
+        config["dataset_reader"]["split_reader"] = copy.deepcopy(evaluating)
     config.pop("test_data_path", None)
     config.update({f"{part}_data_path": part for part in division.parts})
 

@@ -9,13 +9,21 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 from fiesta_allennlp.errors import ConfigError, describe
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
-from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by, part_key
+from fiesta_allennlp.trainings.config import (
+    Config,
+    is_resplit,
+    official_paths,
+    own_group_by,
+    part_key,
+    readers_of,
+    unwrapped,
+)
 from fiesta_allennlp.trainings.data_files import files_behind, shared_files
 
 SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
 """Keys of data loaders and what is in them that leave instances out of an epoch."""
 
-RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by", "ratios", "has_test"}
+RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by", "ratios", "has_test", "split_reader"}
 
 
 def check_config(
@@ -52,8 +60,8 @@ def check_official(config: Config, division: Division) -> None:
     `ConfigError` : with the key and the other ways.
     """
     _check_objects(config)
-    for key in READER_KEYS:
-        if is_resplit(config.get(key)):
+    for key, reader in readers_of(config).items():
+        if is_resplit(reader):
             raise ConfigError(
                 f"'{key}' is a resplit reader, which draws a random split. For --splits official write its 'reader' as "
                 f"'{key}' and its 'paths' as 'train_data_path' and so on; or give --splits shared."
@@ -75,9 +83,8 @@ def check_drawn(config: Config, division: Division) -> None:
 
     `ConfigError` : with the key and the option to give.
     """
-    for key in READER_KEYS:
-        reader = config.get(key)
-        if reader is not None and is_resplit(reader):
+    for key, reader in readers_of(config).items():
+        if is_resplit(reader):
             _check_same_division(key, reader, division)
     if division.ratios or len(division.used(official_paths(config))) > 1:
         return
@@ -117,17 +124,16 @@ def check_readers(config: Config) -> None:
     """
     paths = official_paths(config)
     _check_objects(config)
-    for key in READER_KEYS:
-        reader = config.get(key, {})
+    for key, reader in readers_of(config).items():
         if is_resplit(reader):
             _check_resplit(key, reader, {**config, "dataset_reader": reader}, paths)
     if is_resplit(config["dataset_reader"]):
         _check_data_paths(config)
+        _check_split_reader(config)
 
 
 def _check_objects(config: Config) -> None:
-    for key in READER_KEYS:
-        reader = config.get(key, {})
+    for key, reader in readers_of(config).items():
         if not isinstance(reader, dict):
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(reader)}.")
 
@@ -156,6 +162,18 @@ def _check_data_paths(config: Config) -> None:
                 f"'{part}_data_path' is {json.dumps(path)} beside a resplit reader, which has its files in "
                 f"'dataset_reader.paths'. Write '{part}', or leave it out."
             )
+
+
+def _check_split_reader(config: Config) -> None:
+    """Refuse another reader to draw the splits over than the one that they are drawn over."""
+    given = config["dataset_reader"].get("split_reader")
+    drawn_over = unwrapped(readers_of(config).get("validation_dataset_reader"))
+    if given is not None and given != drawn_over:
+        raise ConfigError(
+            f"'dataset_reader.split_reader' is {json.dumps(given)} but 'validation_dataset_reader' reads the data "
+            f"files by {json.dumps(drawn_over)}. Splits are drawn over what the validation reader reads: make them "
+            "equal, or leave 'split_reader' out."
+        )
 
 
 def check_group_by(config: Config, group_by: Optional[str]) -> None:

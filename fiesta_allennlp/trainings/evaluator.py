@@ -141,7 +141,8 @@ class AllenNLPTraining(Evaluator):
     def files(self, request: Request) -> List[str]:
         """The official parts of the candidate. Anything else that its config names must be on every machine."""
         paths = self.division.used(official_paths(self.configs[request.candidate]))
-        return [path for path in paths.values() if isinstance(path, str)]
+        single = [one for path in paths.values() for one in (path.values() if isinstance(path, dict) else [path])]
+        return [path for path in single if isinstance(path, str)]
 
     def made_files(self, request: Request) -> List[str]:
         """The filtered word vectors."""
@@ -161,15 +162,20 @@ def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[st
     params = Params(moved(config, places))
     Meta.new().to_file(directory / META_NAME)
     prepare_environment(params)
-    params.pop("evaluation", None)
-    params.pop("include_in_archive", None)
-    loop = TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
+    loop = built(params, directory)
     reported = loop.model.get_metrics
     loop.model.get_metrics = lambda *args, **kwargs: as_plain(reported(*args, **kwargs))
     gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
     metrics = loop.run()
     loop.finish(metrics)
     return metrics
+
+
+def built(params: Params, directory: Path) -> TrainModel:
+    """Everything that a config describes, built to train in this process. `params` is consumed."""
+    for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
+        params.pop(key, None)
+    return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
 
 
 def score_of(metrics: Mapping[str, Any], name: str) -> float:

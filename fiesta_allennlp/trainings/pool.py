@@ -11,9 +11,11 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
-from fiesta_allennlp.trainings.config import READER_KEYS, Config, is_resplit, official_paths, own_group_by
+from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
+from fiesta_allennlp.trainings.matching import check_match
+from fiesta_allennlp.trainings.multitask import by_task, check_one_task
 from fiesta_allennlp.trainings.reading import read_parts
 from fiesta_allennlp.trainings.resplit import groups_of
 from fiesta_allennlp.trainings.second_reading import check_reads_alike
@@ -45,53 +47,61 @@ class Pool:
 def read_pool(
     config: Config, group_by: Optional[str], *, data: str = "", division: Division = AT_OFFICIAL_RATIOS
 ) -> Pool:
-    """Read all parts of a candidate with its own readers.
+    """Read all parts of a candidate with its own readers. Random splits are drawn over what the last one gives.
 
     # Parameters
 
     group_by : a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit reader
-        by the key `group_by`, or else its reader by the class attribute `group_by`.
+        by the key `group_by`, or else its readers by the class attribute `group_by`.
     data : the fingerprint of the data files; empty where pools are not compared.
     division : how runs get their sets. Official ones are each read by their own reader, and nothing is kept whole.
 
     # Raises
 
-    `ConfigError` : where the validation reader gives other instances than the training reader, or one of them other
-        instances each time.
+    `ConfigError` : where what the training reader gives cannot be matched with what the validation reader gives, or one
+        of them gives other instances each time.
     `DataError` : where the data are wrong or too small.
     """
     paths = division.used(official_paths(config))
-    given = {key: config[key] for key in READER_KEYS if key in config}
+    given = readers_of(config)
     readers = [_reader(params) for params in given.values()]
+    key = None if division.is_official else _group_key(config, group_by, readers)
     if division.is_official:
-        evaluated = {part: path for part, path in paths.items() if part != "train"}
-        key, views = None, [_View([(readers[0], {"train": paths["train"]}), (readers[-1], evaluated)], None)]
+        views = [_official_view(list(zip(given, readers, strict=True)), paths)]
         targets = _official_targets(views[0].sizes, paths)
     else:
-        said = [group_by, *own_group_by(config).values(), getattr(readers[0], "group_by", None)]
-        key = next((key for key in said if key is not None), None)
-        key = None if key == "none" else key
+        for name, reader in zip(given, readers, strict=True):
+            check_one_task(name, reader)
         fresh = [(name, _reader(params)) for name, params in given.items()]
         views = [_View([(reader, paths)], key, fresh=[again]) for reader, again in zip(readers, fresh, strict=True)]
-        targets = group_targets(views[0].sizes, ratios=division.ratios, parts=division.parts)
-    _check_labels(views[0], paths)
-    _check_groups(views[0], targets, key)
-    if any(view.identities != views[0].identities for view in views):
-        raise ConfigError(
-            f"'validation_dataset_reader' reads {len(views[1].groups)} instances from the data files and "
-            f"'dataset_reader' reads {len(views[0].groups)}, or in another order. Both must read the same instances, "
-            "because every random split deals all of them out again."
-        )
+        check_match(views[0].identities, views[-1].identities, key)
+        targets = group_targets(views[-1].sizes, ratios=division.ratios, parts=division.parts)
+    for view in views:
+        _check_labels(view, paths)
+    _check_groups(views[-1], targets, key)
     return Pool(
-        official=views[0].sizes,
+        official=views[-1].sizes,
         targets=targets,
-        num_groups=len(set(views[0].groups)),
+        num_groups=len(set(views[-1].groups)),
         group_by=key,
         data=data,
-        fingerprint=hashlib.sha256(repr(views[0].identities).encode("utf-8")).hexdigest(),
+        fingerprint=hashlib.sha256(repr(views[-1].identities).encode("utf-8")).hexdigest(),
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
     )
+
+
+def _group_key(config: Config, group_by: Optional[str], readers: Sequence[DatasetReader]) -> Optional[str]:
+    """What splits keep whole: the first that says it of the option, the config and the readers."""
+    said = [group_by, *own_group_by(config).values(), *(getattr(reader, "group_by", None) for reader in readers)]
+    key = next((key for key in said if key is not None), None)
+    return None if key == "none" else key
+
+
+def _official_view(readers: Sequence[Tuple[str, DatasetReader]], paths: Mapping[str, Any]) -> "_View":
+    """The training set as the first reader reads it, the other sets as the last one does."""
+    evaluated = {part: path for part, path in paths.items() if part != "train"}
+    return _View(by_task(*readers[0], {"train": paths["train"]}) + by_task(*readers[-1], evaluated), None)
 
 
 def _official_targets(sizes: Mapping[str, int], paths: Mapping[str, Any]) -> Dict[str, int]:
@@ -136,10 +146,16 @@ class _View:
         read = [(reader, read_parts(reader, paths)) for reader, paths in paths_of]
         for (name, again), (_, paths), (_, parts) in zip(fresh, paths_of, read, strict=False):
             check_reads_alike(again, paths, parts, key=name)
-        by_part = {part: instances for _, parts in read for part, instances in parts.items()}
+        by_part: Dict[str, List[Instance]] = {}
+        for _, parts in read:
+            for part, instances in parts.items():
+                by_part.setdefault(part, []).extend(instances)
         pool = list(itertools.chain.from_iterable(by_part.values()))
         self.sizes = {part: len(instances) for part, instances in by_part.items()}
-        self.groups = groups_of(pool, group_by)
+        try:
+            self.groups = groups_of(pool, group_by)
+        except DataError as error:
+            raise DataError(f"'{fresh[0][0]}': {error}") from error
         self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
         self.counts = _counts([(reader, itertools.chain.from_iterable(parts.values())) for reader, parts in read])
 
@@ -150,7 +166,7 @@ def _labels(instance: Instance) -> List[Any]:
 
 
 def _reader(params: Config) -> DatasetReader:
-    return DatasetReader.from_params(Params(params["reader"] if is_resplit(params) else params).duplicate())
+    return DatasetReader.from_params(Params(unwrapped(params)).duplicate())
 
 
 def _counts(read: List[Tuple[DatasetReader, Iterable[Instance]]]) -> Dict[str, Dict[str, int]]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
 import torch
-from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 from allennlp.common.util import prepare_environment
 from allennlp.training import GradientDescentTrainer
@@ -23,7 +22,8 @@ from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.config_checks import missing_file
-from fiesta_allennlp.trainings.evaluator import number_of
+from fiesta_allennlp.trainings.evaluator import built, number_of
+from fiesta_allennlp.trainings.multitask import first_batches
 from fiesta_allennlp.trainings.points import split_place
 from fiesta_allennlp.trainings.pool import Pool, read_pool
 from fiesta_allennlp.trainings.settings import Settings
@@ -141,8 +141,8 @@ def prepare_candidate(
     data: str = "",
     division: Division = AT_OFFICIAL_RATIOS,
 ) -> Preparation:
-    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
-    `data` and `division` are those of `read_pool`.
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch, or one of each task,
+    through it. `data` and `division` are those of `read_pool`.
 
     # Raises
 
@@ -177,17 +177,16 @@ def _build_once(
     config: Config, pool: Pool, vectors: Mapping[str, str], division: Division
 ) -> Tuple[int, FrozenSet[str]]:
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
-    built = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
-    built["trainer"]["cuda_device"] = -1
-    params = Params(built)
-    params.pop("evaluation", None)
-    params.pop("include_in_archive", None)
+    made = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
+    made["trainer"]["cuda_device"] = -1
+    params = Params(made)
     prepare_environment(params)
     with tempfile.TemporaryDirectory() as scratch:
-        loop = TrainModel.from_params(params=params, serialization_dir=scratch, local_rank=0)
+        loop = built(params, Path(scratch))
         loop.model.eval()
         with torch.no_grad():
-            check_loss(loop.model(**next(iter(loop.trainer.data_loader))))
+            for batch in first_batches(loop.trainer.data_loader):
+                check_loss(loop.model(**batch))
         metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 

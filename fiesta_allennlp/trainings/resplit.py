@@ -6,7 +6,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.splits import PARTS, Split, check_ratios, group_targets, split_pool
+from fiesta_allennlp.splits import PARTS, check_ratios, group_targets, split_pool
 from fiesta_allennlp.trainings.reading import read_parts
 
 
@@ -32,11 +32,15 @@ class ResplitReader(DatasetReader):
     ratios : the shares of training, validation and test set in all instances, instead of the official ones.
     has_test : where it is false there is no test set: the split is into training and validation set, and `ratios` are
         those two.
+    split_reader : draw the split over the groups that this reader gives, instead of those of `reader`. It serves a
+        `reader` that leaves out or adds training instances beside a `validation_dataset_reader` that does not: both
+        then have the same split. Needs `group_by`.
 
     # Raises
 
-    `ConfigurationError` : on unknown parts.
-    `DataError` : on an instance without the key, a pool that is too small, or `ratios` that are no shares of the parts.
+    `ConfigurationError` : on unknown parts, or a `split_reader` without `group_by`.
+    `DataError` : on an instance without the key, or with a group that the `split_reader` does not give; on a pool that
+        is too small; on `ratios` that are no shares of the parts.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class ResplitReader(DatasetReader):
         group_by: Optional[str] = None,
         ratios: Optional[List[float]] = None,
         has_test: bool = True,
+        split_reader: Optional[DatasetReader] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -55,7 +60,10 @@ class ResplitReader(DatasetReader):
             raise ConfigurationError(
                 f"resplit: paths must have the key 'train' and may have 'validation' and 'test' but has {list(paths)}."
             )
+        if split_reader is not None and group_by is None:
+            raise ConfigurationError("resplit: split_reader needs group_by, which tells what belongs together.")
         self._reader = reader
+        self._split_reader = split_reader
         self._paths = {part: path for part, path in paths.items() if path is not None}
         self._split_seed = split_seed
         self._group_by = group_by
@@ -63,21 +71,37 @@ class ResplitReader(DatasetReader):
         self._ratios = tuple(ratios or ())
         if self._ratios:
             check_ratios(self._ratios, self._parts)
-        self._pool: Optional[List[Instance]] = None
-        self._split: Optional[Split] = None
+        self._sets: Optional[Dict[str, List[Instance]]] = None
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
         if file_path not in self._parts:
             known = ", ".join(self._parts)
             raise ConfigurationError(f"resplit: the data path must be one of {known} but is '{file_path}'.")
-        if self._pool is None or self._split is None:
-            by_part = read_parts(self._reader, self._paths)
-            self._pool = list(itertools.chain.from_iterable(by_part.values()))
-            sizes = {part: len(instances) for part, instances in by_part.items()}
-            targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
-            self._split = split_pool(groups_of(self._pool, self._group_by), targets, seed=self._split_seed)
-        for index in self._split.part(file_path):
-            yield self._pool[index]
+        if self._sets is None:
+            self._sets = self._drawn()
+        yield from self._sets[file_path]
+
+    def _drawn(self) -> Dict[str, List[Instance]]:
+        """The instances of each set of the split, in the reader's order."""
+        by_part = read_parts(self._reader, self._paths)
+        set_of = self._set_of(by_part if self._split_reader is None else read_parts(self._split_reader, self._paths))
+        pool = list(itertools.chain.from_iterable(by_part.values()))
+        sets: Dict[str, List[Instance]] = {part: [] for part in self._parts}
+        for group, instance in zip(groups_of(pool, self._group_by), pool, strict=True):
+            if group not in set_of:
+                raise DataError(f"resplit: split_reader gives no instance with {self._group_by} = {group!r}.")
+            sets[set_of[group]].append(instance)
+        if not sets["train"]:
+            raise DataError("resplit: the reader gives no instance of the training set of this split.")
+        return sets
+
+    def _set_of(self, by_part: Dict[str, List[Instance]]) -> Dict[Hashable, str]:
+        """The set that each group belongs to."""
+        sizes = {part: len(instances) for part, instances in by_part.items()}
+        targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
+        groups = groups_of(list(itertools.chain.from_iterable(by_part.values())), self._group_by)
+        split = split_pool(groups, targets, seed=self._split_seed)
+        return {groups[index]: part for part in self._parts for index in split.part(part)}
 
     def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
         return self._reader.text_to_instance(*inputs, **kwargs)

@@ -196,6 +196,27 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
     assert scores_of(moved) == scores_of(run)
 
 
+def test_two_readers_have_the_same_split_after_a_kill(
+    write_config: Callable[..., Path], call: Any, run: Path, tmp_path: Path
+) -> None:
+    reader = {"type": "reviews_with_ids"}
+    readers = {"dataset_reader": {**reader, "copies": 3}, "validation_dataset_reader": reader}
+    configs = [write_config("augmented", readers), write_config("plain", {"dataset_reader": reader})]
+    settings = tmp_path / "settings.jsonnet"
+    settings.write_text("{ include_package: ['tests.trainings.own_readers'], strategy: 'non_adaptive_fb', budget: 4 }")
+    status, output = call(*configs, "-s", run, "--metric", "accuracy", "--group-by", "id", "--config", settings)
+    assert status == 0, output
+    before, config = scores_of(run), (run / "evaluations" / "augmented-1" / "config.json").read_text()
+    with closing(RunStore(RunDirectory(run), create=False)) as store:
+        # As after a kill: that of plain had finished and was not recorded, that of augmented had not finished.
+        store._database.execute("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate = 1")
+    shutil.rmtree(run / "evaluations" / "augmented-1")
+    status, output = call("-s", run, "--recover")
+    assert status == 0, output
+    assert scores_of(run) == before
+    assert (run / "evaluations" / "augmented-1" / "config.json").read_text() == config
+
+
 def test_a_clock_that_jumps_back_does_no_harm(
     selections: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,7 +128,10 @@ def test_overrides_are_laid_over(write_config: Any) -> None:
     ("changes", "message"),
     [
         ({"train_data_path": None}, "a.jsonnet: the key 'train_data_path' is missing"),
-        ({"distributed": {"cuda_devices": [0, 1]}}, "'distributed' is not supported"),
+        (
+            {"distributed": {"cuda_devices": [0, 1]}},
+            r"a.jsonnet: 'distributed' is {\"cuda_devices\": \[0, 1\]}, but a run is one process.*Remove the key, and",
+        ),
     ],
 )
 def test_what_a_selection_needs_is_asked_for(write_config: Any, changes: Dict[str, Any], message: str) -> None:

@@ -10,9 +10,11 @@ from allennlp.common.checks import ConfigurationError
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Request
+from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.session import Stored
-from fiesta_allennlp.trainings.config import evaluation_config, official_paths
+from fiesta_allennlp.trainings.config import evaluation_config, load_config, official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.pool import read_pool
 from fiesta_allennlp.trainings.preparation import check_same_pool, prepare_candidate
 from fiesta_allennlp.trainings.select import TRAININGS
@@ -70,6 +72,15 @@ def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) 
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 
+def test_a_distributed_section_that_is_null_is_none(
+    write_config: Callable[..., Path], tmp_path: Path, reviews: Path
+) -> None:
+    config = load_config(write_config("a", {"distributed": None}))
+    prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    evaluator = AllenNLPTraining({"a": config}, "accuracy")
+    assert evaluator.evaluate(make_request(1, "a", 0, shared_splits=True), tmp_path / "e").metric == "accuracy"
+
+
 @pytest.mark.parametrize(
     ("trainer", "message"),
     [
@@ -117,6 +128,15 @@ def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_p
     weights = [[".*weight", {"type": "constant", "val": math.nan}]]
     config = classifier_config(reviews, initializer={"regexes": weights})
     with pytest.raises(ConfigError, match="the loss of its first batch is nan before any training"):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
+def test_a_loader_without_a_batch_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
+    config = {**classifier_config(reviews), "validation_data_loader": {"batch_size": 8}}
+    config["data_loader"] = {"batch_size": 41, "drop_last": True}
+    with pytest.raises(
+        ConfigError, match=r"'data_loader' gives no batch of the training set.*smaller 'batch_size', or"
+    ):
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 

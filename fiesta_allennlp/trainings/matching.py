@@ -1,0 +1,82 @@
+"""How the instances of `dataset_reader` belong to those that `validation_dataset_reader` reads of the same files."""
+
+from collections import defaultdict
+from typing import Any, DefaultDict, Dict, Hashable, List, Optional, Sequence, Set, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+
+Identity = Tuple[Hashable, List[Any]]
+"""The group of an instance, which is its position where there are no groups, and its labels."""
+
+OTHER_WAY = "or give --splits official, where each set is read by its own reader alone"
+
+
+def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], group_by: Optional[str]) -> None:
+    """Refuse readers of which a random split could not say what of the one belongs to what of the other.
+
+    With a group key, instances of equal groups belong together: the validation reader has to give every group that the
+    training reader gives, with a label in common. The training reader may leave out groups, and instances of a group,
+    or add some. Without a key, instances at equal positions belong together, so both readers have to give the same
+    number of instances with the same labels.
+
+    # Parameters
+
+    training : what `dataset_reader` reads of all data files.
+    evaluated : what `validation_dataset_reader` reads of the same files.
+    group_by : the group key; None where there are no groups.
+
+    # Raises
+
+    `ConfigError` : with the first difference and the remedy.
+    """
+    if training == evaluated:
+        return
+    if not training:
+        raise ConfigError("'dataset_reader' reads no instance from the data files, so no run could learn.")
+    if group_by is None:
+        raise ConfigError(_by_position(training, evaluated))
+    of_evaluated = _labels_by_group(evaluated)
+    for group, labels in _labels_by_group(training).items():
+        known = of_evaluated.get(group)
+        if known is None:
+            raise ConfigError(
+                f"'dataset_reader' reads instances with {group_by} = {group!r} from the data files, but "
+                f"'validation_dataset_reader' reads none. Random splits are drawn over the {group_by} that the "
+                "validation reader gives: have it give every one, give a --group-by KEY that both readers take from "
+                f"the files, {OTHER_WAY}."
+            )
+        if labels and known and labels.isdisjoint(known):
+            raise ConfigError(
+                f"{group_by} = {group!r} has the label {_named(labels)} from 'dataset_reader' but {_named(known)} from "
+                "'validation_dataset_reader', so it does not name the same item for both. Give a --group-by KEY that "
+                f"both readers take from the files, not a running number, {OTHER_WAY}."
+            )
+
+
+def _by_position(training: Sequence[Identity], evaluated: Sequence[Identity]) -> str:
+    sizes = len(evaluated), len(training)
+    if sizes[0] != sizes[1]:
+        what = f"reads {sizes[0]} instances from the data files and 'dataset_reader' reads {sizes[1]}"
+    else:
+        pairs = enumerate(zip(evaluated, training, strict=True), start=1)
+        number, (other, one) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
+        what = (
+            f"gives instance {number} of the {sizes[0]} in the data files the label {_named({tuple(other[1])})} and "
+            f"'dataset_reader' gives it {_named({tuple(one[1])})}"
+        )
+    return (
+        f"'validation_dataset_reader' {what}, so a random split cannot tell which instances belong together. Give "
+        f"--group-by KEY, a metadata key that both readers take from the files; {OTHER_WAY}."
+    )
+
+
+def _labels_by_group(read: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, ...]]]:
+    """The labels that occur in each group, in the order of the groups."""
+    found: DefaultDict[Hashable, Set[Tuple[Any, ...]]] = defaultdict(set)
+    for group, labels in read:
+        found[group].update({tuple(labels)} if labels else ())
+    return found
+
+
+def _named(labels: Set[Tuple[Any, ...]]) -> str:
+    return " or ".join(sorted(", ".join(map(repr, each)) or "none" for each in labels))

@@ -1,0 +1,203 @@
+"""A config with a `validation_dataset_reader` that reads other instances than its `dataset_reader`."""
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.records import Request
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.splits import PARTS, Division
+from fiesta_allennlp.trainings.config import evaluation_config
+from fiesta_allennlp.trainings.config_checks import check_config
+from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.matching import check_match
+from fiesta_allennlp.trainings.pool import read_pool
+from fiesta_allennlp.trainings.preparation import check_same_pool, prepare_candidate
+from tests.conftest import classifier_config
+from tests.trainings import own_readers  # noqa: F401
+
+REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
+
+
+def config_of(reviews: Path, training: Dict[str, Any], evaluating: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+    """A classifier that reads the reviews with ids; without `evaluating` there is no validation reader."""
+    config = {**classifier_config(reviews), "dataset_reader": {"type": "reviews_with_ids", **training}}
+    if evaluating is not None:
+        config["validation_dataset_reader"] = {"type": "reviews_with_ids", **evaluating}
+    return config
+
+
+FILTERED, AUGMENTED = {"skip": 4}, {"copies": 3}
+
+
+def ids_by_set(config: Dict[str, Any], division: Division) -> Dict[str, List[str]]:
+    """What AllenNLP reads for each set of a run, as the ids of the instances."""
+    made = json.loads(json.dumps(evaluation_config(config, REQUEST, group_by="id", division=division)))
+    keys = {"train": "dataset_reader", "validation": "validation_dataset_reader", "test": "validation_dataset_reader"}
+    params = {part: made.get(keys[part], made["dataset_reader"]) for part in division.parts}
+    return {part: [*map(id_of, reader_of(params[part]).read(part))] for part in division.parts}
+
+
+def reader_of(params: Dict[str, Any]) -> DatasetReader:
+    return DatasetReader.from_params(Params(json.loads(json.dumps(params))))
+
+
+def id_of(instance: Instance) -> str:
+    return instance["metadata"]["id"]
+
+
+@pytest.mark.parametrize("training", [FILTERED, AUGMENTED])
+@pytest.mark.parametrize("division", [Division(), Division(ratios=(0.5, 0.5), scored="validation")])
+def test_each_set_has_the_items_of_the_split_as_its_own_reader_reads_them(
+    reviews: Path, training: Dict[str, Any], division: Division
+) -> None:
+    plain = ids_by_set(config_of(reviews, {}, None), division)
+    read = ids_by_set(config_of(reviews, training, {}), division)
+    for part in division.parts[1:]:
+        assert read[part] == plain[part], "as the validation reader reads alone"
+    kept = [key for key in plain["train"] if int(key.rpartition(":")[2]) % 4 or "skip" not in training]
+    assert read["train"] == [key for key in kept for _ in range(training.get("copies", 1))]
+    assert len(read["train"]) != len(plain["train"])
+
+
+@pytest.mark.parametrize("training", [FILTERED, AUGMENTED])
+def test_the_pool_is_what_the_validation_reader_reads(reviews: Path, training: Dict[str, Any]) -> None:
+    plain = read_pool(config_of(reviews, {}, None), "id")
+    pool = read_pool(config_of(reviews, training, {}), "id")
+    assert (pool.official, pool.targets, pool.num_groups) == (plain.official, plain.targets, 72)
+    assert pool.fingerprint == plain.fingerprint, "so that it can be compared with a candidate that reads all alike"
+
+
+def test_candidates_with_and_without_augmentation_can_be_compared(reviews: Path, tmp_path: Path) -> None:
+    configs = {"augmented": config_of(reviews, AUGMENTED, {}), "plain": config_of(reviews, {}, None)}
+    check_same_pool(
+        {name: prepare_candidate(config, group_by="id", vectors_directory=tmp_path) for name, config in configs.items()}
+    )
+
+
+def test_without_a_key_positions_match_where_both_readers_give_as_much(reviews: Path) -> None:
+    config = config_of(reviews, {}, {"max_sequence_length": 2})
+    pool = read_pool(config, None)
+    assert pool == read_pool(config_of(reviews, {}, None), None)
+    made = evaluation_config(config, REQUEST)
+    assert "split_reader" not in made["dataset_reader"]
+    sets = [
+        [len(i["tokens"]) for i in reader_of(made[k]).read(p)]
+        for k, p in zip(("dataset_reader", "validation_dataset_reader"), PARTS, strict=False)
+    ]
+    assert sets == [[4] * 40, [2] * 12]
+
+
+@pytest.mark.parametrize(
+    ("training", "evaluating", "group_by", "message"),
+    [
+        (
+            FILTERED,
+            {},
+            None,
+            r"'validation_dataset_reader' reads 72 .*'dataset_reader' reads 54, so .*--group-by KEY.*--splits official",
+        ),
+        (AUGMENTED, {}, "none", r"reads 72 instances .* 'dataset_reader' reads 216, so a random split cannot tell"),
+        (
+            {},
+            {"label": "good"},
+            None,
+            r"gives instance 2 of the 72 .* the label 'good' and 'dataset_reader' gives it 'bad'",
+        ),
+        ({}, FILTERED, "id", r"'dataset_reader' reads .* id = '\S+train.jsonl:0' .* 'validation_dataset_reader' reads"),
+        (
+            AUGMENTED,
+            {},
+            "copy",
+            r"reads instances with copy = '\S+train.jsonl:0:1' .* --group-by KEY .* from the files",
+        ),
+        (
+            FILTERED,
+            {},
+            "run",
+            r"run = \d+ has the label '\w+' from 'dataset_reader' but '\w+' from .* not a running num",
+        ),
+        ({"max_instances": 0}, {}, "id", r"'dataset_reader' reads no instance from the data files"),
+    ],
+)
+def test_readers_that_do_not_match_are_refused(
+    reviews: Path, training: Dict[str, Any], evaluating: Dict[str, Any], group_by: Optional[str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_pool(config_of(reviews, training, evaluating), group_by)
+
+
+def test_the_reader_without_the_key_is_named(reviews: Path) -> None:
+    config = config_of(reviews, {}, None)
+    config["validation_dataset_reader"] = classifier_config(reviews)["dataset_reader"]
+    with pytest.raises(DataError, match="'validation_dataset_reader': --group-by id: an instance has no such metadata"):
+        read_pool(config, "id")
+
+
+def test_one_label_in_common_is_enough() -> None:
+    """As where a run trains on the labels of all annotators and is scored on those of the majority."""
+    of_all = [("x", ["good"]), ("x", ["bad"]), ("y", ["bad"])]
+    check_match(of_all, [("y", ["bad"]), ("x", ["good"])], "id")
+    check_match([("x", [])], [("x", ["good"]), ("y", [])], "id")
+    with pytest.raises(ConfigError, match="id = 'x' has the label 'bad' or 'good' from 'dataset_reader' but 'fair' fr"):
+        check_match(of_all, [("y", ["bad"]), ("x", ["fair"])], "id")
+
+
+def test_on_official_splits_each_set_is_read_by_its_own_reader(reviews: Path) -> None:
+    division = Division(is_official=True)
+    config = config_of(reviews, {**AUGMENTED, "skip": 4}, FILTERED)
+    pool = read_pool(config, None, division=division)
+    assert pool.official == pool.targets == {"train": 90, "validation": 9, "test": 15}
+    made = evaluation_config(config, REQUEST, division=division)
+    assert {key: made[key] for key in config if key != "trainer"} == {k: v for k, v in config.items() if k != "trainer"}
+
+
+def test_a_null_validation_reader_is_none(reviews: Path) -> None:
+    config = {**config_of(reviews, {}, None), "validation_dataset_reader": None}
+    check_config(config, metric=Metric("accuracy"))
+    assert read_pool(config, "id") == read_pool(config_of(reviews, {}, None), "id")
+    assert evaluation_config(config, REQUEST)["validation_dataset_reader"] is None
+
+
+def test_the_config_of_a_run_is_a_candidate_with_the_same_splits(reviews: Path) -> None:
+    config = config_of(reviews, FILTERED, {})
+    made = evaluation_config(config, REQUEST, group_by="id")
+    check_config(made, metric=Metric("accuracy"))
+    assert evaluation_config(made, REQUEST, group_by="id") == made
+    assert read_pool(made, None) == read_pool(config, "id")
+    made["dataset_reader"]["split_reader"]["skip"] = 5
+    with pytest.raises(
+        ConfigError, match=r"'dataset_reader.split_reader' is .*5.* but 'validation_dataset_reader' rea"
+    ):
+        check_config(made, metric=Metric("accuracy"))
+    del made["validation_dataset_reader"]
+    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .* reads the data files by null"):
+        check_config(made, metric=Metric("accuracy"))
+
+
+def test_plain_allennlp_train_repeats_a_run_with_two_readers(
+    reviews: Path, tmp_path: Path, plain_train: Callable[[Path], Dict[str, Any]]
+) -> None:
+    evaluator = AllenNLPTraining({"a": config_of(reviews, AUGMENTED, {})}, "accuracy", group_by="id")
+    evaluation = evaluator.evaluate(make_request(99, "a", 0, shared_splits=True), tmp_path / "e")
+    again = plain_train(tmp_path / "e" / "config.json")
+    for name in ("test_accuracy", "test_loss", "training_loss"):
+        assert again[name] == evaluation.metrics[name]
+
+
+def test_what_a_split_reader_cannot_do_is_an_error(reviews: Path) -> None:
+    made = evaluation_config(config_of(reviews, {}, FILTERED), REQUEST, group_by="id")["dataset_reader"]
+    with pytest.raises(DataError, match=r"resplit: split_reader gives no instance with id = '\S+train.jsonl:0'"):
+        list(reader_of(made).read("train"))
+    with pytest.raises(ConfigurationError, match="resplit: split_reader needs group_by"):
+        reader_of({**made, "group_by": None})
+    made = evaluation_config(config_of(reviews, {"max_instances": 0}, {}), REQUEST, group_by="id")["dataset_reader"]
+    with pytest.raises(DataError, match="no instance of the training set of this split"):
+        list(reader_of(made).read("train"))

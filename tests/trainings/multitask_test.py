@@ -1,0 +1,127 @@
+"""Multitask configs: official splits are trained as AllenNLP does, random ones are refused."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+import pytest
+import torch
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.modules import TextFieldEmbedder
+from allennlp.modules.backbones import Backbone
+from allennlp.nn.util import get_text_field_mask
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.config import with_absolute_paths
+from fiesta_allennlp.trainings.config_checks import check_config
+from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.pool import read_pool
+from fiesta_allennlp.trainings.preparation import prepare_candidate
+from tests.conftest import classifier_config, write_reviews
+
+OFFICIAL = Division(is_official=True)
+TASKS = ("food", "hotels")
+SIZES = {"train": 20, "validation": 6, "test": 10}
+
+
+@Backbone.register("embedding_alone")
+class EmbeddingAlone(Backbone):
+    """Gives every token its embedding."""
+
+    def __init__(self, vocab: Vocabulary, text_field_embedder: TextFieldEmbedder) -> None:
+        super().__init__()
+        self._embedder = text_field_embedder
+
+    def forward(self, tokens: TextFieldTensors) -> Dict[str, torch.Tensor]:  # type: ignore[override]
+        return {"encoded_text": self._embedder(tokens), "encoded_text_mask": get_text_field_mask(tokens)}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Dict[str, Any]:
+    """Two classifiers on one embedding, over 36 reviews each."""
+    made = classifier_config(tmp_path)
+    for part, size in SIZES.items():
+        paths = {task: str(tmp_path / f"{task}_{part}.jsonl") for task in TASKS}
+        for seed, path in enumerate(paths.values()):
+            write_reviews(Path(path), size, seed=size + seed)
+        made[f"{part}_data_path"] = paths
+    made["dataset_reader"] = {"type": "multitask", "readers": dict.fromkeys(TASKS, made["dataset_reader"])}
+    heads = {task: {"type": "classifier", "seq2vec_encoder": made["model"]["seq2vec_encoder"]} for task in TASKS}
+    embedder = made["model"]["text_field_embedder"]
+    backbone = {"type": "embedding_alone", "text_field_embedder": embedder}
+    made["model"] = {"type": "multitask", "backbone": backbone, "heads": heads}
+    made["data_loader"] = {"type": "multitask", "scheduler": {"batch_size": 4}}
+    return json.loads(json.dumps(made))
+
+
+def test_the_metrics_of_every_task_can_be_compared(config: Dict[str, Any], tmp_path: Path) -> None:
+    check_config(config, metric=Metric("hotels_accuracy"), division=OFFICIAL)
+    config["trainer"]["validation_metric"] = "+hotels_accuracy"
+    preparation = prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v", division=OFFICIAL)
+    assert preparation.metrics == {"food_accuracy", "hotels_accuracy"}
+    assert preparation.pool.official == {part: 2 * size for part, size in SIZES.items()}
+
+
+def test_a_run_is_what_plain_allennlp_train_makes_of_its_config(
+    config: Dict[str, Any], tmp_path: Path, plain_train: Callable[[Path], Dict[str, Any]]
+) -> None:
+    evaluator = AllenNLPTraining({"a": config}, "hotels_accuracy", division=OFFICIAL)
+    request = make_request(99, "a", 0, shared_splits=True)
+    evaluation = evaluator.evaluate(request, tmp_path / "e")
+    again = plain_train(tmp_path / "e" / "config.json")
+    for name in ("test_hotels_accuracy", "test_food_accuracy", "test_loss", "training_loss"):
+        assert again[name] == evaluation.metrics[name]
+    assert evaluation.score == again["test_hotels_accuracy"]
+    assert len(evaluator.files(request)) == 6
+
+
+def test_the_words_of_every_task_are_in_the_pool(config: Dict[str, Any], tmp_path: Path) -> None:
+    with (tmp_path / "hotels_train.jsonl").open("a") as out:
+        out.write('{"text": "bedbugs", "label": "bad"}\n')
+    assert "bedbugs" in read_pool(config, None, division=OFFICIAL).words
+
+
+def test_a_change_in_the_data_of_one_task_is_noticed_from_any_directory(
+    config: Dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = json.loads(json.dumps(config))
+    for part in SIZES:
+        config[f"{part}_data_path"] = {task: f"{task}_{part}.jsonl" for task in TASKS}
+    monkeypatch.chdir(tmp_path)
+    assert with_absolute_paths(config) == wanted
+    before = mark_data(wanted["test_data_path"]).fingerprint
+    (tmp_path / "hotels_test.jsonl").write_text("")
+    assert mark_data(wanted["test_data_path"]).fingerprint != before
+
+
+@pytest.mark.parametrize("division", [AT_OFFICIAL_RATIOS, Division(ratios=(0.8, 0.2), scored="validation")])
+def test_random_splits_of_several_tasks_are_refused(config: Dict[str, Any], division: Division) -> None:
+    check_config(config, metric=Metric("food_accuracy"), division=division)
+    message = "'dataset_reader' is a multitask reader, of the tasks food, hotels, but .* Give --splits official, or"
+    with pytest.raises(ConfigError, match=message):
+        read_pool(config, None, division=division)
+
+
+@pytest.mark.parametrize("path", ["food_train.jsonl", {"food": "food_train.jsonl"}])
+def test_every_task_needs_a_path(config: Dict[str, Any], path: Any) -> None:
+    config["train_data_path"] = path
+    wanted = re.escape(
+        f"'train_data_path' is {json.dumps(path)} but 'dataset_reader' reads the tasks food, hotels. Write"
+    )
+    with pytest.raises(ConfigError, match=wanted):
+        read_pool(config, None, division=OFFICIAL)
+    config["validation_dataset_reader"] = config["dataset_reader"]
+    config["train_data_path"], config["test_data_path"] = config["test_data_path"], path
+    with pytest.raises(ConfigError, match="'test_data_path' is .* but 'validation_dataset_reader' reads the tasks"):
+        read_pool(config, None, division=OFFICIAL)
+
+
+def test_one_file_in_two_sets_is_refused(config: Dict[str, Any]) -> None:
+    config["test_data_path"]["hotels"] = config["train_data_path"]["hotels"]
+    with pytest.raises(ConfigError, match=r"'train_data_path' and 'test_data_path' are the same data, \S+hotels_train"):
+        check_config(config, metric=Metric("food_accuracy"), division=OFFICIAL)
