@@ -4,6 +4,7 @@ import _thread
 import argparse
 import logging
 import os
+import re
 import shlex
 import signal
 import sys
@@ -12,7 +13,7 @@ import time
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Callable, Iterator, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
@@ -25,6 +26,9 @@ EXIT_INTERRUPTED = 130
 
 PLUGIN = "fiesta_allennlp.plugin"
 """What AllenNLP imports."""
+
+FAILED_RUN = re.compile(r"(.+?-\d+) (\w+: .*)", re.DOTALL)
+"""What a `selection.json` says of a failure: the run, and the kind and the reason."""
 
 SECONDS_TO_COME_AGAIN = 0.01
 """Long enough for the destructor to be over in which an interrupt was lost."""
@@ -142,10 +146,15 @@ def load(args: argparse.Namespace, *, plugin: bool) -> None:
 
 
 def say_failures(summary: Mapping[str, Any], console: Console) -> None:
-    """Every failure and every withdrawal of a `selection.json`, each in a line."""
+    """Every failure and every withdrawal of a `selection.json`; runs that failed for the same reason share a line."""
     for candidate in summary["candidates"]:
-        for reason in candidate.failure_reasons:
-            console.print(f"failed: {reason}", markup=False, soft_wrap=True)
+        runs: Dict[str, List[str]] = {}
+        for told in candidate.failure_reasons:
+            found = FAILED_RUN.match(told)
+            run, reason = found.groups() if found else (told, "")
+            runs.setdefault(reason, []).append(run)
+        for reason, failed in runs.items():
+            console.print(f"failed: {', '.join(failed)} {reason}", markup=False, soft_wrap=True)
         if candidate.withdrawn:
             reason = f"{candidate.name}: {candidate.withdrawn_because}"
             console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)

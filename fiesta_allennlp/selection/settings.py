@@ -198,7 +198,12 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     """
     if not path.is_file():
         raise ConfigError(f"--config {path}: there is no such file.")
-    values = read_jsonnet(path, where=f"--config {path}")
+    try:
+        values = read_jsonnet(path, where=f"--config {path}")
+    except ConfigError as error:
+        raise ConfigError(
+            f"{error}\nA file of options looks like this: {{ metric: 'accuracy', workers: 2 }}"
+        ) from error
     if not isinstance(values, dict):
         raise ConfigError(
             f"--config {path}: must be a Jsonnet object with options as keys but is a {type(values).__name__}."

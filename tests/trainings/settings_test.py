@@ -290,6 +290,12 @@ def test_null_is_a_value_of_optional_settings_alone(record: Any, given: Dict[str
     record(**dict.fromkeys(("confidence", "budget", "margin", "entropy")))
 
 
+def test_a_file_of_options_that_cannot_be_read_is_refused_with_an_example(tmp_path: Path) -> None:
+    (tmp_path / "typed.jsonnet").write_text("fiesta select a.jsonnet --workers 2")
+    with pytest.raises(ConfigError, match=r"typed.jsonnet: cannot be read as Jsonnet.*\n.*like this: \{ metric: 'acc"):
+        settings_from_file(tmp_path / "typed.jsonnet", Settings)
+
+
 def test_the_seed_has_two_names() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)
