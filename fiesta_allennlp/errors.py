@@ -93,5 +93,5 @@ def plainly(error: BaseException) -> str:
 def _unknown_name(value: str, key: str, choices: str) -> str:
     names = ast.literal_eval(choices)
     hint = did_you_mean(value, names)
-    listed = f" There are: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not hint else ""
+    listed = f" Valid names: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not hint else ""
     return f"'{key}' is '{value}', which nothing is registered as.{hint}{listed} Your own needs --include-package."

@@ -100,7 +100,7 @@ def _distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' is there twice")
+        raise ValueError(f"the key '{next(name for name in names if names.count(name) > 1)}' appears twice")
     return found
 
 
@@ -124,7 +124,7 @@ def named_places(
 
     # Raises
 
-    `ConfigError` : where a name is there twice, is empty, or has a character that no file name has everywhere.
+    `ConfigError` : where a name appears twice, is empty, or has a character that no file name has everywhere.
     """
     named: Dict[str, str] = {}
     for text in texts:
@@ -135,7 +135,7 @@ def named_places(
             raise ConfigError(f"the {what} '{name}' is given twice, as {place}. Leave one of them out.")
         if name in named:
             raise ConfigError(
-                f"two {what}s are named '{name}': {named[name]} and {place}. Name one of them anew with NAME={place}."
+                f"two {what}s are named '{name}': {named[name]} and {place}. Rename one of them with NAME={place}."
             )
         named[name] = place
     if len(named) < least:

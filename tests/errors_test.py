@@ -10,7 +10,7 @@ def test_an_unknown_name_is_told_with_its_key_and_the_near_one() -> None:
     with pytest.raises(ConfigurationError) as raised:
         Strategy.from_params(Params({"type": "tts"}))
     told = plainly(raised.value)
-    assert told.startswith("'type' is 'tts', which nothing is registered as. Did you mean 'ttts'? There are: bts, ")
+    assert told.startswith("'type' is 'tts', which nothing is registered as. Did you mean 'ttts'? Valid names: bts, ")
     assert told.endswith("Your own needs --include-package.")
 
 

@@ -121,7 +121,7 @@ def test_a_result_shows_itself_as_html_with_names_escaped() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"confidnce": 0.9}, "'confidnce' is not a setting. Did you mean 'confidence'?"),
+        ({"confidnce": 0.9}, "'confidnce' is an unknown setting. Did you mean 'confidence'?"),
         ({"confidence": 2.0}, "confidence"),
         ({"recover": True}, "no selection"),
         ({"metric": 3}, "--metric must be text but got 3"),
@@ -182,7 +182,7 @@ def test_a_replay_takes_presets_files_and_sources(tmp_path: Path) -> None:
 
 
 def test_a_wrong_replay_is_a_fiesta_error() -> None:
-    with pytest.raises(ConfigError, match="'repetition' is not a setting. Did you mean 'repetitions'?"):
+    with pytest.raises(ConfigError, match="'repetition' is an unknown setting. Did you mean 'repetitions'?"):
         replay("tie", repetition=3)
     with pytest.raises(DataError, match="scores, candidate 'a', score 2 of 2"):
         replay({"a": [0.1, float("nan")], "b": [0.2, 0.3]})

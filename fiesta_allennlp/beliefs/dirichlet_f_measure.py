@@ -131,7 +131,7 @@ class DirichletFMeasure(Belief):
             row, column = np.argwhere(refused)[0]
             raise ScoreError(
                 f'counts must be whole numbers from 0 to {LARGEST_COUNT:g} but candidate "{candidate}" has '
-                f"{COUNT_PREFIX}{counts.kinds[column]} {counts.values[row, column]}: mend the metric."
+                f"{COUNT_PREFIX}{counts.kinds[column]} {counts.values[row, column]}: fix the metric."
             )
         return counts
 

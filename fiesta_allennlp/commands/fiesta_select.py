@@ -48,7 +48,7 @@ def select_from_args(args: argparse.Namespace) -> None:
     run_and_exit(
         lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
         debug=args.debug,
-        interrupted=lambda: how_to_go_on(args, step="training", kept="nothing that finished is lost"),
+        interrupted=lambda: how_to_go_on(args, step="run", kept="nothing that finished is lost"),
     )
 
 

@@ -187,8 +187,8 @@ class AnswerStore:
 
     def _unusable(self, error: Exception) -> StoreError:
         return StoreError(
-            f"{self._path}: the file of answers cannot be used: {error}. Make room or mend its rights, then go on with "
-            "--recover; or give another file with --answers."
+            f"{self._path}: the file of answers cannot be used: {error}. Make room or fix its permissions, then go on "
+            "with --recover; or give another file with --answers."
         )
 
 

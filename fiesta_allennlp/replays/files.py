@@ -174,7 +174,7 @@ def _delimiter(text: str) -> str:
 
 
 class _Pairs(tuple):
-    """A JSON object as its pairs, so that a key that is there twice is not lost."""
+    """A JSON object as its pairs, so that a key that appears twice is not lost."""
 
 
 @dataclass
@@ -219,7 +219,7 @@ def _text(path: Path) -> str:
 
 def _refuse(path: Path, where: str, value: str) -> NoReturn:
     raise DataError(
-        f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in size but this is {value}. Mend it, "
+        f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in size but this is {value}. Fix it, "
         "or leave out the evaluation."
     )
 

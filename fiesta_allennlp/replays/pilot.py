@@ -114,7 +114,9 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         meta = store.meta()
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
     if meta.kind == "documents":
-        raise ConfigError(f"{root}: fiesta-plan is for selections by training, but this one asks about documents.")
+        raise ConfigError(
+            f"{root}: fiesta-plan needs a directory of fiesta-select, but this one is of fiesta-documents."
+        )
     stored = meta.settings or {}
     choice = _choice(settings, stored)
     minimise = Metric.of(stored.get("metric") or "").minimise

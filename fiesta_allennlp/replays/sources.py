@@ -131,7 +131,7 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
         if name not in known:
             hint = did_you_mean(name, known, most=2)
             raise ConfigError(
-                f"--candidates: {source.name} has no candidate '{name}'.{hint} There are: {', '.join(known)}."
+                f"--candidates: {source.name} has no candidate '{name}'.{hint} Candidates: {', '.join(known)}."
             )
         if list(names).count(name) > 1:
             raise ConfigError(f"--candidates: '{name}' is there more than once. Give every candidate once.")

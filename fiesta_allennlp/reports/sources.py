@@ -98,7 +98,7 @@ class Source(Origin):
         known = self.history.candidates
         if name not in known:
             hint = did_you_mean(name, known, most=2)
-            raise ConfigError(f"{self.name}: there is no candidate '{name}'.{hint} There are: {', '.join(known)}.")
+            raise ConfigError(f"{self.name}: there is no candidate '{name}'.{hint} Candidates: {', '.join(known)}.")
 
     def restricted(self, names: Sequence[str]) -> "Source":
         """The same with these candidates only, which are there, withdrawn or not; what is believed is of them alone."""

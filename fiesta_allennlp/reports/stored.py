@@ -79,7 +79,7 @@ def opened(root: Path) -> Iterator[Stored]:
         if not store.meta().begun:
             raise StoreError(
                 f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
-                "first training. There is nothing to report yet."
+                "first run. There is nothing to report yet."
             )
         yield Stored(directory, store)
 

@@ -169,9 +169,9 @@ def check_names(names: Iterable[str], settings: Any) -> None:
     known = [f.name for f in fields(settings)]
     unknown = [name for name in by_own_names(dict.fromkeys(names)) if name not in known]
     hints = [did_you_mean(name, known) for name in unknown]
-    listed = "" if all(hints) else f" There are: {', '.join(known)}."
+    listed = "" if all(hints) else f" Valid settings: {', '.join(known)}."
     if unknown:
-        said = (f"'{name}' is not a setting.{hint}" for name, hint in zip(unknown, hints, strict=True))
+        said = (f"'{name}' is an unknown setting.{hint}" for name, hint in zip(unknown, hints, strict=True))
         raise ConfigError(" ".join(said) + listed)
 
 

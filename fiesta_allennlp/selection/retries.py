@@ -24,7 +24,7 @@ def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
     if failure.kind == "data":
         return DataError(
             f"{failure.error}. The evaluations in {root} were made with the old data: put them back, then go on with "
-            "--recover; or start anew with another directory or --force."
+            "--recover; or start again with another directory or --force."
         )
     if failure.kind == "disk":
         return StoreError(

@@ -303,7 +303,7 @@ def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, 
     if changed:
         raise ConfigError(
             f"a selection that is resumed must make the same scores as before, but {' and '.join(changed)}. Leave that "
-            "out, or start anew in another directory."
+            "out, or start again in another directory."
         )
     return settings
 
@@ -312,7 +312,7 @@ def _note_changed_code(settings: SelectionSettings, meta: Meta, console: Console
     for name in changed_code(meta.environments, settings.include_package):
         console.print(
             f"Note: the code of {name} is not what it was when this selection was at work last. What is evaluated from "
-            "now on uses the new code; if scores change by it, start anew in another directory.",
+            "now on uses the new code; if scores change by it, start again in another directory.",
             highlight=False,
             soft_wrap=True,
         )

@@ -200,7 +200,7 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
         raise ConfigError(
             f"candidate '{given.name}' ({stored.source}) is not what it was when the selection in {root} began: "
             f"{difference}. Undo the change, give it another name with NAME=CONFIG to add it as another candidate, or "
-            "start anew with another directory or --force."
+            "start again with another directory or --force."
         )
 
 

@@ -22,13 +22,13 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
                 f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but Ray shows GPUs only to "
-                "trainings that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25; or take "
+                "runs that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25; or take "
                 "the key out, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the processor."
             )
         if not executor.gives_devices and not _is_there(device, trainer):
             raise ConfigError(
                 f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be one number, below "
-                f"0 for the processor or that of a device; this machine has {_num_devices()}, numbered from 0. Mend "
+                f"0 for the processor or that of a device; this machine has {_num_devices()}, numbered from 0. Fix "
                 "it, or take the key out to train on what AllenNLP finds."
             )
 

@@ -187,9 +187,9 @@ def score_of(metrics: Mapping[str, Any], name: str) -> float:
     """
     score = metrics.get(name)
     if score is None:
-        raise FiestaError(f"the training reported no metric '{name}' but: {', '.join(sorted(metrics))}.")
+        raise FiestaError(f"the run reported no metric '{name}' but: {', '.join(sorted(metrics))}.")
     if not math.isfinite(score):
-        raise FiestaError(f"the training reported {name} = {score}, which is not a finite number.")
+        raise FiestaError(f"the run reported {name} = {score}, which is not a finite number.")
     return float(score)
 
 

@@ -70,7 +70,7 @@ def read_point(text: str) -> Point:
 
     # Raises
 
-    `ConfigError` : where a name or a value is missing, a name is there twice, or JSON is broken.
+    `ConfigError` : where a name or a value is missing, a name appears twice, or JSON is broken.
     """
     values: Dict[str, Any] = {}
     rest = text

@@ -1,4 +1,4 @@
-"""Everything that can be found wrong with a candidate before its first training."""
+"""Everything that can be found wrong with a candidate before its first run."""
 
 import inspect
 import math

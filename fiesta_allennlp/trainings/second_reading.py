@@ -45,7 +45,7 @@ def check_reads_alike(
             if one is None or other is None or _told_apart(one) != _told_apart(other):
                 raise ConfigError(
                     f"'{key}' ({type(reader).__name__}) reads other instances from {paths[part]} each time: "
-                    f"instance {number} differs when it is read again. Splits are drawn by position, so every training "
+                    f"instance {number} differs when it is read again. Splits are drawn by position, so every run "
                     "would be tested on other data. Draw from a generator of the reader's own with a fixed seed, such "
                     "as random.Random(0), or read without chance."
                 )

@@ -72,7 +72,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     name = "trainings"
     settings = Settings
     given = "candidates"
-    step = "training"
+    step = "run"
 
     def check(self, settings: Settings, stored: Stored, *, allow_removed: bool) -> CheckedTrainings:
         if settings.metric is not None and not stored.candidates:  # an old selection goes on as it began

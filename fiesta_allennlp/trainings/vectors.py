@@ -68,13 +68,13 @@ def _check_rows(uri: str, rows: Sequence[str]) -> None:
         word, *numbers = row.rstrip().split(" ")
         if len(numbers) < width:
             raise DataError(
-                f"{uri}: the row of '{word}' has {len(numbers)} numbers but the others have {width}. Mend or delete it."
+                f"{uri}: the row of '{word}' has {len(numbers)} numbers but the others have {width}. Fix or delete it."
             )
         try:
             np.array(numbers[:width], dtype=np.float32)
         except ValueError as error:
             if len(numbers) == width:
-                raise DataError(f"{uri}: in the row of '{word}', {error}. Mend or delete it.") from error
+                raise DataError(f"{uri}: in the row of '{word}', {error}. Fix or delete it.") from error
 
 
 def rows_of(path: Path) -> List[str]:

@@ -291,8 +291,11 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{ workrs: 2 }", r"settings.jsonnet: 'workrs' is not a setting. Did you mean 'workers'"),
-        ("{ workrs: 2, 'dry-run': true }", r"'dry_run' is not a setting. 'workrs' is .* 'workers'\? There are: strat"),
+        ("{ workrs: 2 }", r"settings.jsonnet: 'workrs' is an unknown setting. Did you mean 'workers'"),
+        (
+            "{ workrs: 2, 'dry-run': true }",
+            r"'dry_run' is an unknown setting. 'workrs' is .* 'workers'\? Valid settings: strat",
+        ),
         ("{ workers: 'two' }", r'--workers must be a whole number or auto but got "two"'),
         ("{ workers: ", r"settings.jsonnet: cannot be read as Jsonnet"),
         ("{ splits: 'paired' }", r"settings.jsonnet: --splits must be one of .*, official but got 'paired'"),
@@ -531,7 +534,7 @@ def test_groups_of_a_resplit_reader(tdsa: List[str], call: Any, run: Path) -> No
         ("", r"vectors.txt: the file of word vectors is empty"),
         ("soup 1 2\nfine 2 3\ncold 4 5\n", r"'embedding_dim' is 3 but the rows of .*vectors.txt have 2 numbers"),
         ("soup 1 2 3\nfine 2 3\ncold 4 5 6\n", r"vectors.txt: the row of 'fine' has 2 numbers but the others have 3"),
-        ("soup 1 2 3\nfine 2 x 4\ncold 4 5 6\n", r"vectors.txt: in the row of 'fine', .*'x'.*Mend or delete it"),
+        ("soup 1 2 3\nfine 2 x 4\ncold 4 5 6\n", r"vectors.txt: in the row of 'fine', .*'x'.*Fix or delete it"),
         ("Soup 1 2 3\nFINE 2 3 4\n", r"vectors.txt: none of its 2 rows is for a word of the data"),
         (b"\x80\x81\x82 \xff\xfe\n" * 9, r"vectors.txt: cannot be read as a file of word vectors"),
         (b"PK\x03\x04 no archive", r"vectors.txt: "),

@@ -285,7 +285,7 @@ def test_an_interruption_during_the_checks_leaves_nothing_behind(
     process.send_signal(how)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 130, output
-    assert "Interrupted before the first training. Start it again." in output
+    assert "Interrupted before the first run. Start it again." in output
     assert "Traceback" not in output
     until(lambda: not any(map(still_runs, workers)))
     assert not RunDirectory(run).store.exists()
@@ -303,7 +303,7 @@ def test_a_kill_during_the_checks_needs_no_force(
     shutil.copytree(run, run.with_name("copy"))
     status, output = call("-s", run.with_name("copy"), "--recover")
     assert status == 2
-    assert "the selection was stopped before its first training" in output
+    assert "the selection was stopped before its first run" in output
     selections.begin("--budget", 2, "--entropy", 6)
     assert summary_of(run)["entropy"] == "6"
 

@@ -131,5 +131,5 @@ def test_a_file_of_another_kind_is_refused(store: Any, tmp_path: Path) -> None:
         store()
     assert [path.name for path in tmp_path.iterdir()] == ["answers.sqlite"], "nothing was left beside it"
     (tmp_path / "folder").mkdir()
-    with pytest.raises(StoreError, match=r"cannot be used: .*Make room or mend its rights"):
+    with pytest.raises(StoreError, match=r"cannot be used: .*Make room or fix its permissions"):
         store(path="folder")

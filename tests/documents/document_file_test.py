@@ -57,7 +57,7 @@ def test_the_fingerprint_is_of_the_content(write: Any) -> None:
         ([A, "{"], r"line 2: is not valid JSON"),
         ([A, "[1]"], r"line 2: must be a JSON object but is \[1\]"),
         ([A, '{"id": "b", "label": NaN}'], r"line 2: is not valid JSON: NaN is no JSON value"),
-        ([A, {**B, "id": "a"}], r"line 2: the id 'a' is there twice, first in line 1"),
+        ([A, {**B, "id": "a"}], r"line 2: the id 'a' appears twice, first in line 1"),
         ([A, {**B, "id": ""}], r"line 2: every document needs a text or a number as 'id' but has "),
         ([A, {**B, "id": None}], r"line 2: every document needs"),
         ([A, {"text": "two", "label": "y"}], r"line 2: every document needs .* --fields id=FIELD"),

@@ -72,7 +72,7 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
         ("\n[1]", r"p.jsonl, line 3: must be a JSON object but is \[1\]"),
         ('{"lr": NaN}', r"p.jsonl, line 2: is not valid JSON: NaN is no JSON value"),
         ('{"lr": 1e999}', r"p.jsonl, line 2: 'lr' must be JSON but is inf"),
-        ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: is not valid JSON: the key 'lr' is there twice"),
+        ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: is not valid JSON: the key 'lr' appears twice"),
         ('{"l,r": 1}', r"p.jsonl, line 2: the name \"l,r\" must be a text without"),
         ('{"opt": "adam", "lr": 1e-1}', r"p.jsonl, line 2: its values are those of line 1: opt=adam,lr=0.1"),
         ("", r"at least 2 candidates but got 1: lr=0.1,opt=adam"),

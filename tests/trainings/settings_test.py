@@ -64,7 +64,7 @@ def test_an_option_that_is_newer_than_a_selection_had_its_default_there() -> Non
 
 
 def test_a_misspelt_setting_is_an_error_with_the_near_one(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'workrs' is not a setting. Did you mean 'workers'"):
+    with pytest.raises(ConfigError, match="'workrs' is an unknown setting. Did you mean 'workers'"):
         merge({"workrs": 1})
 
 
@@ -176,7 +176,7 @@ def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, messag
 
 def test_a_settings_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> None:
     (tmp_path / "s.jsonnet").write_text("{ serialization_dir: 'run' }")
-    with pytest.raises(ConfigError, match="--config .*s.jsonnet: 'serialization_dir' is not a setting"):
+    with pytest.raises(ConfigError, match="--config .*s.jsonnet: 'serialization_dir' is an unknown setting"):
         settings_from_file(tmp_path / "s.jsonnet", Settings)
     (tmp_path / "s.jsonnet").write_text("{ cuda_devices: [0, 1] }")
     assert settings_from_file(tmp_path / "s.jsonnet", Settings) == {"cuda_devices": "0,1"}
@@ -303,5 +303,5 @@ def test_the_seed_has_two_names() -> None:
         assert typed_options(parser.parse_args([name, "5"]), Settings) == {"entropy": 5}
     assert merge({"seed": 5}).entropy == 5
     assert as_typed(merge({"entropy": 5}), positional="candidates") == ["--seed", "5"]
-    with pytest.raises(ConfigError, match="'sed' is not a setting"):
+    with pytest.raises(ConfigError, match="'sed' is an unknown setting"):
         merge({"sed": 5})

@@ -113,6 +113,6 @@ def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str
 )
 def test_a_row_that_is_not_whole_is_an_error(tmp_path: Path, row: str, message: str) -> None:
     (tmp_path / "v.txt").write_text(f"the 0.1 0.2\n{row}\nservice 0.5 0.6\n")
-    with pytest.raises(DataError, match=f"v.txt: {message}.*Mend or delete it"):
+    with pytest.raises(DataError, match=f"v.txt: {message}.*Fix or delete it"):
         filtered_vectors(str(tmp_path / "v.txt"), {"the", "food", "service"}, tmp_path / "run")
     assert not list((tmp_path / "run").glob("*.txt"))

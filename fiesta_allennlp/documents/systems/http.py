@@ -228,7 +228,7 @@ def _read_key(variable: Optional[str]) -> str:
             f"'key_variable' is {variable}, but that environment variable is not set. Set it: export {variable}=..."
         )
     if not key.isprintable() or not key.isascii():
-        raise ConfigError(f"the key in {variable} must be one line of plain characters. Set it anew.")
+        raise ConfigError(f"the key in {variable} must be one line of plain characters. Set it again.")
     return key
 
 

@@ -32,7 +32,7 @@ class Predictions(System):
             if key is None:
                 raise DataError(f"{path}, line {line}: there is no '{id}' in {shortened(record)}.")
             if str(key) in self._answers:
-                raise DataError(f"{path}, line {line}: the id '{key}' is there twice. Keep one of them.")
+                raise DataError(f"{path}, line {line}: the id '{key}' appears twice. Keep one of them.")
             self._answers[str(key)] = record
 
     def identity(self) -> Dict[str, Any]:

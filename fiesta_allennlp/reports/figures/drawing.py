@@ -102,7 +102,7 @@ def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any],
         quantiles["5"], quantiles["95"], zorder=0, alpha=0.15, label=f"5-95 %: {quantiles['5']} to {quantiles['95']}"
     )
     axes.axvline(mean, color="black", label=f"mean {mean:.1f}")
-    axes.set_xlabel("trainings needed")
+    axes.set_xlabel("runs needed")
     axes.set_ylabel(f"repetitions (of {summary['repetitions']})")
     axes.set_title(
         f"{summary['strategy']['type']}, {summary['belief']['type']}, {summary['splits']} splits: "

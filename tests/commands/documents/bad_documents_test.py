@@ -92,7 +92,7 @@ def test_no_directory_and_no_documents(systems: List[str], documents: Path, run:
         ('{"id": "a", "label"', r"documents.jsonl, line 1: is not valid JSON"),
         ('{"id": "a", "text": "x y", "label": "x"}\n[]', r"documents.jsonl, line 2: must be a JSON object"),
         ('{"text": "x y", "label": "x"}', r"line 1: every document needs a text or a number as 'id' but has null"),
-        ('{"id": 1, "label": "x"}\n{"id": "1", "label": "y"}', r"line 2: the id '1' is there twice, first in line 1"),
+        ('{"id": 1, "label": "x"}\n{"id": "1", "label": "y"}', r"line 2: the id '1' appears twice, first in line 1"),
         ('{"id": "a", "text": "x"}', r"line 1: lacks the gold annotation 'label'"),
         ('{"id": "a", "label": "x"}\n{"id": "b", "label": "x"}', r"all 2 items have the label 'x'"),
     ],
@@ -192,7 +192,7 @@ def test_one_system_two_of_one_name_and_one_twice(
             '{"id": "d0", "label": "good"}',
             r"predictions.jsonl has no prediction for 59 of 60 .* the first of them 'd1'",
         ),
-        ('{"id": "d0"}\n{"id": "d0"}', r"predictions.jsonl, line 2: the id 'd0' is there twice"),
+        ('{"id": "d0"}\n{"id": "d0"}', r"predictions.jsonl, line 2: the id 'd0' appears twice"),
         ('{"label": "good"}', r"predictions.jsonl, line 1: there is no 'id'"),
         ('{"id": "d0"', r"predictions.jsonl, line 1: is not valid JSON"),
         (
