@@ -68,6 +68,14 @@ def all_in_one(messages: Sequence[str], *, what: str) -> str:
     return "\n  ".join([f"{len(messages)} {what}:", *messages[:MOST_TOLD], *more])
 
 
+SPACY_MODELS = "/explosion/spacy-models/"
+"""In the address where spaCy looks for a model that is not installed."""
+
+NO_SPACY_MODEL = (
+    "a tokenizer needs a spaCy model that is not installed, and spaCy cannot fetch it. Install it, for example with "
+    "`python -m spacy download en_core_web_sm`; or give the reader another tokenizer."
+)
+
 UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
 UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
 EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
@@ -92,6 +100,8 @@ def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> s
         if keys is not None and key not in keys:
             return f"{text}. {NOT_OF_THE_CONFIG.format(key=key)}"
         return f"'{key}' is not a key of {owner}. Correct its name, or remove it."
+    if SPACY_MODELS in text:
+        return NO_SPACY_MODEL
     extra = EXTRA_KEYS.search(text)
     if extra:
         return f"these are not keys of {extra[1]}: {extra[2]}. Correct their names, or remove them."

@@ -53,3 +53,9 @@ def test_an_argument_that_is_no_key_of_the_config_is_told_as_one_of_the_code() -
     assert plainly(raised.value, keys={"patience", "verbose"}).startswith("'verbose' is not a key of Scheduler.")
     told = plainly(raised.value, keys={"patience"})
     assert "got an unexpected keyword argument 'verbose'. The config has no 'verbose': the code that gives it " in told
+
+
+def test_a_spacy_model_that_cannot_be_fetched_is_told_with_the_line_to_type() -> None:
+    error = ConnectionError("Max retries exceeded with url: /explosion/spacy-models/master/compatibility.json (...)")
+    assert plainly(error).startswith("a tokenizer needs a spaCy model that is not installed")
+    assert "`python -m spacy download en_core_web_sm`" in plainly(error)
