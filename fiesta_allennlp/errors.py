@@ -5,7 +5,7 @@ Each message names the rule, the value and the remedy."""
 import ast
 import difflib
 import re
-from typing import Iterable, List, Sequence
+from typing import Container, Iterable, List, Optional, Sequence
 
 
 class FiestaError(Exception):
@@ -68,14 +68,28 @@ def all_in_one(messages: Sequence[str], *, what: str) -> str:
     return "\n  ".join([f"{len(messages)} {what}:", *messages[:MOST_TOLD], *more])
 
 
+SPACY_MODELS = "/explosion/spacy-models/"
+"""In the address where spaCy looks for a model that is not installed."""
+
+NO_SPACY_MODEL = (
+    "a tokenizer needs a spaCy model that is not installed, and spaCy cannot fetch it. Install it, for example with "
+    "`python -m spacy download en_core_web_sm`; or give the reader another tokenizer."
+)
+
 UNKNOWN_NAME = re.compile(r"(.+) not in acceptable choices for (\S+): (\[.*?\])\.", re.DOTALL)
 UNKNOWN_KEY = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
 EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL)
 MOST_NAMES = 12
 
+NOT_OF_THE_CONFIG = (
+    "The config has no '{key}': the code that gives it does not fit the installed version of a library. Leave what "
+    "needs it out of the config, or install versions that fit."
+)
 
-def plainly(error: BaseException) -> str:
-    """One line about an error, ended by a full stop."""
+
+def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> str:
+    """One line about an error, ended by a full stop. Where `keys` has the keys of the config, an argument that is none
+    of them is told as one that code gives to a library which does not take it."""
     text = describe(error)
     unknown_name = UNKNOWN_NAME.search(str(error))
     if unknown_name:
@@ -83,7 +97,11 @@ def plainly(error: BaseException) -> str:
     unknown_key = UNKNOWN_KEY.search(text)
     if unknown_key:
         owner, key = unknown_key.groups()
+        if keys is not None and key not in keys:
+            return f"{text}. {NOT_OF_THE_CONFIG.format(key=key)}"
         return f"'{key}' is not a key of {owner}. Correct its name, or remove it."
+    if SPACY_MODELS in text:
+        return NO_SPACY_MODEL
     extra = EXTRA_KEYS.search(text)
     if extra:
         return f"these are not keys of {extra[1]}: {extra[2]}. Correct their names, or remove them."

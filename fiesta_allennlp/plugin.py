@@ -9,6 +9,7 @@ import fiesta_allennlp.executors.ray
 import fiesta_allennlp.strategies
 import fiesta_allennlp.tdsa
 import fiesta_allennlp.trainings.evaluator
+import fiesta_allennlp.trainings.newer_libraries
 import fiesta_allennlp.trainings.resplit
 
 fiesta_allennlp.tdsa.set_defaults()

@@ -41,3 +41,21 @@ def test_unknown_keys_are_told_with_their_owner() -> None:
 def test_any_other_error_keeps_its_words() -> None:
     assert plainly(DataError("x.xml, line 3: wrong.")) == "x.xml, line 3: wrong."
     assert plainly(KeyError("label")) == "KeyError: 'label'."
+
+
+def test_an_argument_that_is_no_key_of_the_config_is_told_as_one_of_the_code() -> None:
+    class Scheduler:
+        def __init__(self, patience: int) -> None:
+            pass
+
+    with pytest.raises(TypeError) as raised:
+        Scheduler(patience=1, verbose=True)  # type: ignore[call-arg]
+    assert plainly(raised.value, keys={"patience", "verbose"}).startswith("'verbose' is not a key of Scheduler.")
+    told = plainly(raised.value, keys={"patience"})
+    assert "got an unexpected keyword argument 'verbose'. The config has no 'verbose': the code that gives it " in told
+
+
+def test_a_spacy_model_that_cannot_be_fetched_is_told_with_the_line_to_type() -> None:
+    error = ConnectionError("Max retries exceeded with url: /explosion/spacy-models/master/compatibility.json (...)")
+    assert plainly(error).startswith("a tokenizer needs a spaCy model that is not installed")
+    assert "`python -m spacy download en_core_web_sm`" in plainly(error)

@@ -3,7 +3,7 @@
 import copy
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
 from allennlp.common.params import with_overrides
 
@@ -230,6 +230,13 @@ def _find_key(value: Any, wanted: str) -> Iterator[Tuple[Dict[str, Any], str]]:
     elif isinstance(value, list):
         for child in value:
             yield from _find_key(child, wanted)
+
+
+def keys_of(value: Any) -> FrozenSet[str]:
+    """The keys of a config, on every level."""
+    if isinstance(value, dict):
+        return frozenset(value).union(*map(keys_of, value.values()))
+    return frozenset().union(*map(keys_of, value)) if isinstance(value, list) else frozenset()
 
 
 def first_difference(old: Any, new: Any, key: str = "") -> Optional[str]:

@@ -20,7 +20,7 @@ from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Candidate, Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
+from fiesta_allennlp.trainings.config import Config, evaluation_config, keys_of, vector_references
 from fiesta_allennlp.trainings.config_checks import missing_file
 from fiesta_allennlp.trainings.evaluator import built, number_of
 from fiesta_allennlp.trainings.multitask import first_batches
@@ -107,7 +107,8 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
     says_all = isinstance(error, FiestaError) and not isinstance(error, ReaderError)
     where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
     path, _ = split_place(candidate.source)
-    said = missing_file(candidate.config, describe(error), path) or f"{plainly(error)}{where}"
+    keys = keys_of(candidate.config)
+    said = missing_file(candidate.config, describe(error), path) or f"{plainly(error, keys=keys)}{where}"
     return f"candidate '{candidate.name}' ({candidate.source}): {said}"
 
 
