@@ -1,8 +1,12 @@
-"""The second example task: sequence tagging, such as named entities. Importing this package registers its reader.
+"""The second example task: sequence tagging, such as named entities. Importing this package registers its reader,
+models and optimiser.
 
 Only `plugin` imports it.
 """
 
+from fiesta_allennlp.tagging.crf_sequence_tagger import CrfSequenceTagger
+from fiesta_allennlp.tagging.nadam import NadamOptimizer
+from fiesta_allennlp.tagging.softmax_sequence_tagger import SoftmaxSequenceTagger
 from fiesta_allennlp.tagging.tagged_columns import TaggedColumnsReader
 
-__all__ = ["TaggedColumnsReader"]
+__all__ = ["CrfSequenceTagger", "NadamOptimizer", "SoftmaxSequenceTagger", "TaggedColumnsReader"]
