@@ -28,8 +28,9 @@ ALLOWED: Dict[str, Set[str]] = {
     "replays": CORE,
     "reports": CORE | {"trainings", "documents", "replays"},
     "commands": CORE | {"trainings", "documents", "replays", "reports"},
-    "tdsa": GROUND,
-    "tagging": GROUND,
+    "modules": GROUND,
+    "tdsa": GROUND | {"modules"},
+    "tagging": GROUND | {"modules"},
     "library": CORE | {"trainings", "documents", "replays", "reports", "commands", "plugin"},
 }
 """By module or folder. Families (`trainings`, `documents`, `replays`) do not know each other, nothing below `commands`
