@@ -28,7 +28,7 @@ MODEL = {
             "tokens": {"type": "embedding", "embedding_dim": 6},
             "characters": {
                 "type": "character_encoding",
-                "embedding": {"embedding_dim": 4},
+                "embedding": {"embedding_dim": 4, "vocab_namespace": "token_characters"},
                 "encoder": {"type": "cnn", "embedding_dim": 4, "num_filters": 5, "ngram_filter_sizes": [3]},
             },
         }
