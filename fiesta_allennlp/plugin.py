@@ -14,3 +14,4 @@ import fiesta_allennlp.trainings.evaluator
 import fiesta_allennlp.trainings.resplit
 
 fiesta_allennlp.tdsa.set_defaults()
+fiesta_allennlp.tagging.set_defaults()
