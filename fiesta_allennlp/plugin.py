@@ -6,10 +6,13 @@ import fiesta_allennlp.documents.evaluator
 import fiesta_allennlp.documents.systems
 import fiesta_allennlp.executors.processes
 import fiesta_allennlp.executors.ray
+import fiesta_allennlp.modules
 import fiesta_allennlp.strategies
+import fiesta_allennlp.tagging
 import fiesta_allennlp.tdsa
 import fiesta_allennlp.trainings.evaluator
 import fiesta_allennlp.trainings.newer_libraries
 import fiesta_allennlp.trainings.resplit
 
 fiesta_allennlp.tdsa.set_defaults()
+fiesta_allennlp.tagging.set_defaults()

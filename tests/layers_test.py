@@ -28,11 +28,14 @@ ALLOWED: Dict[str, Set[str]] = {
     "replays": CORE,
     "reports": CORE | {"trainings", "documents", "replays"},
     "commands": CORE | {"trainings", "documents", "replays", "reports"},
-    "tdsa": GROUND,
+    "modules": GROUND,
+    "tdsa": GROUND | {"modules"},
+    "tagging": GROUND | {"modules"},
     "library": CORE | {"trainings", "documents", "replays", "reports", "commands", "plugin"},
 }
 """By module or folder. Families (`trainings`, `documents`, `replays`) do not know each other, nothing below `commands`
-imports `reports`, and nothing but `plugin` imports `tdsa`. `plugin`, `__main__` and `__init__` may import anything."""
+imports `reports`, and nothing but `plugin` imports `tdsa` and `tagging`. `plugin`, `__main__` and `__init__` may import
+anything."""
 
 NO_TORCH = ("isolation", "probability", "selection/database", "selection/store", *sorted(GROUND))
 """What a Ray worker or a reader of stores loads, which torch and AllenNLP would make half a GB larger."""
@@ -86,7 +89,7 @@ def test_what_others_load_is_light(place: str) -> None:
 
 
 def test_a_family_does_not_know_its_neighbours() -> None:
-    families = {"trainings", "documents", "replays", "tdsa"}
+    families = {"trainings", "documents", "replays", "tdsa", "tagging"}
     assert not any(ALLOWED[family] & (families | {"reports", "commands"}) for family in families)
 
 

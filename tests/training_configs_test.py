@@ -11,10 +11,14 @@ from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 
+import fiesta_allennlp.tagging
+from fiesta_allennlp.tagging.defaults import DEFAULTS as TAGGING_DEFAULTS
 from fiesta_allennlp.tdsa.defaults import DEFAULTS, set_defaults
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"
+SENTENCES = ROOT / "tests" / "fixtures" / "tagging" / "small.conll"
+TAGGING = sorted((ROOT / "training_configs" / "tagging").glob("*.jsonnet"))
 TDSA = sorted((ROOT / "training_configs" / "tdsa").glob("*.jsonnet"))
 SAMPLE = sorted((ROOT / "training_configs" / "sample").glob("*.jsonnet"))
 WORDS = ["soup", "bread", "wine", "n't", "adored"]
@@ -33,8 +37,18 @@ def small_data(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-def run_once(path):
-    """One forward pass over one batch; the trainer is built as well. Returns the model and the parameters left over."""
+@pytest.fixture
+def small_tagging_data(tmp_path, monkeypatch):
+    """The fixture for all three sets, and a file of word vectors."""
+    row = " ".join(["0.125"] * 100)
+    (tmp_path / "vectors.100d.txt").write_text(f"rome {row}\nthe {row}\n", encoding="utf-8")
+    monkeypatch.setenv("FIESTA_TAGGING", ",".join([str(SENTENCES)] * 3))
+    monkeypatch.setenv("FIESTA_VECTORS", str(tmp_path / "vectors.%dd.txt"))
+    monkeypatch.chdir(ROOT)
+
+
+def run_once(path, num_labels=3):
+    """One forward pass over one batch; the trainer is built as well. Returns the model."""
     params = Params.from_file(str(path))
     reader = DatasetReader.from_params(params.pop("dataset_reader"))
     loader = DataLoader.from_params(params.pop("data_loader"), reader=reader, data_path=params.pop("train_data_path"))
@@ -44,9 +58,10 @@ def run_once(path):
     model = Model.from_params(params.pop("model"), vocab=vocab)
     output = model(**next(iter(loader)))
     assert torch.isfinite(output["loss"])
-    assert output["logits"].shape[1] == 3
+    assert output["logits"].shape[-1] == num_labels
     Trainer.from_params(params.pop("trainer"), model=model, data_loader=loader, serialization_dir=None)
     assert params.pop("evaluate_on_test") is True
+    params.pop("validation_data_path", None)
     params.assert_empty(str(path))
     return model
 
@@ -80,6 +95,69 @@ def test_tdsa_settings_of_the_paper(small_data, path):
     }
     assert params["data_loader"]["batch_sampler"]["batch_size"] == 32
     assert params["data_loader"]["batch_sampler"]["sorting_keys"][0] in params["dataset_reader"]["inputs"]
+
+
+def test_the_six_taggers_are_there():
+    names = [f"{characters}_{layer}" for characters in ("cnn", "lstm", "word") for layer in ("crf", "softmax")]
+    assert [path.stem for path in TAGGING] == names
+
+
+@pytest.mark.parametrize("path", TAGGING, ids=lambda path: path.stem)
+def test_tagging_config(small_tagging_data, path):
+    characters, layer = path.stem.split("_")
+    model = run_once(path, num_labels=7)
+    assert type(model).__name__ == f"{layer.title()}SequenceTagger"
+    embedders = model._text_field_embedder
+    words = embedders.token_embedder_tokens
+    assert words.weight.requires_grad
+    assert (words.weight[model.vocab.get_token_index("rome")] == 0.125).all()
+    assert model._encoder.get_input_dim() == (100 if characters == "word" else 150)
+    assert model._encoder.get_output_dim() == 200
+    assert model._dropout.p == 0.5
+    assert hasattr(embedders, "token_embedder_characters") == (characters != "word")
+    if characters != "word":
+        encoder = embedders.token_embedder_characters._encoder._module
+        assert type(encoder).__name__ == {"cnn": "CnnEncoder", "lstm": "LstmSeq2VecEncoder"}[characters]
+        assert (encoder.get_input_dim(), encoder.get_output_dim()) == (30, 50)
+
+
+@pytest.mark.parametrize("path", TAGGING, ids=lambda path: path.stem)
+def test_tagging_settings_of_the_experiment(small_tagging_data, path):
+    params = Params.from_file(str(path)).as_dict(quiet=True)
+    assert params["trainer"] == {
+        "optimizer": {"type": "sgd", "lr": 0.015, "weight_decay": 1e-8},
+        "learning_rate_scheduler": {"type": "exponential", "gamma": 0.9524},
+        "grad_clipping": 5,
+        "num_epochs": 1000,
+        "patience": 5,
+    }
+    assert params["data_loader"]["batch_sampler"]["batch_size"] == 64
+    assert params["model"]["loss"] == "sum"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ("all", {"train_data_path": "all"}),
+        ("one,two", {"train_data_path": "one", "test_data_path": "two"}),
+        ("one,two,three", {"train_data_path": "one", "validation_data_path": "two", "test_data_path": "three"}),
+    ],
+)
+def test_one_two_or_three_files_of_sentences(small_tagging_data, monkeypatch, files, expected):
+    monkeypatch.setenv("FIESTA_TAGGING", files)
+    params = Params.from_file(str(TAGGING[0])).as_dict(quiet=True)
+    assert {key: value for key, value in params.items() if key.endswith("_path")} == expected
+    assert params["evaluate_on_test"] == ("test_data_path" in expected)
+
+
+def test_without_variables_the_files_of_conll_2003_are_read(monkeypatch):
+    monkeypatch.delenv("FIESTA_TAGGING", raising=False)
+    monkeypatch.delenv("FIESTA_VECTORS", raising=False)
+    fiesta_allennlp.tagging.set_defaults()
+    params = Params.from_file(str(TAGGING[0])).as_dict(quiet=True)
+    assert params["test_data_path"] == TAGGING_DEFAULTS["FIESTA_TAGGING"].split(",")[2]
+    tokens = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
+    assert tokens["pretrained_file"] == "data/vectors/glove.6B.100d.txt"
 
 
 @pytest.mark.parametrize("path", SAMPLE, ids=lambda path: path.stem)

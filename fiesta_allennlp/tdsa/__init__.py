@@ -4,6 +4,8 @@ predictor. `set_defaults` says where its configs look for data.
 Only `plugin` imports it.
 """
 
+from fiesta_allennlp.modules.token_ids import TokenIdsCollator
+from fiesta_allennlp.modules.unpacked_lstm import UnpackedLstmSeq2Seq, UnpackedLstmSeq2Vec
 from fiesta_allennlp.tdsa.atae_lstm import AtaeLstm
 from fiesta_allennlp.tdsa.defaults import set_defaults
 from fiesta_allennlp.tdsa.ian import Ian
@@ -11,8 +13,6 @@ from fiesta_allennlp.tdsa.predictor import TdsaPredictor
 from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
 from fiesta_allennlp.tdsa.target_lstm import TargetLstm
 from fiesta_allennlp.tdsa.td_lstm import TdLstm
-from fiesta_allennlp.tdsa.token_ids import TokenIdsCollator
-from fiesta_allennlp.tdsa.unpacked_lstm import UnpackedLstmSeq2Seq, UnpackedLstmSeq2Vec
 from fiesta_allennlp.tdsa.words import WordTokenizer
 
 __all__ = [

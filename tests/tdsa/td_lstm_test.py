@@ -1,7 +1,5 @@
-import pytest
 import torch
 
-from fiesta_allennlp.tdsa.recurrence import reverse
 from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
 
 
@@ -41,16 +39,3 @@ def test_each_context_is_read_towards_the_target(workbench):
 def test_a_target_without_context_is_represented_by_zeros(workbench):
     model = workbench.model("td_lstm")
     torch.testing.assert_close(workbench.logits(model, workbench.instances[3])[0], model._projection.bias.detach())
-
-
-def test_reverse_leaves_the_padding_at_the_end():
-    vectors = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 9.0], [9.0, 9.0, 9.0]]).unsqueeze(-1)
-    mask = torch.tensor([[True, True, True], [True, True, False], [False, False, False]])
-    reversed_vectors = reverse(vectors, mask).squeeze(-1)
-    assert reversed_vectors[mask].tolist() == [3.0, 2.0, 1.0, 5.0, 4.0]
-
-
-@pytest.mark.parametrize("num_words", [0, 1])
-def test_reverse_of_short_texts(num_words):
-    vectors = torch.ones(2, num_words, 3)
-    assert torch.equal(reverse(vectors, torch.ones(2, num_words, dtype=torch.bool)), vectors)

@@ -7,8 +7,8 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.data_loaders.data_collator import DataCollator, allennlp_collate
-from allennlp.data.fields import ArrayField, LabelField, MetadataField, TextField
-from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
+from allennlp.data.fields import ArrayField, LabelField, MetadataField, SequenceLabelField, TextField
+from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer, TokenCharactersIndexer
 
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.trainings.config import load_config
@@ -57,11 +57,28 @@ def indexed(**fields: object) -> List[Instance]:
 def test_fields_it_does_not_know_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="'numbers' is a TensorField"):
         collator()(indexed(numbers=ArrayField(torch.zeros(2).numpy())))
-    text = TextField([Token("food")], {"characters": TokenCharactersIndexer(min_padding_length=1)})
-    with pytest.raises(ConfigurationError, match="the indexer 'characters' of 'text' gives"):
+    text = TextField([Token("food")], {"elmo": ELMoTokenCharactersIndexer()})
+    with pytest.raises(ConfigurationError, match="the indexer 'elmo' of 'text' gives"):
         collator()(indexed(text=text, label=LabelField("x"), metadata=MetadataField({})))
     text = TextField([Token("food")], {"words": SingleIdTokenIndexer()})
     assert list(collator()(indexed(text=text))["text"]) == ["words"]
+
+
+@pytest.mark.parametrize("least", [1, 3, 9])
+def test_characters_and_a_label_for_each_word(least: int) -> None:
+    indexers = {"tokens": SingleIdTokenIndexer(), "characters": TokenCharactersIndexer(min_padding_length=least)}
+    made = []
+    for words, tags in (("we eat", "A B"), ("soup", "C"), ("a b c", "A A B"), ("", "")):
+        text = TextField([Token(word) for word in words.split()], indexers)
+        made.append(Instance({"text": text, "tags": SequenceLabelField(tags.split(), text)}))
+    vocab = Vocabulary.from_instances(made)
+    for instance in made:
+        instance.index_fields(vocab)
+    for chosen in (made, made[:1], made[2:]):
+        batch, expected = collator()(chosen), allennlp_collate(chosen)
+        for name, key in (("tokens", "tokens"), ("characters", "token_characters")):
+            assert torch.equal(batch["text"][name][key], expected["text"][name][key])
+        assert torch.equal(batch["tags"], expected["tags"])
 
 
 def test_a_training_gets_the_same_score(tmp_path: Path) -> None:

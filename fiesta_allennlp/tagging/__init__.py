@@ -1,0 +1,21 @@
+"""The second example task: sequence tagging, such as named entities. Importing this package registers its reader,
+models, token embedder and optimiser. `set_defaults` says where its configs look for data.
+
+Only `plugin` imports it.
+"""
+
+from fiesta_allennlp.tagging.crf_sequence_tagger import CrfSequenceTagger
+from fiesta_allennlp.tagging.defaults import set_defaults
+from fiesta_allennlp.tagging.distinct_character_encoding import DistinctCharacterEncoder
+from fiesta_allennlp.tagging.nadam import NadamOptimizer
+from fiesta_allennlp.tagging.softmax_sequence_tagger import SoftmaxSequenceTagger
+from fiesta_allennlp.tagging.tagged_columns import TaggedColumnsReader
+
+__all__ = [
+    "CrfSequenceTagger",
+    "DistinctCharacterEncoder",
+    "NadamOptimizer",
+    "SoftmaxSequenceTagger",
+    "TaggedColumnsReader",
+    "set_defaults",
+]

@@ -1,0 +1,82 @@
+"""A tagger with a conditional random field on top."""
+
+from typing import Any, List, Optional, Tuple
+
+import torch
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from allennlp.modules import ConditionalRandomField, Seq2SeqEncoder, TextFieldEmbedder
+from allennlp.modules.conditional_random_field import allowed_transitions
+from allennlp.nn import InitializerApplicator
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.tagging.sequence_tagger import SequenceTagger
+from fiesta_allennlp.tagging.viterbi import best_paths, transitions_of
+
+
+@Model.register("crf_sequence_tagger")
+class CrfSequenceTagger(SequenceTagger):
+    """An encoder and a linear-chain conditional random field over the tags.
+
+    [Huang et al. (2015)](https://arxiv.org/abs/1508.01991), section 2.5; with words and characters embedded this is the
+    tagger of [Lample et al. (2016)](https://aclanthology.org/N16-1030) and of
+    [Ma and Hovy (2016)](https://aclanthology.org/P16-1101). With A the transitions and P the logits of sentence X, tags
+    y have the probability
+
+        p(y | X) = exp s(X, y) / sum_y' exp s(X, y'),  s(X, y) = sum_i A_{y_i, y_{i+1}} + sum_i P_{i, y_i}
+
+    (Lample et al., section 2.2, where y_0 and y_{n+1} are the start and the end). The likelihood is AllenNLP's; all
+    sentences of a batch are decoded at once.
+
+    Registered as a `Model` with name "crf_sequence_tagger".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+    text_field_embedder : `TextFieldEmbedder`
+    encoder : `Seq2SeqEncoder`
+    constrain_decoding : `bool`, optional (default = `True`)
+        Whether decoding gives only tags that the label encoding allows. The likelihood is over all tags.
+    include_start_end_transitions : `bool`, optional (default = `True`)
+    initializer : `InitializerApplicator`, optional
+    **kwargs
+        See `SequenceTagger`.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        text_field_embedder: TextFieldEmbedder,
+        encoder: Seq2SeqEncoder,
+        constrain_decoding: bool = True,
+        include_start_end_transitions: bool = True,
+        initializer: InitializerApplicator = InitializerApplicator(),  # noqa: B008
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, text_field_embedder, encoder, **kwargs)
+        constraints: Optional[List[Tuple[int, int]]] = None
+        if constrain_decoding and self._label_encoding is not None:
+            constraints = allowed_transitions(self._label_encoding, self._tag_names)
+        self._crf = ConditionalRandomField(len(self._tag_names), constraints, include_start_end_transitions)
+        initializer(self)
+
+    def log_likelihood(self, logits: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if not self.training:
+            self._check_allowed(tags, mask)
+        return self._crf(logits, tags, mask)
+
+    def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return best_paths(logits, mask, transitions_of(self._crf)).tags
+
+    def _check_allowed(self, tags: torch.Tensor, mask: torch.Tensor) -> None:
+        """Refuse right tags that decoding could never give."""
+        # Shape: (batch_size, num_words - 1)
+        is_wrong = (self._crf._constraint_mask[tags[:, :-1], tags[:, 1:]] == 0) & mask[:, 1:]
+        if is_wrong.any():
+            row, column = is_wrong.nonzero()[0].tolist()
+            first, second = (self._tag_names[int(tags[row, place])] for place in (column, column + 1))
+            raise ConfigError(
+                f"label_encoding is '{self._label_encoding}', which does not allow '{second}' after '{first}', but the "
+                "data have them. Give the encoding of the reader's tags, let the reader convert them with "
+                "`convert_to`, or set `constrain_decoding` to false."
+            )

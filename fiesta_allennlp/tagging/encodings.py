@@ -1,0 +1,90 @@
+"""How tags write spans: the encodings IOB1, BIO and BIOUL, checked and converted."""
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from allennlp.modules.conditional_random_field.conditional_random_field import is_transition_allowed
+
+PREFIXES: Dict[str, str] = {"IOB1": "IOB", "BIO": "BIO", "BIOUL": "BIOUL"}
+"""The encodings and the letters that their tags begin with."""
+
+OUTSIDE = "O"
+
+
+class Span(NamedTuple):
+    """The words `first` to `last` of a sentence, both included."""
+
+    label: str
+    first: int
+    last: int
+
+
+def split_tag(tag: str) -> Tuple[str, str]:
+    """`I-PER` as `I` and `PER`."""
+    prefix, _, label = tag.partition("-")
+    return prefix, label
+
+
+def is_tag(tag: str, encoding: str) -> bool:
+    """Whether it is a tag of the encoding, whatever is before and after it."""
+    prefix, _ = split_tag(tag)
+    return tag == OUTSIDE or (prefix != OUTSIDE and prefix in tuple(PREFIXES[encoding]))
+
+
+def in_words(encoding: str) -> str:
+    """The tags of an encoding, for messages."""
+    letters = [f"{letter}-..." for letter in PREFIXES[encoding] if letter != OUTSIDE]
+    return ", ".join([OUTSIDE, *letters])
+
+
+def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]:
+    """The position of the first tag that the encoding forbids, and why; None where all are right.
+
+    In IOB1 a `B-` may begin any span, so that every sentence in BIO is also one in IOB1 with the same spans.
+    """
+    for position, tag in enumerate(tags):
+        if not is_tag(tag, encoding):
+            return position, f"'{tag}' is not a tag of {encoding}, which has {in_words(encoding)}"
+    if encoding == "IOB1":
+        return None
+    before = ("START", "")
+    for position, tag in enumerate(tags):
+        here = split_tag(tag)
+        if not is_transition_allowed(encoding, *before, *here):
+            after = "at the beginning of a sentence" if before[0] == "START" else f"after '{tags[position - 1]}'"
+            return position, f"{encoding} does not allow '{tag}' {after}"
+        before = here
+    if tags and not is_transition_allowed(encoding, *before, "END", ""):
+        return len(tags) - 1, f"{encoding} does not allow '{tags[-1]}' at the end of a sentence"
+    return None
+
+
+def spans_of(tags: Sequence[str]) -> List[Span]:
+    """The spans of a sentence, in their order, for any of the encodings.
+
+    Wrong tags count as in CoNLL's evaluation script: an `I-` or `L-` that continues nothing begins a span.
+    """
+    spans: List[Span] = []
+    is_open = False
+    for position, tag in enumerate(tags):
+        prefix, label = split_tag(tag)
+        if prefix == OUTSIDE:
+            is_open = False
+        elif is_open and prefix in "IL" and label == spans[-1].label:
+            spans[-1] = spans[-1]._replace(last=position)
+            is_open = prefix != "L"
+        else:
+            spans.append(Span(label, position, position))
+            is_open = prefix not in "UL"
+    return spans
+
+
+def tags_of(spans: Sequence[Span], num_words: int, encoding: str) -> List[str]:
+    """The tags in BIO or BIOUL of a sentence with these spans."""
+    tags = [OUTSIDE] * num_words
+    for label, first, last in spans:
+        prefixes = ["B", *"I" * (last - first)]
+        if encoding == "BIOUL":
+            prefixes[-1] = "U" if first == last else "L"
+        for position, prefix in zip(range(first, last + 1), prefixes, strict=True):
+            tags[position] = f"{prefix}-{label}" if label else prefix
+    return tags

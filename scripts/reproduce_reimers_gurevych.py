@@ -1,0 +1,254 @@
+"""Tables 2, 3 and 5 of Reimers and Gurevych (EMNLP 2017) from the runs that were released with the paper, beside the
+paper's figures, and its tests by the functions that a report uses. As Markdown.
+
+    python scripts/reproduce_reimers_gurevych.py --data hyperparameter_results.csv.gz
+
+The file is `hyperparameter_results.csv.gz` of the repository UKPLab/emnlp2017-bilstm-cnn-crf: a row for each of some
+50,000 taggers. Two runs are of one configuration where they are equal in all columns but `NOT_SETTINGS`; seeds are not
+recorded, so these are the runs that differ in the seed. Tasks that the file does not have are left out.
+"""
+
+import argparse
+import csv
+import gzip
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.reports.comparison import BROWN_FORSYTHE, KOLMOGOROV_SMIRNOV, WILCOXON, compare
+from fiesta_allennlp.reports.content import CandidateReport
+from fiesta_allennlp.reports.single_scores import spearman
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))
+
+from common import make_parser, print_table
+
+TASKS = {
+    "wsj_pos_500": "POS",
+    "conll2000_chunking": "chunking",
+    "conll2003_ner": "NER",
+    "ace": "entities",
+    "tempeval3": "events",
+}
+"""By the beginning of the column `Dataset`."""
+
+NOT_SETTINGS = ("ID", "Backend", "Epochs", "OptimalEpoch", "Dev_F1", "Test_F1", "Max_Test_F1")
+
+CHARACTERS = ("CharEmbeddings", "CharEmbeddingsSize", "CharFilterSize", "CharFilterLength", "CharLSTMSize")
+
+OPTIONS = {"False": "none", "CNN": "CNN", "LSTM": "LSTM"}
+"""Of `CharEmbeddings`."""
+
+PAPER_2 = {
+    "POS": (269, 0.17, 0.78, 1.55),
+    "chunking": (385, 0.17, 0.50, 0.81),
+    "NER": (406, 0.38, 1.08, 2.59),
+    "entities": (405, 0.72, 2.10, 8.23),
+    "events": (365, 0.43, 1.23, 1.73),
+}
+"""Configurations; median, 95th percentile and maximum of the differences."""
+
+PAPER_3 = {
+    "POS": (111, 81.1, -0.20),
+    "chunking": (229, 95.2, -0.38),
+    "NER": (232, 90.5, -0.66),
+    "entities": (210, 86.7, -0.84),
+    "events": (202, 38.1, 0.15),
+}
+"""Configurations, how many of 100 are better with a CRF, and the median of softmax minus CRF."""
+
+PAPER_5 = {
+    "POS": (225, 4.9, 58.2, 36.9),
+    "chunking": (241, 13.3, 43.2, 43.6),
+    "NER": (217, 27.2, 36.4, 36.4),
+    "entities": (228, 26.8, 36.0, 37.3),
+    "events": (219, 20.5, 35.6, 43.8),
+}
+"""Configurations, and how many of 100 are best with no characters, a CNN and an LSTM."""
+
+HEADINGS_2 = ("task", "paper: configurations", "median", "95 %", "max", "here: configurations", "median", "95 %", "max")
+HEADINGS_3 = ("task", "paper: configurations", "CRF better", "softmax - CRF", "here: configurations", "CRF better",
+              "softmax - CRF")  # fmt: skip
+HEADINGS_5 = ("task", "paper: configurations", "none", "CNN", "LSTM", "here: configurations", "none", "CNN", "LSTM")
+HEADINGS_TESTS = ("task", "sd of softmax", "of CRF", KOLMOGOROV_SMIRNOV.name, BROWN_FORSYTHE.name, WILCOXON.name)
+HEADINGS_DEVELOPMENT = ("task", "runs", "between all runs", "runs of repeated configurations", "between seeds alone")
+
+Settings = Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training. Scores are in points of 100."""
+
+    task: str
+    is_single_task: bool
+    settings: Mapping[str, str]
+    dev: float
+    test: float
+
+    def key(self, *, without: Sequence[str] = ()) -> Settings:
+        """Equal for runs of one configuration, whatever the columns `without` say."""
+        return tuple(value for name, value in self.settings.items() if name not in without)
+
+
+def read_runs(path: Path) -> List[Run]:
+    """All runs of the file.
+
+    # Raises
+
+    `DataError` : where the file is not that table.
+    """
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as lines:
+            runs = [
+                _run(row, f"{path}, row {number}")
+                for number, row in enumerate(csv.DictReader(lines, delimiter="\t"), 1)
+            ]
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}.") from error
+    if not runs:
+        raise DataError(f"{path}: has no rows. Give hyperparameter_results.csv.gz.")
+    return runs
+
+
+def _run(row: Dict[str, str], where: str) -> Run:
+    try:
+        task = TASKS[row["Dataset"].removesuffix(".pkl")]
+        dev, test = (100 * float(row[name]) for name in ("Dev_F1", "Test_F1"))
+        settings = {name: value for name, value in row.items() if name not in NOT_SETTINGS}
+        settings["Decoder"] = settings["Decoder"].replace("['CRF']", "CRF").replace("['Softmax']", "Softmax")
+        return Run(task, row["Setting"] == "SingleTask", settings, dev, test)
+    except (KeyError, ValueError, AttributeError, TypeError) as error:
+        raise DataError(f"{where}: is not a row of hyperparameter_results.csv.gz ({error!r}).") from error
+
+
+def repeated(runs: Iterable[Run]) -> List[List[Run]]:
+    """The runs of each configuration that was run more than once."""
+    groups: Dict[Settings, List[Run]] = defaultdict(list)
+    for run in runs:
+        groups[(str(run.is_single_task), *run.key())].append(run)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def compared(runs: Iterable[Run], column: str, options: Sequence[str], *, without: Sequence[str]) -> np.ndarray:
+    """Mean test scores of the single-task configurations that were run with each of these options of a column.
+
+    `without` are the columns that go with the option. Shape: `(num_configurations, num_options)`.
+    """
+    groups: Dict[Settings, Dict[str, List[float]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        if run.is_single_task:
+            groups[run.key(without=without)][run.settings[column]].append(run.test)
+    rows = [[np.mean(group[option]) for option in options] for group in groups.values() if set(options) <= set(group)]
+    return np.array(rows).reshape(-1, len(options))
+
+
+def table_2(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
+    """How far the runs of one configuration lie apart."""
+    for task, runs in by_task.items():
+        ranges = [np.ptp([run.test for run in group]) for group in repeated(runs)]
+        if ranges:
+            numbers = (np.median(ranges), np.percentile(ranges, 95), max(ranges))
+            yield (task, *_cells(PAPER_2[task], "{:.2f}"), len(ranges), *(f"{number:.2f}" for number in numbers))
+
+
+def _cells(numbers: Sequence[float], form: str) -> List[str]:
+    return [str(numbers[0]), *(form.format(number) for number in numbers[1:])]
+
+
+def table_3(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
+    """Softmax against CRF."""
+    for task, runs in by_task.items():
+        softmax, crf = classifiers(runs).T
+        if not len(crf):
+            continue
+        paper, paper_share, paper_median = PAPER_3[task]
+        yield (task, paper, f"{paper_share:.1f} %", f"{paper_median:+.2f}", len(crf),
+               f"{100 * np.mean(crf > softmax):.1f} %", f"{np.median(softmax - crf):+.2f}")  # fmt: skip
+
+
+def classifiers(runs: Iterable[Run]) -> np.ndarray:
+    """Test scores with a softmax and with a CRF. Shape: `(num_configurations, 2)`."""
+    return compared(runs, "Decoder", ("Softmax", "CRF"), without=("Decoder",))
+
+
+def table_5(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
+    """The best of three representations of characters."""
+    for task, runs in by_task.items():
+        scores = compared(runs, "CharEmbeddings", tuple(OPTIONS), without=CHARACTERS)
+        if not len(scores):
+            continue
+        best = Counter(scores.argmax(axis=1).tolist())
+        here = [f"{100 * best[number] / len(scores):.1f} %" for number in range(len(OPTIONS))]
+        yield (task, *_cells(PAPER_5[task], "{:.1f} %"), len(scores), *here)
+
+
+def tests(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
+    """The paper's tests of the scores in table 3."""
+    for task, runs in by_task.items():
+        scores = classifiers(runs)
+        if len(scores) < 2:
+            continue
+        softmax, crf = (
+            CandidateReport(name, scores=tuple(column.tolist()), split_seeds=tuple(range(len(column))))
+            for name, column in zip(("softmax", "CRF"), scores.T, strict=True)
+        )
+        found = {test.name: test.p_value for test in compare(softmax, crf).tests}
+        names = (KOLMOGOROV_SMIRNOV.name, BROWN_FORSYTHE.name, WILCOXON.name)
+        sds = [f"{np.std(side.scores, ddof=1):.2f}" for side in (softmax, crf)]
+        yield (task, *sds, *(_p_value(found[name]) for name in names))
+
+
+def _p_value(value: Optional[float]) -> str:
+    return "-" if value is None else "p < .001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def development(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
+    """Spearman's correlation of development and test score: between all single-task runs, and of what is left of both
+    scores after the means of their configuration are subtracted."""
+    for task, runs in by_task.items():
+        single = [run for run in runs if run.is_single_task]
+        everything = np.array([(run.dev, run.test) for run in single]).reshape(-1, 2)
+        groups = [np.array([(run.dev, run.test) for run in group]) for group in repeated(single)]
+        within = np.concatenate([np.empty((0, 2)), *(group - group.mean(axis=0) for group in groups)])
+        rho, rho_of_seeds = spearman(everything), spearman(within)
+        yield task, len(everything), _rho(rho), len(within), _rho(rho_of_seeds)
+
+
+def _rho(value: Optional[float]) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def reproduce(path: Path) -> None:
+    runs = read_runs(path)
+    by_task = {task: [run for run in runs if run.task == task] for task in TASKS.values()}
+    by_task = {task: of_task for task, of_task in by_task.items() if of_task}
+    print_table(HEADINGS_2, table_2(by_task), title="Table 2: runs that differ in the seed, points")
+    print_table(HEADINGS_3, table_3(by_task), title="Table 3: softmax and CRF")
+    print_table(HEADINGS_TESTS, tests(by_task), title="Tests of the scores of table 3")
+    print_table(HEADINGS_5, table_5(by_task), title="Table 5: which characters are best")
+    print_table(
+        HEADINGS_DEVELOPMENT, development(by_task), title="Spearman's correlation of development and test score"
+    )
+
+
+def parse() -> argparse.Namespace:
+    parser = make_parser(__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="hyperparameter_results.csv.gz, or unpacked")
+    return parser.parse_args()
+
+
+def main() -> None:
+    try:
+        reproduce(parse().data)
+    except DataError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+import warnings
+
+import numpy as np
+import pytest
+from allennlp.data.dataset_readers.dataset_utils.span_utils import (
+    bio_tags_to_spans,
+    bioul_tags_to_spans,
+    iob1_tags_to_spans,
+    to_bioul,
+)
+
+from fiesta_allennlp.tagging.encodings import Span, first_error, spans_of, tags_of
+
+TO_SPANS = {"BIO": bio_tags_to_spans, "IOB1": iob1_tags_to_spans, "BIOUL": bioul_tags_to_spans}
+
+ONE_SENTENCE = {
+    "IOB1": "O I-PER I-PER B-PER I-LOC O I-ORG",
+    "BIO": "O B-PER I-PER B-PER B-LOC O B-ORG",
+    "BIOUL": "O B-PER L-PER U-PER U-LOC O U-ORG",
+}
+"""The same spans in each encoding."""
+SPANS = [Span("PER", 1, 2), Span("PER", 3, 3), Span("LOC", 4, 4), Span("ORG", 6, 6)]
+
+
+@pytest.mark.parametrize("encoding", ONE_SENTENCE)
+def test_spans_by_hand(encoding):
+    tags = ONE_SENTENCE[encoding].split()
+    assert first_error(tags, encoding) is None
+    assert spans_of(tags) == SPANS
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "BIOUL"])
+def test_tags_by_hand(encoding):
+    assert tags_of(SPANS, 7, encoding) == ONE_SENTENCE[encoding].split()
+
+
+def test_a_sentence_in_bio_is_one_in_iob1_with_the_same_spans():
+    assert first_error(ONE_SENTENCE["BIO"].split(), "IOB1") is None
+
+
+def test_spans_need_no_label():
+    assert spans_of(["B", "I", "O", "B"]) == [Span("", 0, 1), Span("", 3, 3)]
+    assert tags_of([Span("", 0, 1)], 3, "BIOUL") == ["B", "L", "O"]
+
+
+@pytest.mark.parametrize(
+    ("tags", "encoding", "position", "reason"),
+    [
+        ("O I-PER", "BIO", 1, "BIO does not allow 'I-PER' after 'O'"),
+        ("I-PER", "BIO", 0, "BIO does not allow 'I-PER' at the beginning of a sentence"),
+        ("B-PER I-LOC", "BIO", 1, "BIO does not allow 'I-LOC' after 'B-PER'"),
+        ("B-PER O", "BIOUL", 1, "BIOUL does not allow 'O' after 'B-PER'"),
+        ("O B-PER", "BIOUL", 1, "BIOUL does not allow 'B-PER' at the end of a sentence"),
+        ("O S-PER", "BIOUL", 1, "'S-PER' is not a tag of BIOUL, which has O, B-..., I-..., U-..., L-..."),
+        ("U-PER", "BIO", 0, "'U-PER' is not a tag of BIO, which has O, B-..., I-..."),
+        ("O O-PER", "IOB1", 1, "'O-PER' is not a tag of IOB1, which has O, I-..., B-..."),
+        ("Mad", "IOB1", 0, "'Mad' is not a tag of IOB1"),
+    ],
+)
+def test_the_first_wrong_tag_is_told(tags, encoding, position, reason):
+    found = first_error(tags.split(), encoding)
+    assert found[0] == position
+    assert found[1].startswith(reason)
+
+
+def random_tags(rng, encoding):
+    letters = {"IOB1": ["O", "I", "B"], "BIO": ["O", "B", "I"], "BIOUL": ["O", "B", "I", "L", "U"]}[encoding]
+    drawn = [(rng.choice(letters), rng.choice(["PER", "LOC"])) for _ in range(rng.integers(1, 9))]
+    return ["O" if letter == "O" else f"{letter}-{label}" for letter, label in drawn]
+
+
+@pytest.mark.parametrize("encoding", TO_SPANS)
+def test_random_sentences_have_the_spans_that_allennlp_finds(encoding):
+    rng = np.random.default_rng(5)
+    num_right = 0
+    for _ in range(2000):
+        tags = random_tags(rng, encoding)
+        is_right = first_error(tags, encoding) is None
+        num_right += is_right
+        if is_right or encoding != "BIOUL":  # in which AllenNLP refuses wrong tags
+            expected = {Span(label, *ends) for label, ends in TO_SPANS[encoding](tags)}
+            assert set(spans_of(tags)) == expected, tags
+        if is_right and encoding != "BIOUL":
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert tags_of(spans_of(tags), len(tags), "BIOUL") == to_bioul(tags, encoding)
+        if is_right and encoding != "IOB1":
+            assert tags_of(spans_of(tags), len(tags), encoding) == tags
+    assert num_right > 100

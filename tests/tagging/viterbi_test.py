@@ -1,0 +1,98 @@
+import itertools
+
+import pytest
+import torch
+from allennlp.modules import ConditionalRandomField
+from allennlp.modules.conditional_random_field import allowed_transitions
+
+from fiesta_allennlp.tagging.viterbi import FORBIDDEN, Transitions, best_paths, transitions_of
+
+TAGS = {
+    "BIO": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"],
+    "IOB1": ["O", "I-PER", "B-PER", "I-LOC", "B-LOC"],
+    "BIOUL": ["O", "B-PER", "I-PER", "L-PER", "U-PER", "B-LOC", "I-LOC", "L-LOC", "U-LOC"],
+}
+
+
+def crf_of(encoding, *, has_ends=True):
+    names = dict(enumerate(TAGS[encoding or "BIO"]))
+    constraints = None if encoding is None else allowed_transitions(encoding, names)
+    return ConditionalRandomField(len(names), constraints, include_start_end_transitions=has_ends)
+
+
+def batch(rng, num_tags):
+    """Random logits and lengths, a sentence of one word and a longest one among them."""
+    num_words = int(torch.randint(1, 12, (), generator=rng))
+    lengths = torch.randint(1, num_words + 1, (6,), generator=rng)
+    lengths[0], lengths[1] = num_words, 1
+    mask = torch.arange(num_words) < lengths.unsqueeze(1)
+    scale = 10 ** torch.rand((), generator=rng)
+    return torch.randn(6, num_words, num_tags, generator=rng) * scale, mask
+
+
+@pytest.mark.parametrize("has_ends", [True, False])
+@pytest.mark.parametrize("encoding", [*TAGS, None])
+def test_tags_and_scores_are_exactly_those_of_allennlp(encoding, has_ends):
+    rng = torch.Generator().manual_seed(7)
+    torch.manual_seed(11)
+    for _ in range(30):
+        crf = crf_of(encoding, has_ends=has_ends)
+        logits, mask = batch(rng, crf.num_tags)
+        paths = best_paths(logits, mask, transitions_of(crf))
+        for row, (tags, score) in enumerate(crf.viterbi_tags(logits, mask)):
+            assert paths.tags[row, : len(tags)].tolist() == tags
+            assert paths.scores[row].item() == score
+
+
+def test_no_other_tags_score_more():
+    rng = torch.Generator().manual_seed(3)
+    logits = torch.randn(2, 4, 3, generator=rng)
+    start, between, end = (torch.randn(shape, generator=rng) for shape in ((3,), (3, 3), (3,)))
+    mask = torch.tensor([[True] * 4, [True, True, False, False]])
+    paths = best_paths(logits, mask, Transitions(start, between, end))
+    for row, length in enumerate((4, 2)):
+
+        def score(tags, row=row):
+            steps = sum(between[i, j] for i, j in itertools.pairwise(tags))
+            return start[tags[0]] + end[tags[-1]] + steps + sum(logits[row, t, tag] for t, tag in enumerate(tags))
+
+        best = max(itertools.product(range(3), repeat=length), key=score)
+        assert tuple(paths.tags[row, :length].tolist()) == best
+        assert paths.scores[row].item() == pytest.approx(score(best).item(), rel=1e-5)
+
+
+def test_a_case_by_hand():
+    # Two tags. Word by word 1, 0, 1 is best (5 + 4 + 5), but each change of tag costs 3.
+    logits = torch.tensor([[[0.0, 5.0], [4.0, 2.0], [0.0, 5.0]]])
+    between = torch.tensor([[0.0, -3.0], [-3.0, 0.0]])
+    none = torch.zeros(2)
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    paths = best_paths(logits, mask, Transitions(none, between, none))
+    assert paths.tags.tolist() == [[1, 1, 1]]
+    assert paths.scores.tolist() == [12.0]
+    paths = best_paths(logits, mask, Transitions(torch.tensor([9.0, 0.0]), between, torch.tensor([9.0, 0.0])))
+    assert paths.tags.tolist() == [[0, 0, 0]]
+    assert paths.scores.tolist() == [9.0 + 4.0 + 9.0]
+
+
+def test_a_forbidden_tag_is_never_given():
+    # BIO with the tags O, B, I: word by word I, I would be best, but a sentence begins with O or B.
+    crf = ConditionalRandomField(3, allowed_transitions("BIO", {0: "O", 1: "B-PER", 2: "I-PER"}))
+    torch.nn.init.zeros_(crf.transitions)
+    torch.nn.init.zeros_(crf.start_transitions)
+    torch.nn.init.zeros_(crf.end_transitions)
+    logits = torch.tensor([[[0.0, 1.0, 50.0], [0.0, 1.0, 50.0]]])
+    paths = best_paths(logits, torch.ones(1, 2, dtype=torch.bool), transitions_of(crf))
+    assert paths.tags.tolist() == [[1, 2]]
+    assert paths.scores.tolist() == [51.0]
+
+
+def test_transitions_by_hand():
+    crf = ConditionalRandomField(2, [(2, 0), (0, 0), (0, 1), (1, 3)])
+    for parameter in (crf.transitions, crf.start_transitions, crf.end_transitions):
+        torch.nn.init.constant_(parameter, 0.5)
+    start, between, end = transitions_of(crf)
+    assert start.tolist() == [0.5, FORBIDDEN]
+    assert between.tolist() == [[0.5, 0.5], [FORBIDDEN, FORBIDDEN]]
+    assert end.tolist() == [FORBIDDEN, 0.5]
+    assert not any(scores.requires_grad for scores in (start, between, end))
