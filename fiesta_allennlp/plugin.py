@@ -6,6 +6,7 @@ import fiesta_allennlp.documents.evaluator
 import fiesta_allennlp.documents.systems
 import fiesta_allennlp.executors.processes
 import fiesta_allennlp.executors.ray
+import fiesta_allennlp.searches.searchers
 import fiesta_allennlp.strategies
 import fiesta_allennlp.tdsa
 import fiesta_allennlp.trainings.evaluator
