@@ -8,6 +8,7 @@ HELP = {
     "select": "find the best of several models",
     "plan": "tell how many runs a selection will need",
     "replay": "repeat a selection over released scores",
+    "lookup": "tell how quickly a searcher finds the best of many configs",
     "report": "tell what a selection came to, or how it stands",
     "documents": "find the best of several trained systems",
     "plugin": "let `allennlp` find the fiesta- commands",
