@@ -7,6 +7,7 @@ import fiesta_allennlp.documents.systems
 import fiesta_allennlp.executors.processes
 import fiesta_allennlp.executors.ray
 import fiesta_allennlp.modules
+import fiesta_allennlp.searches.searchers
 import fiesta_allennlp.strategies
 import fiesta_allennlp.tagging
 import fiesta_allennlp.tdsa

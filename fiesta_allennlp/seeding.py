@@ -19,6 +19,7 @@ REPLAY_SPLITS_STREAM = 3
 REPLAY_SCORES_STREAM = 4
 REPLAY_STRATEGY_STREAM = 5
 DOCUMENTS_STREAM = 6
+SEARCH_STREAM = 7
 
 SEED_BITS = 31
 """AllenNLP hands seeds to `numpy.random.seed` and to `torch.manual_seed`; 31 bits suit both, and JSON."""

@@ -8,6 +8,7 @@ HELP = {
     "select": "find the best of several models",
     "plan": "estimate how many runs a selection needs",
     "replay": "simulate a selection over existing scores",
+    "lookup": "measure how fast a searcher finds the best of many configs",
     "report": "write the report of a selection",
     "documents": "find the best of several trained systems",
     "plugin": "make the fiesta- commands available in `allennlp`",

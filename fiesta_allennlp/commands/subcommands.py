@@ -30,6 +30,11 @@ class FiestaReplay(FiestaSubcommand):
     """`allennlp fiesta-replay`"""
 
 
+@Subcommand.register("fiesta-lookup")
+class FiestaLookup(FiestaSubcommand):
+    """`allennlp fiesta-lookup`"""
+
+
 @Subcommand.register("fiesta-report")
 class FiestaReport(FiestaSubcommand):
     """`allennlp fiesta-report`"""

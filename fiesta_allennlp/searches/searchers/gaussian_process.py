@@ -1,0 +1,168 @@
+"""Searchers that model the scores by a Gaussian process, over a kernel or over a graph of near points."""
+
+from typing import Any, List, Optional
+
+import numpy as np
+
+from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory, check_above_zero, check_choice
+from fiesta_allennlp.searches.searchers.covariances import KERNELS, check_graph, graph_covariance, kernel_matrix
+from fiesta_allennlp.searches.searchers.improvement import expected_hypervolume_improvement, expected_improvement
+from fiesta_allennlp.searches.searchers.prediction import Prediction, predict
+
+SCORES = ("standardised", "raw")
+PRIOR_MEAN = -1.0
+"""Of standardised scores. At 0 a search spends runs on far corners that are worse than they could be; the lower it is,
+the longer the search stays near the best points that it knows."""
+
+
+class GaussianProcess(Searcher):
+    """A Gaussian process for each objective, of which nothing is fitted.
+
+    # Parameters
+
+    scores : `standardised`, by the mean and the standard deviation of those seen, or `raw`, as in Zhang and Duh (2020).
+    prior_mean : what is expected of a point far from all that was seen, in the units of `scores`; by default -1 for
+        standardised scores and 0 for raw ones.
+    noise : variance of a score's noise, in the units of `scores`, above 0. With a large one, a score that is the best
+        by luck draws fewer runs to its neighbours.
+    """
+
+    def __init__(
+        self, *, scores: str = "standardised", prior_mean: Optional[float] = None, noise: float = 1e-6, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        check_choice("scores", scores, SCORES)
+        check_above_zero("noise", noise)
+        self.scores = scores
+        self.prior_mean = prior_mean if prior_mean is not None else 0.0 if scores == "raw" else PRIOR_MEAN
+        self.noise = noise
+
+    def covariance(self, points: Points) -> np.ndarray:
+        """The prior's covariance of all points. Shape: `(num_points, num_points)`."""
+        raise NotImplementedError
+
+    def values(self, history: SearchHistory) -> np.ndarray:
+        """What the process models, with the prior's mean at 0. Shape: `(num_seen, num_objectives)`."""
+        known = history.known if self.scores == "raw" else standardised(history.known)
+        return known - self.prior_mean
+
+    def predictions(self, history: SearchHistory, values: np.ndarray) -> List[Prediction]:
+        """Of each objective at the open points."""
+        covariance = self.covariance(history.points)
+        return [
+            predict(
+                covariance, history.open, seen=history.seen, values=column, pending=history.pending, noise=self.noise
+            )
+            for column in values.T
+        ]
+
+
+def standardised(scores: np.ndarray) -> np.ndarray:
+    """With mean 0 and standard deviation 1 in each objective, 0 where all are equal. Shape: that of `scores`."""
+    sd = scores.std(axis=0)
+    return (scores - scores.mean(axis=0)) / np.where(sd > 0, sd, 1)
+
+
+class OverKernel(GaussianProcess):
+    """A Gaussian process with variance 1.
+
+    # Parameters
+
+    kernel : `matern` (with nu = 5/2) or `rbf`.
+    length_scale : the same for all inputs, which are scaled to [0, 1].
+    """
+
+    def __init__(self, *, kernel: str = "matern", length_scale: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        check_choice("kernel", kernel, KERNELS)
+        check_above_zero("length_scale", length_scale)
+        self.kernel = kernel
+        self.length_scale = length_scale
+
+    def covariance(self, points: Points) -> np.ndarray:
+        return kernel_matrix(points, self.kernel, self.length_scale)
+
+
+class OverGraph(GaussianProcess):
+    """The finite-set Gaussian process on a graph of near points (Zhang and Duh, 2020, section 5.3): with Delta the
+    graph's Laplacian, the covariance is (2 beta (Delta + I / sigma^2))^-1.
+
+    # Parameters
+
+    kernel, length_scale : weigh the edges, as in `OverKernel`.
+    neighbours : the share of all points that a point has as neighbours, on average.
+    beta, sigma : as above. The larger, the less and the more a point may differ from the prior's mean.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str = "matern",
+        length_scale: float = 1.0,
+        neighbours: float = 1 / 7,
+        beta: float = 0.5,
+        sigma: float = 10.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_graph(kernel, length_scale, neighbours)
+        check_above_zero("beta", beta)
+        check_above_zero("sigma", sigma)
+        self.graph = (kernel, length_scale, neighbours)
+        self.beta = beta
+        self.sigma = sigma
+
+    def covariance(self, points: Points) -> np.ndarray:
+        return graph_covariance(points, *self.graph, self.beta, self.sigma)
+
+
+def improvement(process: GaussianProcess, history: SearchHistory) -> np.ndarray:
+    """The expected improvement of the first objective on the best score seen. Shape: `(num_open,)`."""
+    values = process.values(history)[:, :1]
+    return expected_improvement(process.predictions(history, values)[0], values.max())
+
+
+def hypervolume_improvement(process: GaussianProcess, history: SearchHistory) -> np.ndarray:
+    """The expected improvement of the hypervolume of two objectives. The reference is 1 below the worst that was seen
+    or is predicted, in the units of the scores. Shape: `(num_open,)`."""
+    values = process.values(history)
+    first, second = process.predictions(history, values)
+    worst = np.minimum(values.min(axis=0), [first.mean.min(), second.mean.min()])
+    return expected_hypervolume_improvement(first, second, values, worst - 1)
+
+
+@Searcher.register("gp_ei")
+class GpEi(OverKernel):
+    """Bayesian optimisation: a Gaussian process and expected improvement (Schonlau et al., 1998). The searcher to begin
+    with: see `docs/search.md`."""
+
+    def criterion(self, history: SearchHistory) -> np.ndarray:
+        return improvement(self, history)
+
+
+@Searcher.register("gp_ehvi")
+class GpEhvi(OverKernel):
+    """The same for two objectives at once, by the expected improvement of the hypervolume (Emmerich et al., 2011)."""
+
+    num_objectives = 2
+
+    def criterion(self, history: SearchHistory) -> np.ndarray:
+        return hypervolume_improvement(self, history)
+
+
+@Searcher.register("graph_ei")
+class GraphEi(OverGraph):
+    """Expected improvement over the finite-set Gaussian process of a graph: GB_EI of Zhang and Duh (2020)."""
+
+    def criterion(self, history: SearchHistory) -> np.ndarray:
+        return improvement(self, history)
+
+
+@Searcher.register("graph_ehvi")
+class GraphEhvi(OverGraph):
+    """The same for two objectives at once: GB of table 4 of Zhang and Duh (2020)."""
+
+    num_objectives = 2
+
+    def criterion(self, history: SearchHistory) -> np.ndarray:
+        return hypervolume_improvement(self, history)
