@@ -12,20 +12,25 @@ from rich.console import Console
 from fiesta_allennlp.commands.options import add_debug, add_given, check_output, explain_minus
 from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, load, run_and_exit
 
-DESCRIPTION = """Search a table of finished runs, many times and without training anything, and tell how many
-runs a searcher needs to find the best one, compared with random search."""
+DESCRIPTION = """Search a table of finished runs many times, without training, and print how many runs a searcher
+needs to find the best one, compared with random search."""
+
+EXAMPLES = """examples:
+  %(prog)s runs.csv --inputs lr:log,layers,optimizer --objective f1
+  %(prog)s hpo_nmt/zh-en --searcher random"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Every option. Those that are settings have no default here, so that only what was typed is given."""
-    from fiesta_allennlp.searches.lookup_settings import WORKING, LookupSettings
+    from fiesta_allennlp.searches.lookup_settings import LookupSettings
     from fiesta_allennlp.selection.options import add_options
+    from fiesta_allennlp.selection.settings import RESOURCES
 
     parser.allow_abbrev = False
     explain_minus(parser, "--objective", "-loss")
     add_given(parser, LookupSettings, "table")
-    work = add_options(parser, LookupSettings)[WORKING]
-    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result there")
+    work = add_options(parser, LookupSettings)[RESOURCES]
+    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
     add_debug(work)
 
 

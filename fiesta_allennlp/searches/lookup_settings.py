@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.options import check_options, option
-from fiesta_allennlp.selection.settings import registered
+from fiesta_allennlp.selection.settings import RESOURCES, registered
 
-RUNS = "which runs"
-SEARCHING = "how to search"
-MEASURING = "what to measure"
-WORKING = "how to work"
+RUNS = "Runs"
+SEARCHING = "Search"
+MEASURING = "Measures"
 
 BLEU = "dev_bleu"
 
@@ -25,25 +24,25 @@ def _separated(text: str) -> Tuple[str, ...]:
 class LookupSettings:
     """What `allennlp fiesta-lookup` can be told. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (RUNS, SEARCHING, MEASURING, WORKING)
+    GROUPS: ClassVar[Tuple[str, ...]] = (RUNS, SEARCHING, MEASURING, RESOURCES)
 
     table: str = option(
         "",
-        "a CSV file with a run in each line; or the directory of tables in the form of Zhang and Duh (2020), or one of "
-        "them by what its files begin with, such as DIR/zh-en",
+        "a CSV file with one run per line; or a directory of tables in the form of Zhang and Duh (2020), or one of "
+        "them by the start of its file names, such as DIR/zh-en",
         metavar="RUNS.csv|DIR|DIR/NAME",
     )
     inputs: Tuple[str, ...] = option(
         (),
-        "CSV: the columns that a search knows before a run, separated by commas; NAME:log takes the logarithm; texts "
-        "are categories",
+        "in a CSV file, the columns that are known before a run, separated by commas; NAME:log takes the logarithm; "
+        "texts are categories",
         group=RUNS,
         metavar="A,B:log,...",
         parse=_separated,
     )
     objective: Tuple[str, ...] = option(
         (),
-        "the column to maximise, or to minimise with a minus before it; two of them for their front (default dev_bleu)",
+        "the column to maximise; -NAME minimises it; two columns search for their Pareto front (default dev_bleu)",
         group=RUNS,
         metavar="NAME[,-NAME]",
         parse=_separated,
@@ -55,19 +54,31 @@ class LookupSettings:
         group=SEARCHING,
         metavar="NAME|JSON",
     )
-    batch_size: int = option(1, "runs at once, the next when all have ended (default 1)", group=SEARCHING, least=1)
+    batch_size: int = option(
+        1,
+        "runs per round; a round begins when all runs of the last one have finished (default 1)",
+        group=SEARCHING,
+        least=1,
+    )
     tolerance: Optional[float] = option(
         None,
-        "how far below the best a run is close to it, in units of the objective (default 0.5 for dev_bleu, else 0)",
+        "a run this close to the best counts as good, in units of the objective (default 0.5 for dev_bleu, else 0)",
         group=MEASURING,
         least=0,
     )
     budget: Optional[int] = option(
-        None, "look at this many first runs (default 20, with two objectives 50)", group=MEASURING, least=1
+        None,
+        "compare searchers after this number of runs (default 20; 50 with two objectives)",
+        group=MEASURING,
+        least=1,
     )
-    trials: int = option(100, "how many searches (default 100)", group=WORKING, least=1)
+    trials: int = option(100, "number of searches (default 100)", group=RESOURCES, least=1)
     entropy: Optional[int] = option(
-        None, "master random seed, which repeats a lookup (default: random, recorded)", group=WORKING, least=0
+        None,
+        "master random seed, which repeats a lookup (default: random, recorded)",
+        group=RESOURCES,
+        metavar="N",
+        least=0,
     )
 
     def __post_init__(self) -> None:
