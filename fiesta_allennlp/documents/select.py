@@ -26,7 +26,8 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.records import Candidate, Decision, History
-from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run_selection
+from fiesta_allennlp.selection.kind import Kind, Stored, Work
+from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import importing
 

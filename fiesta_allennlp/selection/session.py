@@ -4,131 +4,33 @@ What the kinds of selections do not have in common is a `Kind`.
 """
 
 import tempfile
-from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import (
     Any,
-    ClassVar,
-    ContextManager,
     Dict,
     Generic,
     Iterator,
     Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Type,
-    TypeVar,
 )
 
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.seeding import fresh_entropy
 from fiesta_allennlp.selection.environment import changed_code, with_this
-from fiesta_allennlp.selection.loop import Listener, Selection
+from fiesta_allennlp.selection.kind import Checked, Given, Kind, Prepared, Stored
+from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.options import as_json, by_own_names, changed_options
 from fiesta_allennlp.selection.settings import SelectionSettings, overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import write_csv, write_json
 from fiesta_allennlp.selection.workspace import clear, has_begun, logging_to, made_room, opened, writing_results
-from fiesta_allennlp.strategies.base import Strategy
 
 COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents"}
 """By the kind of selection that a command makes."""
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What the store of a directory has when a selection is resumed; of a new one, nothing."""
-
-    directory: RunDirectory
-    meta: Meta = field(default_factory=Meta)
-    candidates: Tuple[Candidate, ...] = ()
-    history: History = field(default_factory=lambda: History(()))
-
-
-@dataclass(frozen=True)
-class Work:
-    """What the loop works with; see `Selection`."""
-
-    strategy: Strategy
-    evaluator: Evaluator
-    executor: Executor
-    listener: Listener
-    shared_splits: bool
-    max_hours: Optional[float] = None
-
-
-Given = TypeVar("Given", bound=SelectionSettings)
-Checked = TypeVar("Checked")
-Prepared = TypeVar("Prepared")
-
-
-class Kind(ABC, Generic[Given, Checked, Prepared]):
-    """What one kind of selection knows: its options, what is checked before the first evaluation, and what evaluates.
-
-    `name` is written into the store, `settings` are the class of its options, `given` is the one that names the
-    candidates, `step` is what an evaluation is called, and `without` is how to go on without a candidate.
-    `may_be_unfit` says whether what is lacking for one candidate alone, again and again, is that candidate's failure.
-    """
-
-    name: ClassVar[str]
-    settings: Type[Given]
-    given: ClassVar[str]
-    step: ClassVar[str]
-    without: ClassVar[str] = Selection.without
-    may_be_unfit: ClassVar[bool] = True
-
-    @abstractmethod
-    def check(self, settings: Given, stored: Stored, *, allow_removed: bool) -> Checked:
-        """All that can be known without writing anything: files, options, and what the store has of both.
-
-        # Raises
-
-        `FiestaError` : on the first thing that is wrong.
-        """
-
-    @abstractmethod
-    def prepared(
-        self, checked: Checked, directory: RunDirectory, place: RunDirectory, console: Console
-    ) -> ContextManager[Prepared]:
-        """What is built, opened and tried before the first evaluation; closed at the end of the context.
-
-        Its logs, and files to work with, are written below `place` and are found below `directory` afterwards.
-
-        # Raises
-
-        `FiestaError` : naming the candidate and what is wrong.
-        """
-
-    @abstractmethod
-    def rows(self, prepared: Prepared) -> Sequence[Candidate]:
-        """The candidates for the store, with their facts."""
-
-    def settled(self, prepared: Prepared, settings: Given) -> Given:
-        """The settings for the store, with what only the preparation could tell."""
-        return settings
-
-    def meta(self, prepared: Prepared) -> Mapping[str, Any]:
-        """Further fields of `Meta` for the store."""
-        return {}
-
-    @abstractmethod
-    def work(self, prepared: Prepared, store: RunStore, console: Console, *, entropy: int) -> ContextManager[Work]:
-        """What the loop works with, from now on and until the end of the context."""
-
-    @abstractmethod
-    def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        """The content of `selection.json`."""
-
-    def conclude(self, prepared: Prepared, history: History, decision: Decision) -> None:
-        """Tidy up after the decision."""
 
 
 def run_selection(

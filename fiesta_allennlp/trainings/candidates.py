@@ -9,7 +9,7 @@ from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 from fiesta_allennlp.errors import ConfigError, all_in_one, plainly
 from fiesta_allennlp.files import named_places
 from fiesta_allennlp.records import Candidate, History
-from fiesta_allennlp.selection.session import Stored
+from fiesta_allennlp.selection.kind import Stored
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import (
     SEED_KEYS,

@@ -15,9 +15,10 @@ from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Candidate, Decision, History, Remaining
 from fiesta_allennlp.seeding import strategy_rng
+from fiesta_allennlp.selection.kind import Kind, Stored, Work
 from fiesta_allennlp.selection.loop import Listener, Listeners
 from fiesta_allennlp.selection.metrics import Metric, check_sign
-from fiesta_allennlp.selection.session import Kind, Stored, Work, rehearsed, run_selection
+from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import summarise

@@ -25,7 +25,7 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import Evaluation, History, Request
 from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng
-from fiesta_allennlp.selection.session import Stored
+from fiesta_allennlp.selection.kind import Stored
 
 STRATEGIES: Dict[str, Any] = {
     "top_two": "top_two",

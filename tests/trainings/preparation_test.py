@@ -11,7 +11,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.selection.session import Stored
+from fiesta_allennlp.selection.kind import Stored
 from fiesta_allennlp.trainings.config import evaluation_config, load_config, official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
