@@ -63,7 +63,7 @@ def test_a_selection_decides_and_leaves_its_files(tmp_path: Path, documents: Pat
         assert entry["measure"] == pytest.approx(sum(float(row["score"]) for row in rows) / len(rows))
     assert summary["num_queries"] == sum(queries.values())
     assert summary["cost"] == pytest.approx(0.5 * queries["able"] + 0.25 * queries["poor"])
-    assert f"{summary['num_queries']} queries were made, at a cost of {summary['cost']:g} in all." in output
+    assert f"{summary['num_queries']} queries were made, at a total cost of {summary['cost']:g}." in output
     assert summary["fixed_size"]["best"] == "able"
     assert f"would have needed {summary['fixed_size']['baseline_2']} documents" in output
     assert max(asked(tmp_path, "able").values()) == 1

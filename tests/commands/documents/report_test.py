@@ -83,7 +83,7 @@ def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(stored, "is_running", lambda directory, host: True)
     told = report(made)
     assert told.running and told.stopped_by is None
-    assert told.decision[0].startswith(f"The selection is running; after {number} answered documents of 2 systems a ")
+    assert told.decision[0].startswith(f"The selection is running. After {number} answered documents of 2 systems, a ")
 
 
 def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:
@@ -102,7 +102,7 @@ def test_another_belief_has_no_interval(tmp_path: Path, documents: Path, run: Pa
     asked = told.candidate("a").asked
     assert asked is not None and (asked.num_documents, asked.interval) == (60, None)
     text = (tmp_path / "out" / "report.md").read_text()
-    assert "The belief of this selection, student\\_t, is about the mean score of a document" in text
+    assert "The posterior of this selection, student\\_t, is about the mean score of a document" in text
     assert "Every stroke is one of the answered batches" in text
 
 
