@@ -103,7 +103,7 @@ def test_another_belief_has_no_interval(tmp_path: Path, documents: Path, run: Pa
     assert asked is not None and (asked.num_documents, asked.interval) == (60, None)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "The posterior of this selection, student\\_t, is about the mean score of a document" in text
-    assert "Every stroke is one of the answered batches" in text
+    assert "Each stroke is one of the answered batches" in text
 
 
 def test_two_systems_alone_are_not_compared(made: Path, tmp_path: Path) -> None:
