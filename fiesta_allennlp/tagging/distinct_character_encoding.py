@@ -31,7 +31,7 @@ class DistinctCharacterEncoder(TokenCharactersEncoder):
         # Shapes: (num_distinct, num_characters) and (batch_size * num_words,)
         words, places = torch.unique(token_characters.view(-1, num_characters), dim=0, return_inverse=True)
         is_wide = words[:, NARROW:].any(dim=1)
-        order = is_wide.long().argsort(stable=True)
+        order = is_wide.long().sort(stable=True).indices
         narrow, wide = words[order].split([len(words) - int(is_wide.sum()), int(is_wide.sum())])
         # Shape: (num_distinct, encoding_dim), in `order`
         encoded = torch.cat([self._encoded(part) for part in (narrow[:, :NARROW], wide) if len(part)])
