@@ -1,0 +1,269 @@
+"""Figure 1 of the FIESTA paper: two named-entity taggers that differ in their character encoder, and selections over
+their scores.
+
+    python scripts/reproduce_fiesta_ner.py ner_dataset_and_random_seeds.json --output reproduced
+    python scripts/reproduce_fiesta_ner.py --synthetic 20 --output reproduced
+
+The file is `results/ner_dataset_and_random_seeds.json` of the repository apmoore1/NER: a list of 150 splits of
+CoNLL-2003, each a list of ten runs `[dev F1, test F1, "cnn" or "lstm"]`. The figure shows all runs and those of the
+first three splits. Replays draw from the scores as they are, and with the runs that did not converge replaced by the
+mean of the same tagger's other runs on that split.
+
+`--synthetic N` draws N such files from the means and standard deviations of the released one, with unconverged runs of
+no tagger, of the worse one as in the released file, and of the better one. It needs no file.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.errors import DataError, FiestaError
+from fiesta_allennlp.replays.files import table_of
+from fiesta_allennlp.replays.summary import wilson_interval
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))
+
+from common import make_parser, print_table, share
+from strategies import Row
+
+TAGGERS = ("cnn", "lstm")
+NUM_SEEDS = 5
+NUM_SHOWN = 3
+"""Splits of the figure."""
+
+NUM_SPLITS = 150
+
+FAR = 8
+"""A run did not converge if it lies so many robust standard deviations below the median of its tagger."""
+
+MEANS = {"cnn": 0.9424, "lstm": 0.9439}
+SEED_SDS = {"cnn": 0.0036, "lstm": 0.0022}
+SPLIT_SDS = {"cnn": 0.0031, "lstm": 0.0029}
+SPLIT_CORRELATION = 0.76
+DROPS = (0.152, 0.128, 0.104, 0.050)
+"""Of the released test F1: means and standard deviations within and between splits of the runs that converged, the
+correlation of the taggers' means on a split, and how far the four others lie below the mean of theirs."""
+
+PROCEDURES: Tuple[Tuple[str, Mapping[str, Any]], ...] = (
+    ("the default", {}),
+    ("the default without the second look", {"belief": {"type": "split_paired", "second_look": False}}),
+    ("plain loop", {"strategy": "non_adaptive_fc"}),
+    ("the paper's TTTS, independent splits", {"strategy": "ttts", "belief": "student_t", "splits": "independent"}),
+)
+"""Names and `ReplaySettings`."""
+
+FIGURE_HEADINGS = ("splits", "cnn", "lstm", "lstm - cnn")
+REPLAY_HEADINGS = ("scores", "procedure", "mean runs", "right (95 % interval)", "wrong", "undecided")
+
+Scores = Dict[str, np.ndarray]
+"""Test F1 by tagger. Shape: `(num_splits, num_seeds)`."""
+
+
+def read_scores(path: Path) -> Scores:
+    """The test F1 of each tagger.
+
+    # Raises
+
+    `DataError` : where the file has another form.
+    """
+    try:
+        splits = json.loads(path.read_text(encoding="utf-8"))
+        return scores_of(splits)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
+    except (ValueError, TypeError, IndexError) as error:
+        raise DataError(
+            f'{path}: expected a list of splits, each a list of equally many [dev F1, test F1, "cnn" or "lstm"] for '
+            f"both taggers ({error})."
+        ) from error
+
+
+def scores_of(splits: Sequence[Sequence[Sequence[Any]]]) -> Scores:
+    """The test F1 of splits as in the file."""
+    taggers = {run[2] for runs in splits for run in runs}
+    if taggers != set(TAGGERS):
+        raise ValueError(f"there are runs of {sorted(taggers)}")
+    rows = {name: [[float(run[1]) for run in runs if run[2] == name] for runs in splits] for name in TAGGERS}
+    scores = {name: np.array(of_tagger) for name, of_tagger in rows.items()}  # raises where the numbers differ
+    if scores["cnn"].shape != scores["lstm"].shape or not np.isfinite(list(scores.values())).all():
+        raise ValueError("the taggers do not have equally many numbers on each split")
+    return scores
+
+
+def synthetic_splits(rng: np.random.Generator, drops: Mapping[str, Sequence[float]]) -> List[List[List[Any]]]:
+    """Splits as in the file, normal but for runs at random places that are as far below as `drops` says. The dev F1 is
+    the test F1."""
+    shared = rng.normal(size=NUM_SPLITS)
+    scores = {}
+    for name in TAGGERS:
+        own = rng.normal(size=NUM_SPLITS)
+        split = SPLIT_SDS[name] * (np.sqrt(SPLIT_CORRELATION) * shared + np.sqrt(1 - SPLIT_CORRELATION) * own)
+        scores[name] = MEANS[name] + split[:, None] + rng.normal(0, SEED_SDS[name], (NUM_SPLITS, NUM_SEEDS))
+        places = rng.choice(scores[name].size, len(DROPS), replace=False)
+        for place, drop in zip(places, drops.get(name, ()), strict=False):
+            scores[name].flat[place] = MEANS[name] - drop
+    return [
+        [[float(score), float(score), name] for name in TAGGERS for score in scores[name][split]]
+        for split in range(NUM_SPLITS)
+    ]
+
+
+def unconverged(scores: Scores) -> Scores:
+    """Which runs did not converge. Shapes as the scores'."""
+    found = {}
+    for name, values in scores.items():
+        median = np.median(values)
+        spread = 1.4826 * np.median(np.abs(values - median))
+        found[name] = values < median - FAR * spread
+    return found
+
+
+def mended(scores: Scores) -> Scores:
+    """The scores with the mean of the tagger's other runs on the split in place of a run that did not converge."""
+    result = {}
+    for name, is_bad in unconverged(scores).items():
+        others = np.where(is_bad, np.nan, scores[name])
+        result[name] = np.where(is_bad, np.nanmean(others, axis=1, keepdims=True), scores[name])
+    return result
+
+
+def figure_rows(scores: Scores) -> Iterator[Sequence[str]]:
+    """Mean test F1 over all splits and on each of the first ones."""
+    chosen = {"all": slice(None), **{str(number): slice(number, number + 1) for number in range(NUM_SHOWN)}}
+    for label, splits in chosen.items():
+        cnn, lstm = (float(scores[name][splits].mean()) for name in TAGGERS)
+        yield label, f"{cnn:.4f}", f"{lstm:.4f}", f"{lstm - cnn:+.4f}"
+
+
+def in_words(scores: Scores) -> str:
+    """How often the means on a split, and single pairs of runs, put the LSTM first; and how many did not converge."""
+    cnn, lstm = scores["cnn"], scores["lstm"]
+    ahead = int((lstm.mean(axis=1) > cnn.mean(axis=1)).sum())
+    pairs = float((lstm[:, :, None] > cnn[:, None, :]).mean())
+    failed = {name: int(is_bad.sum()) for name, is_bad in unconverged(scores).items()}
+    return (
+        f"lstm leads on {ahead} of {len(cnn)} splits by the mean of their runs, and in {pairs:.0%} of single pairs on "
+        f"one split. Runs that did not converge: {failed['cnn']} of cnn, {failed['lstm']} of lstm."
+    )
+
+
+def draw_figure(scores: Scores, path: Path) -> None:
+    """Box plots of all runs, and the single runs on each of the first splits."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.5), layout="constrained")
+    axes = figure.subplots(1, 1 + NUM_SHOWN, sharey=True)
+    for number, axis in enumerate(axes):
+        splits = slice(None) if number == 0 else slice(number - 1, number)
+        columns = [scores[name][splits].ravel() for name in TAGGERS]
+        axis.boxplot(columns, tick_labels=TAGGERS, showfliers=number == 0, showmeans=True)
+        if number:
+            for position, values in enumerate(columns, 1):
+                axis.plot(np.full(len(values), position), values, "o", color="C0", alpha=0.5, markersize=4)
+        axis.set_title("all splits" if number == 0 else f"split {number - 1}")
+        axis.grid(axis="y", alpha=0.3)
+    converged = [values[~is_bad] for values, is_bad in zip(scores.values(), unconverged(scores).values(), strict=True)]
+    low, high = min(map(np.min, converged)), max(map(np.max, converged))
+    axes[0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
+    axes[0].set_ylabel("test F1")
+    figure.savefig(path, dpi=150)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Shares of the repetitions, as in a replay's summary, and the runs of each."""
+
+    correct: float
+    wrong: float
+    undecided: float
+    num_runs: Sequence[int]
+
+    def cells(self) -> Sequence[str]:
+        total = len(self.num_runs)
+        mean, error = np.mean(self.num_runs), np.std(self.num_runs, ddof=1) / np.sqrt(total)
+        interval = wilson_interval(round(self.correct * total), total)
+        return (
+            f"{mean:.1f} ± {error:.1f}",
+            share(self.correct, interval),
+            f"{self.wrong:.3f}",
+            f"{self.undecided:.3f}",
+        )
+
+
+def replayed(tables: Sequence[Scores], options: Mapping[str, Any], repetitions: int, processes: int) -> Counted:
+    """As many selections over each of the tables."""
+    results = []
+    for number, scores in enumerate(tables):
+        content = [(name, scores[name].ravel().tolist()) for name in TAGGERS]
+        source = table_of(content, scores["cnn"].shape[1], Path(f"table {number}"))
+        results.append(Row(options, source=source).run(repetitions, processes=processes))
+    return Counted(
+        correct=float(np.mean([result.correct for result in results])),
+        wrong=float(np.mean([result.wrong for result in results])),
+        undecided=float(np.mean([result.undecided for result in results])),
+        num_runs=[number for result in results for number in result.num_evaluations],
+    )
+
+
+def replay_rows(
+    variants: Mapping[str, Sequence[Scores]], repetitions: int, processes: int, only: Optional[str]
+) -> Iterator[Sequence[str]]:
+    """Each procedure over each variant of the scores."""
+    for label, tables in variants.items():
+        for name, options in PROCEDURES:
+            if only is None or name == only:
+                yield (label, name, *replayed(tables, options, repetitions, processes).cells())
+
+
+def synthetic_variants(number: int) -> Dict[str, List[Scores]]:
+    """Tables with the same normal scores and other unconverged runs."""
+    told = {
+        "all runs converge": {},
+        "4 of 750 of cnn do not": {"cnn": DROPS},
+        "4 of 750 of lstm do not": {"lstm": DROPS},
+    }
+    return {
+        label: [scores_of(synthetic_splits(np.random.default_rng(seed), drops)) for seed in range(number)]
+        for label, drops in told.items()
+    }
+
+
+def parse() -> argparse.Namespace:
+    parser = make_parser(__doc__, repetitions=500)
+    parser.add_argument("scores", type=Path, nargs="?", help="ner_dataset_and_random_seeds.json")
+    parser.add_argument("--synthetic", type=int, metavar="N", help="draw N files instead; --repetitions are of each")
+    parser.add_argument("--output", type=Path, required=True, help="directory for the figure")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--procedure", choices=[name for name, _ in PROCEDURES], help="only this one")
+    args = parser.parse_args()
+    if (args.scores is None) == (args.synthetic is None):
+        parser.error("give SCORES.json or --synthetic N")
+    return args
+
+
+def main() -> None:
+    args = parse()
+    args.output.mkdir(parents=True, exist_ok=True)
+    try:
+        if args.synthetic is not None:
+            variants: Mapping[str, Sequence[Scores]] = synthetic_variants(args.synthetic)
+            shown = variants["4 of 750 of cnn do not"][0]
+        else:
+            shown = read_scores(args.scores)
+            variants = {"as released": [shown], "unconverged runs replaced": [mended(shown)]}
+        print_table(FIGURE_HEADINGS, figure_rows(shown), title="Figure 1: mean test F1")
+        print(f"\n{in_words(shown)}")
+        draw_figure(shown, args.output / "figure1.png")
+        rows = replay_rows(variants, args.repetitions, args.processes, args.procedure)
+        print_table(REPLAY_HEADINGS, rows, title="Selections at confidence .95")
+    except FiestaError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
