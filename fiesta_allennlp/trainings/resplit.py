@@ -117,13 +117,31 @@ class ResplitReader(DatasetReader):
 
 
 def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashable]:
-    """The group of each instance, `range(len(instances))` where `group_by` is None. Shape: `(num_instances,)`."""
+    """The group of each instance, `range(len(instances))` where `group_by` is None. Shape: `(num_instances,)`.
+
+    # Raises
+
+    `DataError` : where an instance does not have the key, or its value cannot be compared with others.
+    """
     if group_by is None:
         return list(range(len(instances)))
-    return [_group(instance, group_by) for instance in instances]
+    return [_comparable(_group(instance, group_by), group_by) for instance in instances]
 
 
-def _group(instance: Instance, group_by: str) -> Hashable:
+def _comparable(value: Any, group_by: str) -> Hashable:
+    """A list, such as the words of a sentence, as a tuple."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_comparable(each, group_by) for each in value)
+    if isinstance(value, Hashable):
+        return value
+    inside = f", with the keys {', '.join(sorted(map(str, value)))}" if isinstance(value, dict) else ""
+    raise DataError(
+        f"--group-by {group_by}: the value of an instance is a {type(value).__name__}{inside}. Give a key whose values "
+        "are texts, numbers or lists of these, or `--group-by none`."
+    )
+
+
+def _group(instance: Instance, group_by: str) -> Any:
     field = instance.fields.get(group_by)
     if isinstance(field, MetadataField):
         return field.metadata

@@ -9,11 +9,12 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.data_loaders import MultiProcessDataLoader
-from allennlp.data.fields import LabelField
+from allennlp.data.fields import LabelField, MetadataField
 from allennlp.data.vocabulary import Vocabulary
 
 from fiesta_allennlp.errors import DataError, ReaderError
 from fiesta_allennlp.trainings.reading import read_parts
+from fiesta_allennlp.trainings.resplit import groups_of
 from tests.conftest import classifier_config
 
 PARTS = ("train", "validation", "test")
@@ -69,6 +70,14 @@ def test_groups_stay_whole(reviews: Path) -> None:
     reader = make_reader(reviews, group_by="label", parts=PARTS)
     with pytest.raises(DataError, match="at least 3 groups but the pool of 72 instances has 2"):
         list(reader.read("train"))
+
+
+def test_instances_with_equal_lists_are_one_group() -> None:
+    words = (["a", "b"], ["a"], ["a", "b"])
+    instances = [Instance({"metadata": MetadataField({"words": each})}) for each in words]
+    assert groups_of(instances, "words") == [("a", "b"), ("a",), ("a", "b")]
+    with pytest.raises(DataError, match="--group-by metadata: the value of an instance is a dict, with the keys words"):
+        groups_of(instances, "metadata")
 
 
 def test_an_unknown_group_key_is_an_error_that_lists_the_keys(reviews: Path) -> None:
