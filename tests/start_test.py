@@ -8,7 +8,9 @@ HEAVY = ("torch", "spacy", "transformers", "allennlp", "scipy", "matplotlib")
 START = """
 import sys
 from fiesta_allennlp.__main__ import main
-for typed in ("--help", "plan --help", "plan", "lookup --help", "select --help", "select --metrik x", "select a.jsonnet"):
+for typed in (
+    "--help", "plan --help", "plan", "lookup --help", "select --help", "select --metrik x", "select a.jsonnet"
+):
     sys.argv = ["fiesta", *typed.split()]
     try:
         main()
