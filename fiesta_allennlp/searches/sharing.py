@@ -20,8 +20,8 @@ class Shares:
 
 
 def shared_out(runs: int) -> Shares:
-    """A share that is near the best one on three tasks; see `docs/search.md`. There are as many finalists, a power of
-    two, as sequential halving can tell apart with half of the runs again beyond its least number, m log2(m).
+    """A share that is near the best one on three tasks; see `docs/search.md`. The finalists are as many as sequential
+    halving can take, a power of two: m of them need m log2(m) runs.
 
     # Raises
 
@@ -31,6 +31,6 @@ def shared_out(runs: int) -> Shares:
         raise ConfigError(f"a search in two stages needs at least {LEAST} runs but got {runs}.")
     configs = round(SCREENING * runs)
     rounds = 1
-    while 1.5 * 2 ** (rounds + 1) * (rounds + 1) <= runs - configs:
+    while 2 ** (rounds + 1) * (rounds + 1) <= runs - configs:
         rounds += 1
     return Shares(configs, 2**rounds, runs - configs)
