@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -38,12 +39,12 @@ class SearchTable:
         if not self.succeeded.any():
             raise DataError(f"{self.name}: no run has a value of {' and '.join(self.objectives)}.")
 
-    @property
+    @cached_property
     def succeeded(self) -> np.ndarray:
         """Which runs have all scores. Shape: `(num_points,)`."""
         return np.asarray(np.isfinite(self.scores).all(axis=1))
 
-    @property
+    @cached_property
     def front(self) -> np.ndarray:
         """The rows that no other one dominates, ascending. Shape: `(num_front,)`."""
         rows = np.flatnonzero(self.succeeded)
@@ -162,7 +163,10 @@ def read_csv(path: Path, columns: Columns) -> SearchTable:
     rows = _csv_rows(path)
     if not columns.inputs:
         raise ConfigError(f"{path}: say with --inputs which columns are inputs. There are: {', '.join(rows[0])}.")
-    scaled = [_scaled(_column(rows, name.removesuffix(":log"), path), name, path) for name in columns.inputs]
+    try:
+        scaled = [scaled_input(_column(rows, name.removesuffix(":log"), path), name) for name in columns.inputs]
+    except DataError as error:
+        raise DataError(f"{path}: --inputs {error}") from error
     inputs = np.concatenate(scaled, axis=1)
     _check_distinct(inputs, lambda row: f"{path}, row {row + 1}")
     names = [Metric.of(objective).name for objective in columns.objectives]
@@ -193,17 +197,22 @@ def _column(rows: Sequence[Mapping[str, str]], name: str, path: Path) -> List[st
     return [row[name] for row in rows]
 
 
-def _scaled(cells: Sequence[str], name: str, path: Path) -> np.ndarray:
-    """Shape: `(num_rows, num_dimensions)`."""
+def scaled_input(cells: Sequence[str], name: str) -> np.ndarray:
+    """An input scaled as `read_csv` says. Shape: `(num_cells, num_dimensions)`.
+
+    # Raises
+
+    `DataError` : where a value has no logarithm.
+    """
     numbers = _as_numbers(cells)
     if numbers is None and name.endswith(":log"):
-        raise DataError(f"{path}: --inputs {name}: a value is no number.")
+        raise DataError(f"{name}: a value is no number.")
     if numbers is None:
         kinds = sorted(set(cells))
         return np.array([[cell == kind for kind in kinds] for cell in cells]) / np.sqrt(2)
     if name.endswith(":log"):
         if numbers.min() <= 0:
-            raise DataError(f"{path}: --inputs {name}: a value is {numbers.min():g}, which has no logarithm.")
+            raise DataError(f"{name}: a value is {numbers.min():g}, which has no logarithm.")
         numbers = np.log(numbers)
     width = np.ptp(numbers)
     return ((numbers - numbers.min()) / (width or 1))[:, None]

@@ -48,13 +48,14 @@ class GaussianProcess(Searcher):
 
     def predictions(self, history: SearchHistory, values: np.ndarray) -> List[Prediction]:
         """Of each objective at the open points."""
-        covariance = self.covariance(history.points)
-        return [
-            predict(
-                covariance, history.open, seen=history.seen, values=column, pending=history.pending, noise=self.noise
-            )
-            for column in values.T
-        ]
+        return predict(
+            self.covariance(history.points),
+            history.open,
+            seen=history.seen,
+            values=values,
+            pending=history.pending,
+            noise=self.noise,
+        )
 
 
 def standardised(scores: np.ndarray) -> np.ndarray:

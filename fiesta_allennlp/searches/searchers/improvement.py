@@ -1,6 +1,6 @@
 """By how much a point is expected to improve on what was seen, with one objective and with two."""
 
-from typing import List, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
@@ -8,13 +8,19 @@ from scipy.special import ndtr
 from fiesta_allennlp.searches.searchers.prediction import Prediction
 
 
-class Strip(NamedTuple):
-    """What lies below a front between two of its points: from `left` to `right` in the first objective, as high as
-    `height` in the second."""
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """What lies below a front and above its reference, cut at the first objective of each of its k points.
 
-    left: float
-    right: float
-    height: float
+    # Parameters
+
+    edges : where the strips begin, from left to right. The last one begins at the last point and has no end. Shape:
+        `(k + 1,)`.
+    heights : of the front in each strip. Shape: `(k + 1,)`.
+    """
+
+    edges: np.ndarray
+    heights: np.ndarray
 
 
 def expected_improvement(prediction: Prediction, best: float) -> np.ndarray:
@@ -40,8 +46,8 @@ def pareto_front(scores: np.ndarray) -> np.ndarray:
 
 def hypervolume(scores: np.ndarray, reference: np.ndarray) -> float:
     """The area that two-dimensional scores dominate above a reference. Shapes: `(num_points, 2)` and `(2,)`."""
-    *strips, _ = _strips(scores, reference)
-    return float(sum((strip.right - strip.left) * (strip.height - reference[1]) for strip in strips))
+    strips = _strips(scores, reference)
+    return float(np.diff(strips.edges) @ (strips.heights[:-1] - reference[1]))
 
 
 def expected_hypervolume_improvement(
@@ -56,17 +62,13 @@ def expected_hypervolume_improvement(
     scores : of the points seen. Shape: `(num_seen, 2)`.
     reference : only what is above it in both objectives counts. Shape: `(2,)`.
     """
-    expected = np.zeros(len(first.mean))
-    for strip in _strips(scores, reference):
-        beyond = expected_excess(strip.right, first) if np.isfinite(strip.right) else 0.0
-        expected += (expected_excess(strip.left, first) - beyond) * expected_excess(strip.height, second)
-    return expected
+    strips = _strips(scores, reference)
+    beyond = expected_excess(strips.edges[:, None], first)
+    beyond[:-1] -= beyond[1:].copy()
+    return np.asarray((beyond * expected_excess(strips.heights[:, None], second)).sum(axis=0))
 
 
-def _strips(scores: np.ndarray, reference: np.ndarray) -> List[Strip]:
-    """Those of a front above its reference, from left to right. The last one has no end."""
+def _strips(scores: np.ndarray, reference: np.ndarray) -> Strips:
     front = scores[pareto_front(scores)]
     front = np.unique(front[(front > reference).all(axis=1)], axis=0)
-    edges = [float(reference[0]), *front[:, 0].tolist(), np.inf]
-    heights = [*front[:, 1].tolist(), float(reference[1])]
-    return [Strip(*strip) for strip in zip(edges[:-1], edges[1:], heights, strict=True)]
+    return Strips(np.concatenate([reference[:1], front[:, 0]]), np.concatenate([front[:, 1], reference[1:]]))

@@ -1,10 +1,13 @@
 """The posterior of a Gaussian process over a finite number of points."""
 
 from dataclasses import dataclass
-from typing import Sequence
+from typing import List, Sequence
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
+
+LEAST_VARIANCE = 1e-18
+"""In place of a variance that came out at 0 or below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +26,9 @@ def predict(
     values: np.ndarray,
     pending: Sequence[int] = (),
     noise: float,
-) -> Prediction:
-    """The posterior of a Gaussian process with mean 0 (equations 1 and 2 of Zhang and Duh, 2020).
+) -> List[Prediction]:
+    """The posterior of Gaussian processes with mean 0 and one covariance (equations 1 and 2 of Zhang and Duh, 2020),
+    one for each objective.
 
     The points under way lower the variance but leave the mean: each counts as scored with its own prediction.
 
@@ -32,20 +36,19 @@ def predict(
 
     covariance : the prior's. Shape: `(num_all, num_all)`.
     at : the rows to predict. Shape: `(num_points,)`.
-    values : of the rows `seen`. Shape: `(num_seen,)`.
+    values : of the rows `seen`. Shape: `(num_seen, num_objectives)`.
     noise : variance of a value's noise, above 0.
     """
-    mean = _mean(covariance, at, seen, values, noise)
-    conditioned = [*seen, *pending]
-    factor = _factor(covariance, conditioned, noise)
-    explained = solve_triangular(factor, covariance[np.ix_(conditioned, at)], lower=True, check_finite=False)
-    variance = covariance[at, at] - (explained**2).sum(axis=0)
-    return Prediction(mean, np.sqrt(np.maximum(variance, 1e-18)))
-
-
-def _mean(covariance: np.ndarray, at: np.ndarray, seen: Sequence[int], values: np.ndarray, noise: float) -> np.ndarray:
-    weights = cho_solve((_factor(covariance, seen, noise), True), values, check_finite=False)
-    return covariance[np.ix_(at, list(seen))] @ weights
+    factor = _factor(covariance, seen, noise)
+    cross = covariance[np.ix_(seen, at)]
+    means = cross.T @ cho_solve((factor, True), values, check_finite=False)
+    if pending:
+        known = [*seen, *pending]
+        factor, cross = _factor(covariance, known, noise), covariance[np.ix_(known, at)]
+    explained = solve_triangular(factor, cross, lower=True, check_finite=False)
+    variance = covariance[at, at] - np.einsum("ij,ij->j", explained, explained)
+    sd = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
+    return [Prediction(mean, sd) for mean in means.T]
 
 
 def _factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.ndarray:

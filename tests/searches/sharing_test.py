@@ -1,0 +1,34 @@
+import pytest
+
+from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.searches.sharing import Shares, shared_out
+from fiesta_allennlp.strategies import SequentialHalving
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        (12, Shares(10, 2, 2)),
+        (60, Shares(50, 4, 10)),
+        (120, Shares(100, 4, 20)),
+        (240, Shares(200, 8, 40)),
+        (480, Shares(400, 16, 80)),
+    ],
+)
+def test_shares_by_hand(runs: int, expected: Shares) -> None:
+    assert shared_out(runs) == expected
+
+
+@pytest.mark.parametrize("runs", range(12, 400, 7))
+def test_halving_can_take_the_finalists(runs: int) -> None:
+    shares = shared_out(runs)
+    assert shares.configs + shares.decision == runs
+    assert shares.finalists < shares.configs
+    names = [f"candidate-{number}" for number in range(shares.finalists)]
+    SequentialHalving(belief=Belief(), budget=shares.decision).check(names)
+
+
+def test_too_few_runs_are_refused() -> None:
+    with pytest.raises(ConfigError, match="a search in two stages needs at least 12 runs but got 11"):
+        shared_out(11)
