@@ -39,7 +39,7 @@ def lookup_in_words(result: LookupResult) -> List[str]:
     lines = [
         f"{meanings}. Means and standard deviations of {settings.trials} searches for "
         f"{' and '.join(settings.objectives)}; tolerance {protocol.tolerance:g}, first {protocol.budget} runs; "
-        f"--entropy {settings.entropy} repeats them."
+        f"--seed {settings.entropy} repeats them."
     ]
     if result.interrupted:
         lines.append("Interrupted: these are the tables that were done.")
