@@ -6,6 +6,7 @@ Linux only, for it looks into `/proc`. Elsewhere only the worker's process group
 import os
 import secrets
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import List, Optional
@@ -15,6 +16,9 @@ WORKER = "FIESTA_WORKER"
 
 MOST_SEARCHES = 10
 """A process may start another one while it is being killed."""
+
+SECONDS_TO_START = 0.02
+"""The pause before the next search where a program has just been started and has no environment yet."""
 
 
 def name_session() -> None:
@@ -31,12 +35,15 @@ def end_marked(worker: int) -> None:
     """Kill all programs with the mark of a worker, which may be this process or one that has died."""
     entry = f"{WORKER}={_mark(worker)}".encode()
     for _ in range(MOST_SEARCHES):
-        found = [pid for pid in _processes() if pid not in (worker, os.getpid()) and entry in _environment(pid)]
-        if not found:
-            return
+        others = {pid: _environment(pid) for pid in _processes() if pid not in (worker, os.getpid())}
+        found = [pid for pid, environment in others.items() if entry in environment]
         for pid in found:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        if not found:
+            if not any(_is_starting(pid) for pid, environment in others.items() if not environment):
+                return
+            time.sleep(SECONDS_TO_START)
 
 
 def end_orphaned() -> None:
@@ -57,8 +64,17 @@ def _processes() -> List[int]:
 
 
 def _environment(pid: int) -> List[bytes]:
-    """Empty where the process has ended, or is another user's."""
+    """Empty where the process has ended, is being started, or is another user's."""
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return [entry for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry]
     except OSError:
         return []
+
+
+def _is_starting(pid: int) -> bool:
+    """Whether it runs a program whose environment is not there yet, as for a moment after `exec`; also of a program
+    that was started without one. Neither a process that has ended nor one of the kernel has a program."""
+    try:
+        return bool(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return False

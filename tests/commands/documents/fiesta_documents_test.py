@@ -245,7 +245,11 @@ def test_a_server_that_is_down_for_longer_than_its_retries_is_no_failure_of_the_
     entry = entry_of(run, "web")
     assert (entry["withdrawn"], entry["num_evaluations"], entry["cost"]) == (False, 8, 8.0)
     kinds, withdrawn = failures_of(run)
-    assert (kinds, withdrawn) == (["machine"] * 4, [])
+    assert (set(kinds), withdrawn) == ({"machine"}, [])
+    if comes_back:
+        assert len(kinds) == 4  # three requests each
+    else:
+        assert len(kinds) >= 3  # once, and after each pause; again where an answer of the other system came between
 
 
 def test_too_many_failures_make_no_comparison(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
