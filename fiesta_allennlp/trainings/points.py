@@ -51,8 +51,18 @@ def expanded(candidates: Sequence[str], points: Any) -> List[str]:
     if points in (None, NONE):
         return list(candidates)
     template = _template(candidates)
-    made = [f"{template}?{point.typed}" for point in _distinct(_with_places(points))]
+    made = [f"{template}?{point.typed}" for point in read_points(points)]
     return [text for given in candidates for text in (made if given == template else [given])]
+
+
+def read_points(points: Any) -> List[Point]:
+    """The points of a JSONL file, or of a list of objects.
+
+    # Raises
+
+    `ConfigError` : where a point is wrong, or two are equal.
+    """
+    return _distinct(_with_places(points))
 
 
 def given_points(points: Any) -> Any:

@@ -1,0 +1,303 @@
+"""The space of a search: which values a template may be given, read from a file, and points drawn from it."""
+
+import itertools
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.errors import ConfigError, did_you_mean
+from fiesta_allennlp.files import no_constant, shortened
+from fiesta_allennlp.searches.tables import scaled_input
+from fiesta_allennlp.trainings.point import Point
+from fiesta_allennlp.trainings.points import read_points
+
+DIGITS = 3
+"""Significant digits of a number that is drawn, so that a candidate's name stays short."""
+
+DECADE = 10.0
+"""Numbers of a list that are all above 0, the largest at least so many times the least, are scaled by logarithm."""
+
+TRIES_PER_POINT = 50
+"""Draws for each distinct point that is wanted, before a space counts as exhausted."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A range of numbers, both ends included.
+
+    # Parameters
+
+    log : draw and scale by logarithm.
+    step : the distance between allowed values, counted from `low`; None for all.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+    step: Optional[float] = None
+
+    @property
+    def values(self) -> Optional[List[Any]]:
+        """All values; None where they are too many to count."""
+        step = self.step or (1 if self.whole else None)
+        if step is None:
+            return [self.low] if self.low == self.high else None
+        number = math.floor((self.high - self.low) / step + 1e-9) + 1
+        return [self._plain(self.low + k * step) for k in range(number)]
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        if self.step is not None:
+            values = self.values or []
+            return values[int(rng.integers(len(values)))]
+        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+        if self.whole and not self.log:
+            return int(rng.integers(int(low), int(high) + 1))
+        drawn = float(rng.uniform(low, high))
+        return self._plain(math.exp(drawn) if self.log else drawn)
+
+    def _plain(self, value: float) -> Any:
+        short = round(value) if self.whole else float(f"{value:.{DIGITS}g}")
+        return min(max(short, self.low), self.high)
+
+    def scaled(self, values: Sequence[Any]) -> np.ndarray:
+        """To [0, 1] by the ends of the range. Shape: `(num_values, 1)`."""
+        of = np.log if self.log else np.asarray
+        low, high = float(of(self.low)), float(of(self.high))
+        return ((of(np.array(values, dtype=float)) - low) / ((high - low) or 1))[:, None]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A list of values of any JSON type."""
+
+    values: List[Any]
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        return self.values[int(rng.integers(len(self.values)))]
+
+    def scaled(self, values: Sequence[Any]) -> np.ndarray:
+        """Numbers to [0, 1], by logarithm where they span a decade; of anything else, a dimension for each value, so
+        that two different values have the distance 1. Shape: `(num_values, num_dimensions)`."""
+        numbers = [float(value) for value in self.values if is_number(value)]
+        if len(numbers) < len(self.values):
+            return scaled_input([json.dumps(value) for value in [*self.values, *values]], "")[len(self.values) :]
+        log = ":log" if min(numbers) > 0 and max(numbers) >= DECADE * min(numbers) else ""
+        return scaled_input([str(float(value)) for value in [*self.values, *values]], log)[len(self.values) :]
+
+
+Values = Any
+"""`Numbers` or `Choices`."""
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The points that a search can run, and the inputs of its searcher. Shape of `inputs`: `(num_points, num_inputs)`,
+    each in [0, 1]."""
+
+    points: Tuple[Point, ...]
+    inputs: np.ndarray
+
+
+@dataclass(frozen=True)
+class Space:
+    """What each name of a template may be, by the name; see `Point` for what a name can be.
+
+    # Raises
+
+    `ConfigError` : where a name is a seed's, or nothing varies.
+    """
+
+    dimensions: Mapping[str, Values]
+
+    def __post_init__(self) -> None:
+        for name in self.dimensions:
+            check_no_seed(name)
+        Point(dict.fromkeys(self.dimensions))
+        if self.num_points == 1:
+            raise ConfigError("the space holds a single point. Give a range, or a list of at least two values.")
+
+    @property
+    def num_points(self) -> Optional[int]:
+        """How many points there are; None where they are too many to count."""
+        counted = [dimension.values for dimension in self.dimensions.values()]
+        return None if any(values is None for values in counted) else math.prod(map(len, counted))
+
+    def pool(self, size: int, rng: np.random.Generator) -> Pool:
+        """All points in random order, or `size` of them at random where there are more. No point is there twice."""
+        number = self.num_points
+        if number is not None and number <= size:
+            grid = itertools.product(*(dimension.values for dimension in self.dimensions.values()))
+            points = [Point(dict(zip(self.dimensions, values, strict=True))) for values in grid]
+            return self._pool([points[row] for row in rng.permutation(len(points))])
+        drawn: Dict[str, Point] = {}
+        for _ in range(TRIES_PER_POINT * size):
+            point = Point({name: dimension.draw(rng) for name, dimension in self.dimensions.items()})
+            drawn.setdefault(point.identity, point)
+            if len(drawn) == size:
+                break
+        return self._pool(list(drawn.values()))
+
+    def _pool(self, points: Sequence[Point]) -> Pool:
+        columns = [
+            dimension.scaled([point.values[name] for point in points]) for name, dimension in self.dimensions.items()
+        ]
+        return Pool(tuple(points), np.concatenate(columns, axis=1))
+
+
+def check_no_seed(name: str) -> None:
+    """# Raises
+
+    `ConfigError` : where a name is that of a seed.
+    """
+    if name.rpartition(".")[2].endswith("seed"):
+        raise ConfigError(
+            f"'{name}' is a seed. A seed is no hyperparameter: the best of many seeds is luck that does not come back. "
+            "Every run gets fresh seeds by itself. Take the name out of the space."
+        )
+
+
+def given_pool(points: Any) -> Pool:
+    """The points of a JSONL file, or of a list, in their order. A name that some points lack is a category.
+
+    # Raises
+
+    `ConfigError` : where a point is wrong, two are equal, there are fewer than two, or a name is a seed's.
+    """
+    given = read_points(points)
+    names = list(dict.fromkeys(name for point in given for name in point.values))
+    for name in names:
+        check_no_seed(name)
+    if len(given) < 2:
+        raise ConfigError(f"--points: a search needs at least 2 points but got {len(given)}.")
+    columns = [_column([point.values.get(name) for point in given]) for name in names]
+    return Pool(tuple(given), np.concatenate(columns, axis=1))
+
+
+def _column(values: List[Any]) -> np.ndarray:
+    distinct = {json.dumps(value): value for value in values}
+    return Choices(list(distinct.values())).scaled(values)
+
+
+# Files.
+
+
+def read_space(path: Path) -> Space:
+    """The space in a JSON file: our own form, a list as allennlp-optuna has it, or an object as AllenTune has it.
+
+    # Raises
+
+    `ConfigError` : where the file is missing, no JSON, or an entry is wrong; with the file, the entry and the value.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=no_constant)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}. Give the search space as a JSON file.") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not valid JSON: {error}") from error
+    try:
+        return Space(dict(_entries(content)))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _entries(content: Any) -> List[Tuple[str, Values]]:
+    if isinstance(content, list):
+        return [_of_optuna(entry, number) for number, entry in enumerate(content, start=1)]
+    if not isinstance(content, dict) or not content:
+        raise ConfigError(
+            'must be an object of names, such as {"lr": {"low": 1e-4, "high": 0.1, "log": true}, "layers": [1, 2]}, '
+            f"but is {shortened(content)}."
+        )
+    return [(name, _named(name, entry)) for name, entry in content.items()]
+
+
+def _named(name: str, entry: Any) -> Values:
+    """An entry of our own form or of AllenTune's."""
+    if isinstance(entry, dict) and "sampling strategy" in entry:
+        return _of_allentune(name, entry)
+    if isinstance(entry, dict):
+        return _numbers(name, entry, kind=entry.get("type"))
+    return _choices(name, entry if isinstance(entry, list) else [entry])
+
+
+OWN_KEYS = ("low", "high", "log", "step", "type")
+
+
+def _numbers(name: str, entry: Mapping[str, Any], *, kind: Any) -> Numbers:
+    unknown = next((key for key in entry if key not in OWN_KEYS), None)
+    if unknown is not None:
+        hint = did_you_mean(unknown, OWN_KEYS)
+        raise ConfigError(f"'{name}': '{unknown}' is an unknown key.{hint} Valid keys: {', '.join(OWN_KEYS)}.")
+    low: Any = entry.get("low")
+    high: Any = entry.get("high")
+    step, log = entry.get("step"), entry.get("log", False)
+    if kind not in (None, "int", "float"):
+        raise ConfigError(f"'{name}': 'type' must be int or float but is {json.dumps(kind)}.")
+    if not is_number(low) or not is_number(high) or low > high or not isinstance(log, bool):
+        raise ConfigError(
+            f"'{name}': a range needs the numbers 'low' and 'high', low first, and 'log' true or false, but is "
+            f"{shortened(entry)}. Write a list for a choice among values."
+        )
+    if log and low <= 0:
+        raise ConfigError(f"'{name}': 'log' needs 'low' above 0 but it is {low}.")
+    if step is not None and (not is_number(step) or step <= 0 or log):
+        raise ConfigError(f"'{name}': 'step' must be a number above 0, without 'log', but is {shortened(entry)}.")
+    whole = kind == "int" or (kind is None and all(isinstance(value, int) for value in (low, high, step or 1)))
+    if whole and not all(float(value).is_integer() for value in (low, high, step or 1)):
+        raise ConfigError(f"'{name}': 'low', 'high' and 'step' of an int must be whole numbers: {shortened(entry)}.")
+    return Numbers(low, high, log=log, whole=whole, step=step)
+
+
+def _choices(name: str, values: Any) -> Choices:
+    distinct = {json.dumps(value, sort_keys=True) for value in values} if isinstance(values, list) else set()
+    if not distinct or len(distinct) < len(values):
+        raise ConfigError(f"'{name}': must be a list of different values but is {shortened(values)}.")
+    return Choices(values)
+
+
+def _of_optuna(entry: Any, number: int) -> Tuple[str, Values]:
+    """`{"type": "float", "attributes": {"name": "lr", "low": 0.001, "high": 0.1, "log": true}}`"""
+    kind = entry.get("type") if isinstance(entry, dict) else None
+    attributes = entry.get("attributes") if isinstance(entry, dict) else None
+    if kind not in ("int", "float", "categorical") or not isinstance(attributes, dict) or "name" not in attributes:
+        raise ConfigError(
+            f"entry {number}: must have 'type' int, float or categorical, and 'attributes' with a 'name', but is "
+            f"{shortened(entry)}."
+        )
+    rest = {key: value for key, value in attributes.items() if key != "name"}
+    name = str(attributes["name"])
+    return name, _choices(name, rest.get("choices")) if kind == "categorical" else _numbers(name, rest, kind=kind)
+
+
+def _of_allentune(name: str, entry: Mapping[str, Any]) -> Values:
+    """`{"sampling strategy": "loguniform", "bounds": [0.0001, 0.1]}`, or `choice` with `choices`."""
+    read: Mapping[str, Callable[[Sequence[Any]], Values]] = {
+        "uniform": lambda ends: _range(name, ends, kind="float"),
+        "loguniform": lambda ends: _range(name, ends, kind="float", log=True),
+        "integer": lambda ends: _range(name, ends, kind="int"),
+    }
+    sampling = entry["sampling strategy"]
+    if sampling == "choice":
+        return _choices(name, entry.get("choices"))
+    if sampling not in read:
+        raise ConfigError(
+            f"'{name}': 'sampling strategy' must be one of {', '.join([*read, 'choice'])} but is "
+            f"{json.dumps(sampling)}."
+        )
+    ends = entry.get("bounds")
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise ConfigError(f"'{name}': 'bounds' must be two numbers but is {shortened(ends)}.")
+    return read[sampling](ends)
+
+
+def _range(name: str, ends: Sequence[Any], *, kind: str, log: bool = False) -> Numbers:
+    return _numbers(name, {"low": ends[0], "high": ends[1], "log": log}, kind=kind)
