@@ -87,6 +87,16 @@ class RunDirectory:
         return self.vectors, self.root / "checks", self.root / "systems"
 
     @property
+    def screening(self) -> "RunDirectory":
+        """The first stage of a search; this directory has the second one."""
+        return RunDirectory(self.root / "screening")
+
+    @property
+    def stores(self) -> Tuple[Path, Path]:
+        """That of the selection, and that of a search's first stage."""
+        return self.store, self.screening.store
+
+    @property
     def next(self) -> "RunDirectory":
         """Where a selection is checked that is to take the place of the one in this directory."""
         return RunDirectory(self.root / "next")
@@ -95,5 +105,5 @@ class RunDirectory:
         """Everything that is there and that a selection, or a report on it, made."""
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "selection.json"]
         made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
-        made += ["next"]
+        made += ["next", "screening"]
         return [path for path in (self.root / name for name in made) if path.exists()]

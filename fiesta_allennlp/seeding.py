@@ -78,6 +78,12 @@ def strategy_rng(entropy: int, num_reserved: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(STRATEGY_STREAM, 0, num_reserved)))
 
 
+def second_entropy(entropy: int) -> int:
+    """The root of all seeds of a search's second stage, so that none of its runs is one of the first stage."""
+    words = np.random.SeedSequence(entropy, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
+    return int(words[0]) << 64 | int(words[1])
+
+
 def replay_rng(entropy: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:
     """A generator for one repetition of a replay, `candidate`'s own where that is given.
 

@@ -21,16 +21,18 @@ class Division:
     ratios : the shares of the sets of a random split, in the order of `parts`; empty for the official ones.
     scored : `test` or `validation`. With `validation`, a random split has no test set, and the pool does not hold the
         official one.
+    keeps_test : with `validation`, a random split has a test set all the same, which no run looks at.
     """
 
     is_official: bool = False
     ratios: Tuple[float, ...] = ()
     scored: str = "test"
+    keeps_test: bool = False
 
     @property
     def parts(self) -> Tuple[str, ...]:
         """The sets that a run needs."""
-        return PARTS[: PARTS.index(self.scored) + 1]
+        return PARTS if self.keeps_test else PARTS[: PARTS.index(self.scored) + 1]
 
     def used(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
         """Those of the official data paths, by part, that a run reads."""

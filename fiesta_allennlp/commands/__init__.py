@@ -6,6 +6,7 @@ from typing import Any
 
 HELP = {
     "select": "find the best of several models",
+    "search": "screen many configs, then find the best of a few",
     "plan": "estimate how many runs a selection needs",
     "replay": "simulate a selection over existing scores",
     "lookup": "measure how fast a searcher finds the best of many configs",

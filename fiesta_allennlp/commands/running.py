@@ -172,7 +172,8 @@ def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
     """What to say of an interruption before the first `step`, or after the last one; `kept` says what is not lost."""
     from fiesta_allennlp.directory import RunDirectory
 
-    if args.dry_run or args.serialization_dir is None or not RunDirectory(args.serialization_dir).store.exists():
+    directory = None if args.dry_run else args.serialization_dir
+    if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
         return f"Interrupted before the first {step}. Start it again."
     return f"Interrupted; {kept}. Go on with: {recover_command(args)}"
 

@@ -20,6 +20,11 @@ class FiestaSelect(FiestaSubcommand):
     """`allennlp fiesta-select`"""
 
 
+@Subcommand.register("fiesta-search")
+class FiestaSearch(FiestaSubcommand):
+    """`allennlp fiesta-search`"""
+
+
 @Subcommand.register("fiesta-plan")
 class FiestaPlan(FiestaSubcommand):
     """`allennlp fiesta-plan`"""

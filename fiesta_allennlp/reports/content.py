@@ -12,6 +12,7 @@ from rich.markup import escape
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.reports.formats import Interval, as_text, render
+from fiesta_allennlp.reports.screening import ScreeningReport
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import CandidateSummary, number_text, probability_text
@@ -187,7 +188,8 @@ class Origin:
     `running` tells that the selection is at work at this moment, `adaptive` that the numbers of scores depend on
     scores, of one candidate at least. `checklist` is what is needed to repeat it all, as pairs of key and value.
     `notes` are caveats to be shown. `words` is what things are called. `splits` is the option of a selection, empty of
-    others, and `scored` the set that the scores are of.
+    others, and `scored` the set that the scores are of. `screening` is the first stage of a search, whose second stage
+    the selection is.
     """
 
     asked_confidence: Optional[float] = None
@@ -198,6 +200,7 @@ class Origin:
     words: Words = TRAININGS
     splits: str = ""
     scored: str = "test"
+    screening: Optional[ScreeningReport] = None
 
     @property
     def on_official_splits(self) -> bool:

@@ -20,6 +20,7 @@ from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.reports.checklist import documents_checklist, selection_checklist, table_checklist
 from fiesta_allennlp.reports.content import BATCHES, DOCUMENTS, Origin
 from fiesta_allennlp.reports.formats import Interval
+from fiesta_allennlp.reports.screening import screening_report
 from fiesta_allennlp.reports.single_scores import LEVEL
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.selection.metrics import Metric
@@ -30,6 +31,9 @@ from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import all_finished, believed
 from fiesta_allennlp.strategies.minimising import MinimisingBelief
 from fiesta_allennlp.trainings.settings import merge
+
+SCREENING = "screening"
+"""The kind of a search's first stage."""
 
 SCORE_ENDINGS = (".json", ".csv")
 
@@ -169,6 +173,10 @@ def from_directory(root: Path) -> Source:
     `ConfigError` : where its strategy or belief belongs to a package that cannot be imported.
     """
     with opened(root) as stored:
+        if stored.meta.kind == SCREENING:
+            raise ConfigError(
+                f"{root}: this is the first stage of a search. Give the directory of the search, {root.parent}."
+            )
         return _by_documents(stored) if stored.by_documents else _by_trainings(stored)
 
 
@@ -188,6 +196,7 @@ def _by_trainings(stored: Stored) -> Source:
     )
     return replace(
         source,
+        screening=screening_report(stored.directory, stored.meta.entropy, source.summary()["candidates"]),
         num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
         data=stored.candidates[0].facts["pool"]["fingerprint"],
         splits=settings.splits,

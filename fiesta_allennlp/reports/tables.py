@@ -148,6 +148,25 @@ def development(report: Report) -> Cells:
     return Cells(["of", "Spearman's rho"], rows)
 
 
+def finalists(report: Report) -> Cells:
+    """The finalists of a search in the order of its screening, with their places and scores in both stages."""
+    found = () if report.screening is None else report.screening.finalists
+    rows = [
+        [
+            finalist.name,
+            str(finalist.place_before),
+            number_text(finalist.score_before),
+            MISSING if finalist.place_after is None else str(finalist.place_after),
+            number_text(finalist.mean_after),
+            str(finalist.num_runs),
+            number_text(finalist.optimism),
+        ]
+        for finalist in found
+    ]
+    header = ["finalist", "place in the screening", "score there", "place by mean", "mean of fresh runs", "runs"]
+    return Cells([*header, "score - mean"], rows)
+
+
 def summary_table(summary: Mapping[str, Any]) -> Table:
     """The candidates of a selection."""
     table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}")

@@ -1,6 +1,7 @@
 """What a report explains, wherever it is shown."""
 
 from fiesta_allennlp.reports.content import Report
+from fiesta_allennlp.reports.screening import screening_in_words
 
 DESCRIPTIVE = (
     "These p-values describe the scores of this selection. It ran promising candidates more often and stopped early, "
@@ -78,3 +79,8 @@ def descriptive(report: Report) -> str:
     if report.adaptive:
         return DESCRIPTIVE
     return DESCRIPTIVE_TABLE if len(report.candidates) > 2 else DESCRIPTIVE_PAIR
+
+
+def screening(report: Report) -> str:
+    """What the first stage of a search came to."""
+    return "" if report.screening is None else " ".join(screening_in_words(report.screening))

@@ -29,7 +29,7 @@ from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import write_csv, write_json
 from fiesta_allennlp.selection.workspace import clear, has_begun, logging_to, made_room, opened, writing_results
 
-COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents"}
+COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents", "screening": "fiesta-search"}
 """By the kind of selection that a command makes."""
 
 

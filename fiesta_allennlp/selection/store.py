@@ -110,6 +110,8 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
     if not directory.store.is_file():
         is_checked = any(path.exists() for path in directory.prepared)
         began = " One was started here, but its checks failed before the first run." if is_checked else ""
+        if directory.screening.store.is_file():
+            began = " A search is here that is still screening configs; fiesta-search --recover goes on with it."
         raise StoreError(
             f"{directory.root}: there is no selection: '{directory.store.name}' is missing.{began} Give the directory "
             "that fiesta-select was given with -s."

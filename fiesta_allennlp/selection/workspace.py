@@ -31,15 +31,15 @@ def has_begun(directory: RunDirectory) -> bool:
         store.close()
 
 
-def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None) -> None:
-    """Make room for a new selection. Deletes what a selection made and nothing else. What the checks of the new one
-    have made in the place `instead` is moved here."""
+def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, keep: Optional[Path] = None) -> None:
+    """Make room for a new selection. Deletes what a selection made and nothing else, and not what is at `keep`. What
+    the checks of the new one have made in the place `instead` is moved here."""
     if not directory.store.exists():
         return
     held = lock(directory)
     try:
         for path in directory.contents():
-            if instead is None or path != instead.root:
+            if path not in (keep, instead and instead.root):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         for path in instead.prepared if instead is not None else ():
             if path.exists():

@@ -3,7 +3,7 @@
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 from rich.console import Console
 
@@ -91,28 +91,10 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             strategy.check_room(roster.joined(stored.history, max_failures=settings.max_failures))
         return CheckedTrainings(settings, roster, strategy)
 
-    @contextmanager
     def prepared(
         self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
-    ) -> Iterator[PreparedTrainings]:
-        settings, roster = checked.settings, checked.roster
-        with closing(build_executor(settings, directory)) as executor:
-            check_gpus(roster.given, executor)
-            for note in (*_notes_on_workers(checked, executor), *_notes_on_configs(roster)):
-                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
-            known = _known(roster)
-            fresh = {
-                name: candidate
-                for name, candidate in roster.given.items()
-                if name not in known or not vectors_are_there(known[name])
-            }
-            if fresh:
-                known.update(prepare_all(fresh, roster, settings, directory, place, console))
-                _check_data(roster)
-                check_same_pool({name: known[name] for name in roster.given})
-            taking_part = {name: known[name] for name in roster.given}
-            settings = with_metric(settings, roster.given, taking_part, console)
-            yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
+    ) -> ContextManager[PreparedTrainings]:
+        return prepared_trainings(checked, directory, place, console, notes=_notes_on_configs(checked.roster))
 
     def settled(self, prepared: PreparedTrainings, settings: Settings) -> Settings:
         return prepared.checked.settings
@@ -128,19 +110,9 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
 
     @contextmanager
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
-        settings, roster, executor = prepared.checked.settings, prepared.checked.roster, prepared.executor
+        settings, executor = prepared.checked.settings, prepared.executor
         metric = settings.scored_by
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
-        evaluator = AllenNLPTraining(
-            configs={name: with_absolute_paths(config) for name, config in roster.configs.items()},
-            metric=metric.name,
-            group_by=prepared.pool.group_by,
-            vectors={name: dict(preparation.vectors) for name, preparation in prepared.preparations.items()},
-            keep_archives=settings.keep != "none",
-            free_device=executor.gives_devices,
-            data=roster.data,
-            division=settings.division,
-        )
         with ExitStack() as stack:
             remaining = _estimate(prepared.checked.strategy, entropy)
             progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
@@ -152,7 +124,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
                 listeners.append(stack.enter_context(tensorboard(prepared.directory.tensorboard, metric.name)))
             yield Work(
                 strategy=prepared.checked.strategy,
-                evaluator=evaluator,
+                evaluator=training_of(prepared),
                 executor=executor,
                 listener=Listeners(listeners),
                 shared_splits=settings.splits == "shared",
@@ -176,6 +148,56 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         if prepared.checked.settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):
             sign = prepared.checked.settings.scored_by.sign
             BestArchives(prepared.directory, history, sign=sign).keep_only(decision.best)
+
+
+Prepare = Callable[..., Dict[str, Preparation]]
+"""Builds candidates once; takes and gives what `prepare_all` does."""
+
+
+@contextmanager
+def prepared_trainings(
+    checked: CheckedTrainings,
+    directory: RunDirectory,
+    place: RunDirectory,
+    console: Console,
+    *,
+    notes: Iterable[str] = (),
+    prepare: Prepare = prepare_all,
+) -> Iterator[PreparedTrainings]:
+    """See `Kind.prepared`. `notes` are for the user, before the first model is built."""
+    settings, roster = checked.settings, checked.roster
+    with closing(build_executor(settings, directory)) as executor:
+        check_gpus(roster.given, executor)
+        for note in (*_notes_on_workers(checked, executor), *notes):
+            console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
+        known = _known(roster)
+        fresh = {
+            name: candidate
+            for name, candidate in roster.given.items()
+            if name not in known or not vectors_are_there(known[name])
+        }
+        if fresh:
+            known.update(prepare(fresh, roster, settings, directory, place, console))
+            _check_data(roster)
+            check_same_pool({name: known[name] for name in roster.given})
+        taking_part = {name: known[name] for name in roster.given}
+        settings = with_metric(settings, roster.given, taking_part, console)
+        yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
+
+
+def training_of(prepared: PreparedTrainings) -> AllenNLPTraining:
+    """What makes the runs."""
+    settings, roster = prepared.checked.settings, prepared.checked.roster
+    return AllenNLPTraining(
+        configs={name: with_absolute_paths(config) for name, config in roster.configs.items()},
+        metric=settings.scored_by.name,
+        group_by=prepared.pool.group_by,
+        vectors={name: dict(preparation.vectors) for name, preparation in prepared.preparations.items()},
+        keep_archives=settings.keep != "none",
+        free_device=prepared.executor.gives_devices,
+        data=roster.data,
+        division=settings.division,
+    )
 
 
 def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[Remaining]]:

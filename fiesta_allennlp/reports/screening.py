@@ -1,0 +1,177 @@
+"""What a report tells of the first stage of a search: how its order held, and how the best score was found."""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.records import History
+from fiesta_allennlp.seeding import second_entropy
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.store import reading
+from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text
+from fiesta_allennlp.trainings.points import split_place
+
+NOTHING_FAILS_FOR_GOOD = 10**9
+"""A config is never withdrawn from a screening: it has one run."""
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A config in both stages: its place and validation score in the screening; its place by the mean of its fresh
+    runs, and that mean, None where none has finished."""
+
+    name: str
+    place_before: int
+    score_before: float
+    place_after: Optional[int] = None
+    mean_after: Optional[float] = None
+    num_runs: int = 0
+
+    @property
+    def has_moved(self) -> bool:
+        return self.place_after is not None and self.place_after != self.place_before
+
+    @property
+    def optimism(self) -> Optional[float]:
+        """By how much the score of the screening is above the mean of the fresh runs."""
+        return None if self.mean_after is None else self.score_before - self.mean_after
+
+
+@dataclass(frozen=True)
+class ScreeningReport:
+    """The first stage of a search.
+
+    # Parameters
+
+    num_points : how many configs there were to choose among.
+    num_failures : how many configs failed.
+    searcher : its registered name.
+    finalists : in the order of the screening.
+    scores : of all configs that ran and did not fail, in the order of finishing.
+    names : what the space gives values for.
+    points : the values of each config of `scores`, in the order of `names`; None where a point has no such name.
+    """
+
+    num_points: int
+    num_failures: int
+    searcher: str
+    metric: Metric
+    seconds: float
+    finalists: Tuple[Finalist, ...]
+    scores: Tuple[float, ...] = ()
+    names: Tuple[str, ...] = ()
+    points: Tuple[Tuple[Any, ...], ...] = ()
+
+    @property
+    def best_so_far(self) -> Tuple[float, ...]:
+        """The best score after each run."""
+        best: List[float] = []
+        for score in self.scores:
+            better = max if not self.metric.minimise else min
+            best.append(better(best[-1], score) if best else score)
+        return tuple(best)
+
+
+def finalists_of(
+    screened: Sequence[Mapping[str, Any]], selected: Sequence[CandidateSummary], metric: Metric
+) -> Tuple[Finalist, ...]:
+    """The finalists in both stages.
+
+    # Parameters
+
+    screened : `candidates` of `screening/selection.json`, the best first.
+    selected : the candidates of the selection.
+    """
+    known = {candidate.name: candidate for candidate in selected}
+    by_mean = sorted(
+        (candidate for candidate in selected if candidate.mean is not None),
+        key=lambda candidate: -metric.sign * (candidate.mean or 0.0),
+    )
+    places = {candidate.name: place for place, candidate in enumerate(by_mean, start=1)}
+    before = [entry for entry in screened if entry["name"] in known and entry["score"] is not None]
+    return tuple(
+        Finalist(
+            name=entry["name"],
+            place_before=place,
+            score_before=entry["score"],
+            place_after=places.get(entry["name"]),
+            mean_after=known[entry["name"]].mean,
+            num_runs=known[entry["name"]].num_evaluations,
+        )
+        for place, entry in enumerate(before, start=1)
+    )
+
+
+def screening_report(
+    directory: RunDirectory, entropy: Optional[str], selected: Sequence[CandidateSummary]
+) -> Optional[ScreeningReport]:
+    """The first stage of the search whose second stage is the selection in this directory; None where there is none.
+
+    # Parameters
+
+    entropy : the master seed of the selection, which that of the screening gives.
+
+    # Raises
+
+    `StoreError` : where its store is damaged.
+    """
+    if not directory.screening.store.is_file():
+        return None
+    with reading(directory.screening) as store:
+        meta, candidates = store.meta(), store.candidates()
+        history = store.history(max_failures=NOTHING_FAILS_FOR_GOOD)
+    if meta.entropy is None or str(second_entropy(int(meta.entropy))) != entropy:
+        return None
+    values = {candidate.name: split_place(candidate.source)[1].values for candidate in candidates}
+    metric, searcher = Metric.of(str((meta.settings or {})["metric"])), (meta.settings or {})["searcher"]
+    ran = [evaluation.request.candidate for evaluation in history.evaluations]
+    names = tuple(dict.fromkeys(name for point in values.values() for name in point))
+    return ScreeningReport(
+        num_points=len(candidates),
+        num_failures=len(_failed(history)),
+        searcher=searcher if isinstance(searcher, str) else searcher["type"],
+        metric=metric,
+        seconds=sum(evaluation.seconds for evaluation in history.evaluations),
+        finalists=finalists_of(_ranked(history, metric), selected, metric),
+        scores=tuple(evaluation.score for evaluation in history.evaluations),
+        names=names,
+        points=tuple(tuple(values[candidate].get(name) for name in names) for candidate in ran),
+    )
+
+
+def _ranked(history: History, metric: Metric) -> List[Dict[str, Any]]:
+    entries = [{"name": e.request.candidate, "score": e.score} for e in history.evaluations]
+    return sorted(entries, key=lambda entry: -metric.sign * entry["score"])
+
+
+def _failed(history: History) -> List[str]:
+    finished = {evaluation.request.candidate for evaluation in history.evaluations}
+    return sorted({failure.request.candidate for failure in history.failures} - finished)
+
+
+# In sentences.
+
+
+def screening_in_words(report: ScreeningReport) -> Tuple[str, ...]:
+    """What the screening came to, and what the fresh runs made of its order."""
+    num_run = len(report.scores) + report.num_failures
+    failed = f", of which {report.num_failures} failed" if report.num_failures else ""
+    told = (
+        f"The screening ran {num_run} of {count_text(report.num_points, 'config')} once, chosen by {report.searcher} "
+        f"and scored on the validation set{failed}. This took {duration_text(report.seconds)} of all workers.",
+    )
+    return (*told, *finalists_in_words(report.finalists))
+
+
+def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
+    """What the fresh runs made of the order of the screening; nothing before they have finished."""
+    placed = [finalist for finalist in finalists if finalist.place_after is not None]
+    if not placed:
+        return ()
+    moved = sum(finalist.has_moved for finalist in placed)
+    winner = min(placed, key=lambda finalist: finalist.place_after or 0)
+    return (
+        f"{moved} of the {len(placed)} finalists changed place. {winner.name}, first now, was number "
+        f"{winner.place_before} in the screening. Its score there was {winner.score_before:.4f}, and its mean over "
+        f"{count_text(winner.num_runs, 'fresh run')} is {winner.mean_after:.4f}.",
+    )

@@ -1,0 +1,43 @@
+"""What `fiesta-search` says at the end of a stage, and of a dry run."""
+
+from typing import Tuple
+
+from fiesta_allennlp.reports.screening import finalists_in_words, finalists_of
+from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.summary import count_text, duration_text
+
+
+def search_in_words(found: SearchSummary) -> Tuple[str, ...]:
+    """How the screening ended, and what the fresh runs made of its order, a sentence or two each."""
+    screened, selected = found.screening, found.selection
+    best = screened["candidates"][0] if screened["best"] else None
+    num_failed = sum(entry["score"] is None for entry in screened["candidates"])
+    failed = f", {num_failed} failed" if num_failed else ""
+    leads = "" if best is None else f" Best validation score: {best['score']:.4f}, {best['name']}."
+    done = f"{count_text(screened['num_evaluations'], 'config')} in {duration_text(screened['seconds'])} of all workers"
+    first = f"Screened {done}{failed}.{leads}"
+    if selected is None:
+        return (_why(screened["stopped_by"]), first) if screened["stopped_by"] else (first,)
+    finalists = finalists_of(screened["candidates"], selected["candidates"], Metric.of(screened["metric"]))
+    return (first, *finalists_in_words(finalists))
+
+
+def _why(stopped_by: str) -> str:
+    return {
+        "failures": "No comparison: too many runs of the screening failed. See their reasons in the lines above.",
+        "interrupted": "Interrupted in the screening; nothing that finished is lost.",
+        "max_hours": "The screening is not over: it took all that --max-hours allows.",
+    }.get(stopped_by, f"The screening ended by {stopped_by}.")
+
+
+def search_plan_in_words(plan: SearchPlan) -> Tuple[str, ...]:
+    """What a search would do."""
+    pool, metric = plan.prepared.pool, plan.prepared.checked.settings.scored_by
+    return (
+        f"The screening would run {plan.num_configs} of {plan.num_points} configs once, "
+        f"{plan.prepared.executor.describe()}, and score them by {metric.text} on the validation set.",
+        f"Some of the configs: {'; '.join(plan.examples)}.",
+        f"The {plan.num_finalists} best would then be the candidates of a selection with fresh runs.",
+        f"The data of the screening: {count_text(pool.size, 'instance')} in {pool.num_groups} groups.",
+    )

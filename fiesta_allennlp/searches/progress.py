@@ -1,0 +1,69 @@
+"""What the first stage of a search shows while it runs."""
+
+import time
+from datetime import timedelta
+from typing import Optional, Sequence
+
+from rich.console import Console
+
+from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.summary import duration_text
+
+
+class ScreeningProgress:
+    """A line for every run: its score, the best so far, how many are left and about how long that takes.
+
+    # Parameters
+
+    metric : the score, with its direction.
+    configs : how many runs there will be.
+    history : what finished before.
+    """
+
+    def __init__(self, console: Console, metric: Metric, *, configs: int, history: History) -> None:
+        self._console = console
+        self._metric = metric
+        self._configs = configs
+        self._start = time.monotonic()
+        self._num_new = 0
+        self._done = len(history.evaluations)
+        self._best: Optional[Evaluation] = None
+        for evaluation in history.evaluations:
+            self._compare(evaluation)
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        """Every outcome is told by itself."""
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        """The failure has been told."""
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        name = outcome.request.candidate
+        if isinstance(outcome, Failure):
+            later = " (it is tried again)" if outcome.kind in ("machine", "killed") else ""
+            self._say(f"{name} failed ({outcome.kind}) after {outcome.seconds:.1f} s: {outcome.error}{later}")
+            return
+        self._done += 1
+        self._num_new += 1
+        self._compare(outcome)
+        score = f"{name} {self._metric.name} {outcome.score:.4f} in {outcome.seconds:.1f} s"
+        self._say(f"{self._done} of {self._configs}: {score}; {self._best_text()}{self._left()}")
+
+    def _compare(self, evaluation: Evaluation) -> None:
+        sign = self._metric.sign
+        if self._best is None or sign * evaluation.score > sign * self._best.score:
+            self._best = evaluation
+
+    def _best_text(self) -> str:
+        best = self._best
+        return "" if best is None else f"best {best.score:.4f}, {best.request.candidate}"
+
+    def _left(self) -> str:
+        left = max(0, self._configs - self._done)
+        seconds = (time.monotonic() - self._start) / self._num_new * left
+        return f"; about {duration_text(round(seconds))} left" if left else ""
+
+    def _say(self, text: str) -> None:
+        elapsed = timedelta(seconds=int(time.monotonic() - self._start))
+        self._console.print(f"[{elapsed}] {text}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,211 @@
+"""The first stage of a search as a kind of selection: one run of each config that the searcher chooses."""
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence
+
+import numpy as np
+from rich.console import Console
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, all_in_one
+from fiesta_allennlp.records import Candidate, Decision, History
+from fiesta_allennlp.searches.lookup import build_searcher
+from fiesta_allennlp.searches.progress import ScreeningProgress
+from fiesta_allennlp.searches.screener import Screener
+from fiesta_allennlp.searches.search_settings import SearchSettings
+from fiesta_allennlp.searches.searchers import Points
+from fiesta_allennlp.searches.space import Pool, given_pool, read_space
+from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
+from fiesta_allennlp.selection.kind import Kind, Stored, Work
+from fiesta_allennlp.selection.metrics import check_sign
+from fiesta_allennlp.selection.store import Meta, RunStore
+from fiesta_allennlp.selection.strategy_building import build_strategy, importing
+from fiesta_allennlp.selection.workspace import clear
+from fiesta_allennlp.trainings.candidates import Roster, candidate_at, read_roster
+from fiesta_allennlp.trainings.config import official_paths, readers_of, vector_references
+from fiesta_allennlp.trainings.points import split_place
+from fiesta_allennlp.trainings.preparation import Preparation, facts_of, prepare_all
+from fiesta_allennlp.trainings.select import (
+    CheckedTrainings,
+    PreparedTrainings,
+    prepared_trainings,
+    training_of,
+)
+from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.variables import check_variables
+
+INPUTS = "inputs"
+"""Where the facts of a candidate have the inputs of its point."""
+
+LEAST_POINTS = 3
+
+
+class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
+    """Candidates are the points of a pool. A few of them run, each once, scored on the validation set."""
+
+    name = "screening"
+    settings = SearchSettings
+    given = "template"
+    step = "run"
+
+    def check(self, settings: SearchSettings, stored: Stored, *, allow_removed: bool) -> CheckedTrainings:
+        staged = settings.screening()
+        if staged.metric is not None and not stored.candidates:
+            check_sign(staged.metric)
+        given = _stored(stored, staged) if stored.candidates else _drawn(settings, staged)
+        inputs = np.array([candidate.facts[INPUTS] for candidate in given.values()])
+        roster = read_roster(given, stored, allow_removed=False, division=staged.division)
+        searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
+        if searcher.num_objectives > 1:
+            raise ConfigError(
+                f"--searcher {settings.searcher_params()['type']} is for two objectives, but configs are screened by "
+                "one score. Choose gp_ei, graph_ei, graph_eif or random."
+            )
+        configs = min(settings.num_configs or len(given), len(given))
+        _check_selection(settings, settings.num_finalists(configs), next(iter(given.values())))
+        screener = Screener(searcher, Points(inputs), configs=configs, sign=staged.scored_by.sign)
+        return CheckedTrainings(staged, roster, screener)
+
+    def prepared(
+        self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
+    ) -> ContextManager[PreparedTrainings]:
+        return prepared_trainings(checked, directory, place, console, prepare=prepare_by_reader)
+
+    def settled(self, prepared: PreparedTrainings, settings: SearchSettings) -> SearchSettings:
+        return replace(settings, metric=prepared.checked.settings.metric)
+
+    def rows(self, prepared: PreparedTrainings) -> Sequence[Candidate]:
+        return [
+            replace(candidate, facts={**facts_of(prepared.preparations[name]), INPUTS: candidate.facts[INPUTS]})
+            for name, candidate in prepared.checked.roster.given.items()
+        ]
+
+    @contextmanager
+    def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
+        clear(RunDirectory(prepared.directory.root.parent), keep=prepared.directory.root)
+        settings, screener = prepared.checked.settings, screener_of(prepared)
+        console.print(
+            f"Screening {screener.configs} of {len(screener.points)} configs, {prepared.executor.describe()}.",
+            highlight=False,
+            soft_wrap=True,
+        )
+        history = store.history(max_failures=settings.max_failures)
+        yield Work(
+            strategy=screener,
+            evaluator=training_of(prepared),
+            executor=prepared.executor,
+            listener=ScreeningProgress(console, settings.scored_by, configs=screener.configs, history=history),
+            shared_splits=False,
+            max_hours=settings.max_hours,
+        )
+
+    def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
+        """The configs that ran, the best first; those that failed last."""
+        scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
+        ranked = screener_of(prepared).ranked(history)
+        failed = sorted({failure.request.candidate for failure in history.failures} - scores.keys())
+        return {
+            "best": decision.best,
+            "stopped_by": decision.stopped_by,
+            "num_evaluations": len(scores),
+            "num_failures": len(history.failures),
+            "metric": prepared.checked.settings.scored_by.typed,
+            "score": "validation",
+            "entropy": meta.entropy,
+            "seconds": sum(evaluation.seconds for evaluation in scores.values()),
+            "candidates": [
+                *({"name": name, "score": scores[name].score, "seconds": scores[name].seconds} for name in ranked),
+                *({"name": name, "score": None, "seconds": None} for name in failed),
+            ],
+        }
+
+
+def screener_of(prepared: PreparedTrainings) -> Screener:
+    strategy = prepared.checked.strategy
+    assert isinstance(strategy, Screener)
+    return strategy
+
+
+def _drawn(settings: SearchSettings, staged: Settings) -> Dict[str, Candidate]:
+    """The candidates that a template is at the points of the pool, in its order, by name.
+
+    # Raises
+
+    `ConfigError` : where the space or a config is wrong.
+    """
+    pool, template = _pool(settings), Path(staged.candidates[0])
+    if len(pool.points) < LEAST_POINTS:
+        raise ConfigError(f"a search needs at least {LEAST_POINTS} points but there are {len(pool.points)}.")
+    candidate_at(template, pool.points[0], staged)  # what is wrong with all of them is told once
+    made: Dict[str, Candidate] = {}
+    refusals: List[str] = []
+    for point, inputs in zip(pool.points, pool.inputs.tolist(), strict=True):
+        try:
+            candidate = candidate_at(template, point, staged)
+        except ConfigError as error:
+            refusals.append(str(error))
+            continue
+        made[candidate.name] = replace(candidate, facts={INPUTS: inputs})
+    if refusals:
+        raise ConfigError(all_in_one(refusals, what="points of the space are wrong"))
+    check_variables([(template, point) for point in pool.points], staged.overrides)
+    return made
+
+
+def _pool(settings: SearchSettings) -> Pool:
+    if settings.space is None:
+        return given_pool(settings.points)
+    assert settings.entropy is not None  # whoever begins a search gives one
+    return read_space(Path(settings.space)).pool(settings.num_drawn, replay_rng(settings.entropy, SEARCH_STREAM, 0))
+
+
+def _stored(stored: Stored, staged: Settings) -> Dict[str, Candidate]:
+    """The candidates of the store. The first one is made again, so that a template that has changed is noticed."""
+    first = stored.candidates[0]
+    template, point = split_place(first.source)
+    again = replace(candidate_at(template, point, staged, name=first.name), facts=first.facts)
+    return {candidate.name: candidate for candidate in (again, *stored.candidates[1:])}
+
+
+def _check_selection(settings: SearchSettings, num_finalists: int, example: Candidate) -> None:
+    """Refuse now what the second stage would refuse after hours.
+
+    # Raises
+
+    `ConfigError` : where its strategy cannot work with as many finalists, or a config has no test set.
+    """
+    staged = settings.selection()
+    names = [f"finalist {number}" for number in range(1, num_finalists + 1)]
+    importing(
+        settings.include_package,
+        lambda: build_strategy(staged, names, minimise=staged.scored_by.minimise),
+    )
+    template, point = split_place(example.source)
+    candidate_at(template, point, staged)
+
+
+def prepare_by_reader(
+    candidates: Mapping[str, Candidate],
+    roster: Roster,
+    settings: Settings,
+    directory: RunDirectory,
+    place: RunDirectory,
+    console: Console,
+) -> Dict[str, Preparation]:
+    """As `prepare_all`, but of all candidates that read their data and vectors alike, the first alone is built: a model
+    that cannot be built is a failed run later. Only its number of parameters is known, others have 0."""
+    alike: Dict[str, List[str]] = {}
+    for name, candidate in candidates.items():
+        config = dict(candidate.config)
+        uris = sorted(holder[key] for holder, key in vector_references(config))
+        alike.setdefault(json.dumps([readers_of(config), official_paths(config), uris]), []).append(name)
+    firsts = {names[0]: candidates[names[0]] for names in alike.values()}
+    built = prepare_all(firsts, roster, settings, directory, place, console)
+    others = {name: replace(built[names[0]], num_parameters=0) for names in alike.values() for name in names[1:]}
+    return {**built, **others}
+
+
+SCREENING = Screening()

@@ -1,0 +1,173 @@
+"""Search, then decide: many configs run once, and a selection among the best of them. What `fiesta-search` calls.
+
+The directory is that of the selection, so whatever reads a selection reads the second stage. The first stage has a run
+directory of its own in `screening/`: its scores were selected on, so no posterior may see them.
+"""
+
+import json
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from rich.console import Console
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
+from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings
+from fiesta_allennlp.seeding import fresh_entropy, second_entropy
+from fiesta_allennlp.selection.options import as_json, by_own_names, flag
+from fiesta_allennlp.selection.session import rehearsed, run_selection
+from fiesta_allennlp.selection.settings import overlay
+from fiesta_allennlp.selection.store import Meta, reading
+from fiesta_allennlp.selection.workspace import has_begun
+from fiesta_allennlp.trainings.select import TRAININGS
+from fiesta_allennlp.trainings.settings import Settings
+
+DONE = "budget"
+"""By what a screening stopped that ran all its configs."""
+
+
+@dataclass(frozen=True)
+class SearchSummary:
+    """What a search came to: the content of both `selection.json`. `selection` is None until the second stage has one,
+    and of a search that stopped in the first."""
+
+    screening: Mapping[str, Any]
+    selection: Optional[Mapping[str, Any]] = None
+
+    @property
+    def last(self) -> Mapping[str, Any]:
+        """That of the stage which was at work last."""
+        return self.selection or self.screening
+
+
+def search(
+    given: Mapping[str, Any], root: Path, *, console: Console, recover: bool = False, force: bool = False
+) -> SearchSummary:
+    """Screen many configs, then select among the best; or go on with that, in whichever stage it was.
+
+    # Parameters
+
+    given : settings of `SearchSettings` that are not defaults; when recovering, what the store has stands below them.
+    force : delete the search or selection in the directory first, but only once the new one has passed all checks.
+
+    # Raises
+
+    `FiestaError` : as `run_selection`.
+    """
+    directory, given = RunDirectory(root), by_own_names(given)
+    if has_begun(directory) and not force:  # also refuses a directory in which a selection is running
+        if not recover:
+            raise StoreError(
+                f"{root}: there is a selection in this directory already. Go on with it with --recover, delete it with "
+                "--force, or give another directory with -s."
+            )
+        return _go_on_selecting(given, directory, console)
+    if not recover and given.get("entropy") is None:
+        given = {**given, "entropy": fresh_entropy()}
+    screened = run_selection(SCREENING, given, directory.screening.root, console=console, recover=recover, force=force)
+    if screened["stopped_by"] != DONE:
+        return SearchSummary(screened)
+    return _select(screened, directory, console)
+
+
+def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
+    """The second stage, from its beginning."""
+    settings, meta, sources = _screening_of(directory)
+    chosen = _scored(screened)[: settings.num_finalists(len(screened["candidates"]))]
+    if len(chosen) < LEAST_FINALISTS:
+        return SearchSummary({**screened, "stopped_by": "failures"})
+    console.print(f"Selecting among the {len(chosen)} best configs.", highlight=False, soft_wrap=True)
+    staged = replace(
+        settings.selection(),
+        candidates=tuple(sources[name] for name in chosen),
+        entropy=second_entropy(int(str(meta.entropy))),
+        max_hours=_hours_left(settings.max_hours, meta),
+    )
+    return SearchSummary(screened, run_selection(TRAININGS, as_json(staged), directory.root, console=console))
+
+
+def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
+    """The second stage, from where it was.
+
+    # Raises
+
+    `ConfigError` : on an option of the first stage, which is over.
+    """
+    if not directory.screening.store.is_file():
+        raise StoreError(f"{directory.root}: the selection there is one of fiesta-select. Resume it with that command.")
+    _, meta, _ = _screening_of(directory)
+    known = {f.name for f in fields(Settings)}
+    late = [name for name in overlay(given, of=SearchSettings) if name not in known]
+    if late:
+        raise ConfigError(
+            f"{directory.root}: the screening is over, so {flag(late[0])} has no effect any more. Leave it out, or "
+            "start again in another directory."
+        )
+    given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given
+    selected = run_selection(TRAININGS, given, directory.root, console=console, recover=True)
+    return SearchSummary(screening_summary(directory), selected)
+
+
+def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
+    """What the first stage leaves for the second one."""
+    return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
+
+
+def _scored(screened: Mapping[str, Any]) -> List[str]:
+    return [candidate["name"] for candidate in screened["candidates"] if candidate["score"] is not None]
+
+
+def _screening_of(directory: RunDirectory) -> Tuple[SearchSettings, Meta, Dict[str, str]]:
+    """The settings and the meta of the first stage, and what is typed for each of its configs."""
+    with reading(directory.screening) as store:
+        meta = store.meta()
+        sources = {candidate.name: candidate.source for candidate in store.candidates()}
+    return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings)), meta, sources
+
+
+def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
+    """What `screening/selection.json` has.
+
+    # Raises
+
+    `StoreError` : where it cannot be read.
+    """
+    path = directory.screening.selection_json
+    try:
+        content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path}: cannot be read: {error}. Restore it from a copy.") from error
+    return content
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """What a dry run tells: the numbers of points, of runs in the first stage and of finalists, names of some points,
+    and the size of the data."""
+
+    num_points: int
+    num_configs: int
+    num_finalists: int
+    examples: Tuple[str, ...]
+    prepared: PreparedTrainings
+
+
+NUM_EXAMPLES = 3
+
+
+def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
+    """Check everything, and build a model, without writing anything that stays. Trains nothing.
+
+    # Raises
+
+    `FiestaError` : as `search`.
+    """
+    if settings.entropy is None:
+        settings = replace(settings, entropy=fresh_entropy())
+    with rehearsed(SCREENING, settings, console) as prepared:
+        screener = screener_of(prepared)
+        names = list(prepared.checked.roster.given)
+        num_finalists = settings.num_finalists(screener.configs)
+        return SearchPlan(len(names), screener.configs, num_finalists, tuple(names[:NUM_EXAMPLES]), prepared)

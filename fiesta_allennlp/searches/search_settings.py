@@ -1,0 +1,143 @@
+"""The options of `fiesta-search`: those of a selection, which its second stage is, and those of the first stage."""
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Dict, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.searches.sharing import shared_out
+from fiesta_allennlp.selection.options import flag, option
+from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, registered
+from fiesta_allennlp.splits import Division
+from fiesta_allennlp.trainings.settings import RAY, SCORING, Settings
+
+SCREENING = "Screening"
+
+CONFIGS_TO_POOL = 5
+"""So many points are drawn for each config that runs."""
+
+MOST_DRAWN = 1000
+LEAST_FINALISTS, MOST_FINALISTS = 2, 8
+CONFIGS_TO_FINALISTS = 3
+"""One in so many screened configs is a finalist by default, within these bounds."""
+
+
+@dataclass(frozen=True)
+class SearchSettings(Settings):
+    """What `allennlp fiesta-search` can be told. Names and defaults are those of the command's options."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING, SCORING, CHOOSING, RESOURCES, RAY)
+
+    template: str = option(
+        "",
+        "a config for `allennlp train` that reads the values of the space with std.extVar; or any config, where the "
+        "names of the space are paths of keys such as model.dropout",
+        metavar="TEMPLATE.jsonnet",
+        is_fixed=True,
+    )
+    space: Optional[str] = option(
+        None,
+        "the search space as JSON: our own form, or that of allennlp-optuna or AllenTune. Instead of it, --points "
+        "gives the configs to choose among",
+        metavar="SPACE.json",
+        is_fixed=True,
+    )
+    searcher: Any = option(
+        "gp_ei",
+        "what chooses the next config to screen: gp_ei (default), graph_ei, graph_eif or random; or a JSON object with "
+        "a `type`",
+        group=SCREENING,
+        metavar="NAME|JSON",
+    )
+    configs: Optional[int] = option(
+        None, "screen this number of configs, one run each (default: all points of --points)", group=SCREENING, least=3
+    )
+    finalists: Optional[int] = option(
+        None,
+        "let the second stage select among this number of the best screened configs (default: a third of them, at most "
+        "8)",
+        group=SCREENING,
+        least=LEAST_FINALISTS,
+    )
+    runs: Optional[int] = option(
+        None,
+        "make this number of runs in both stages together, and share them out; instead of --configs, --finalists and "
+        "--budget",
+        group=SCREENING,
+        least=1,
+    )
+    pool: Optional[int] = option(
+        None,
+        f"draw this number of points from the space for the searcher to choose among (default: {CONFIGS_TO_POOL} for "
+        f"each config to screen, at most {MOST_DRAWN})",
+        group=SCREENING,
+        least=3,
+        is_fixed=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.candidates:
+            raise ConfigError("'candidates' is an option of fiesta-select. Give a template and a space.")
+        if self.template and (self.space is None) == (self.points is None):
+            given = "both are" if self.points is not None else "neither is"
+            raise ConfigError(f"a search needs either a SPACE.json or --points FILE.jsonl, but {given} given.")
+        if self.runs is not None:
+            rivals = ("configs", "finalists", "budget", "confidence", "strategy")
+            rival = next((name for name in rivals if getattr(self, name) is not None), None)
+            if rival is not None:
+                raise ConfigError(
+                    f"--runs shares out all runs, so {flag(rival)} does not go with it. Give one of them."
+                )
+            shared_out(self.runs)
+        if self.template and self.configs is None and self.runs is None and self.points is None:
+            raise ConfigError(
+                "say how many configs to screen with --configs N, or how many runs there are in all with --runs N."
+            )
+        if self.finalists is not None and self.configs is not None and self.finalists > self.configs:
+            raise ConfigError(f"--finalists is {self.finalists} but --configs is {self.configs}. Screen more configs.")
+
+    def searcher_params(self) -> Dict[str, Any]:
+        """The searcher as a config."""
+        return registered(self.searcher, "--searcher")
+
+    @property
+    def num_configs(self) -> Optional[int]:
+        """How many configs are screened; None for all points."""
+        return self.configs if self.runs is None else shared_out(self.runs).configs
+
+    def num_finalists(self, num_screened: int) -> int:
+        """How many of so many screened configs the second stage selects among."""
+        if self.runs is not None:
+            return shared_out(self.runs).finalists
+        return self.finalists or max(LEAST_FINALISTS, min(MOST_FINALISTS, num_screened // CONFIGS_TO_FINALISTS))
+
+    @property
+    def num_drawn(self) -> int:
+        """How many points are drawn from the space."""
+        wanted = self.num_configs or 0
+        return max(wanted, self.pool or min(CONFIGS_TO_POOL * wanted, MOST_DRAWN))
+
+    def screening(self) -> "ScreeningSettings":
+        """The first stage's as a selection has them. Its one candidate is the template."""
+        template = (str(Path(self.template)),)
+        return ScreeningSettings(
+            **{**self._plain(), "candidates": template, "points": None, "keep": "none", "tensorboard": False}
+        )
+
+    def selection(self) -> Settings:
+        """The second stage's, without its candidates."""
+        plain = Settings(**{**self._plain(), "points": None})
+        return plain if self.runs is None else replace(plain, budget=shared_out(self.runs).decision)
+
+    def _plain(self) -> Dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(Settings)}
+
+
+class ScreeningSettings(Settings):
+    """Those of a selection, but that every run is scored on its validation set. The sets are as large as in the second
+    stage, and no run of the first looks at its test set."""
+
+    @property
+    def division(self) -> Division:
+        return replace(super().division, scored="validation", keeps_test=self.score == "test")

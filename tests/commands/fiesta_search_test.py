@@ -1,0 +1,191 @@
+"""The whole command with real runs: both stages, an interruption in each, the report, and bad input."""
+
+import json
+import shutil
+import signal
+from pathlib import Path
+from typing import Any, Callable, List, Tuple
+
+import pytest
+
+from fiesta_allennlp.commands.fiesta_search import add_arguments, search_from_args
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.reports.report import report
+from fiesta_allennlp.selection.store import reading
+from tests.commands.fiesta_select_test import num_finished, scores_of
+from tests.conftest import until
+from tests.warm import Command
+
+SPACE = {"trainer.optimizer.lr": {"low": 0.001, "high": 0.3, "log": True}, "n": [1, 4]}
+CONFIGS, BUDGET = 5, 4
+OPTIONS = ("--configs", CONFIGS, "--finalists", 2, "--budget", BUDGET, "--metric", "accuracy", "--seed", 5)
+
+
+@pytest.fixture
+def search(in_process: Callable[..., Any]) -> Callable[..., Tuple[int, str]]:
+    return in_process(add_arguments, search_from_args, "fiesta-search")
+
+
+@pytest.fixture
+def files(write_config: Callable[..., Path], tmp_path: Path) -> List[str]:
+    """A template and a space."""
+    template = write_config("plain").with_name("template.jsonnet")
+    template.write_text("(import 'plain.jsonnet') + { trainer+: { num_epochs: std.parseJson(std.extVar('n')) } }")
+    space = tmp_path / "space.json"
+    space.write_text(json.dumps(SPACE))
+    return [str(template), str(space)]
+
+
+def start(*arguments: Any) -> Command:
+    return Command(["-m", "fiesta_allennlp", "search", *arguments])
+
+
+@pytest.fixture
+def undisturbed(files: List[str], run: Path, search: Any) -> Path:
+    status, output = search(*files, *OPTIONS, "-s", run)
+    assert status == 0, output
+    return run
+
+
+def stages(run: Path) -> Tuple[Any, Any]:
+    """Everything about the runs of both stages but when they were made."""
+    return scores_of(run / "screening"), scores_of(run)
+
+
+def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, search: Any) -> None:
+    with reading(RunDirectory(undisturbed).screening) as store:
+        screened = store.history(max_failures=3)
+        points = {candidate.name for candidate in store.candidates()}
+    with reading(RunDirectory(undisturbed)) as store:
+        selected = store.history(max_failures=3)
+    assert len({e.request.candidate for e in screened.evaluations}) == len(screened.evaluations) == CONFIGS
+    assert len(points) == 5 * CONFIGS
+    best_first = sorted(screened.evaluations, key=lambda evaluation: -evaluation.score)
+    assert list(selected.candidates) == [evaluation.request.candidate for evaluation in best_first[:2]]
+    assert len(selected.evaluations) == BUDGET
+
+    seeds = [{e.request.pytorch_seed for e in history.evaluations} for history in (screened, selected)]
+    splits = [{e.request.split_seed for e in history.evaluations} for history in (screened, selected)]
+    assert seeds[0].isdisjoint(seeds[1]) and splits[0].isdisjoint(splits[1])
+    assert len(splits[0]) == CONFIGS and len(splits[1]) == BUDGET // 2
+
+    one = undisturbed / "screening" / "evaluations" / f"{best_first[0].request.candidate}-0"
+    config, metrics = (json.loads((one / name).read_text()) for name in ("config.json", "metrics.json"))
+    assert config["evaluate_on_test"] is False and config["dataset_reader"].get("has_test", True)
+    assert metrics["best_validation_accuracy"] == best_first[0].score and "test_accuracy" not in metrics
+
+    status, output = search("-s", undisturbed, "--recover")  # there is nothing left to do
+    assert status == 0 and f"Screened {CONFIGS} configs" in output
+    status, output = search("-s", undisturbed, "--recover", "--configs", 9)
+    assert status == 2 and "the screening is over, so --configs has no effect any more" in output
+
+
+def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None:
+    found = report(undisturbed, output=tmp_path / "report").screening
+    assert found is not None
+    assert (len(found.scores), found.num_points, found.searcher) == (CONFIGS, 5 * CONFIGS, "gp_ei")
+    assert list(found.best_so_far) == [max(found.scores[: k + 1]) for k in range(CONFIGS)]
+    assert found.names == ("trainer.optimizer.lr", "n") and len(found.points) == CONFIGS
+    first = found.finalists[0]
+    assert first.score_before == max(found.scores) and first.num_runs == BUDGET // 2
+    assert first.mean_after is not None and first.optimism == pytest.approx(max(found.scores) - first.mean_after)
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "The finalists in both stages" in page and "Best validation score over 5 runs" in page
+    assert (tmp_path / "report" / "figures" / "parallel_coordinates.png").is_file()
+    with pytest.raises(ConfigError, match="this is the first stage of a search"):
+        report(undisturbed / "screening")
+
+
+@pytest.mark.parametrize("stage", ["screening", "selection"])
+def test_a_search_that_is_killed_goes_on_to_the_same_runs(
+    undisturbed: Path, files: List[str], tmp_path: Path, search: Any, stage: str
+) -> None:
+    wanted = stages(undisturbed)
+    killed = tmp_path / "killed"
+    at = killed / "screening" if stage == "screening" else killed
+    command = start(*files, *OPTIONS, "-s", killed)
+    until(lambda: (at / "store.sqlite").exists() and num_finished(at) >= 2)
+    command.kill()
+    command.wait()
+    if stage == "screening":
+        with pytest.raises(StoreError, match="A search is here that is still screening configs"):
+            report(killed)
+    status, output = search("-s", killed, "--recover")
+    assert status == 0, output
+    assert stages(killed) == wanted
+
+
+def test_an_interrupted_screening_says_how_to_go_on(files: List[str], tmp_path: Path) -> None:
+    stopped = tmp_path / "stopped"
+    command = start(*files, *OPTIONS, "-s", stopped)
+    until(lambda: (stopped / "screening" / "store.sqlite").exists() and num_finished(stopped / "screening") >= 1)
+    command.send_signal(signal.SIGINT)
+    output, _ = command.communicate()
+    assert command.wait() == 130, output
+    assert "Interrupted in the screening; nothing that finished is lost." in output
+    assert f"search -s {stopped} --recover" in output
+    assert not (stopped / "store.sqlite").exists()
+
+
+def test_force_replaces_both_stages_once_the_checks_have_passed(
+    undisturbed: Path, files: List[str], search: Any
+) -> None:
+    before = stages(undisturbed)
+    status, output = search(*files, *OPTIONS, "-s", undisturbed)
+    assert status == 2 and "there is a selection in this directory already" in output
+    status, output = search(*files, *OPTIONS, "-s", undisturbed, "--force", "--searcher", "gp_ie")
+    assert status == 2 and "gp_ie" in output
+    assert stages(undisturbed) == before
+    more = ["--force", "--configs", 3, "--seed", 6]
+    status, output = search(*files, *OPTIONS, "-s", undisturbed, *more)
+    assert status == 0, output
+    assert len(stages(undisturbed)[0]) == 3 and stages(undisturbed)[1].isdisjoint(before[1])
+
+
+def test_a_template_that_changed_is_refused(undisturbed: Path, files: List[str], search: Any) -> None:
+    shutil.rmtree(undisturbed / "evaluations")
+    (undisturbed / "store.sqlite").unlink()  # as where the second stage has not begun
+    template = Path(files[0])
+    template.write_text(template.read_text() + " + { model+: { dropout: 0.5 } }")
+    status, output = search("-s", undisturbed, "--recover")
+    assert status == 2 and "is not what it was" in output and "'model.dropout'" in output
+
+
+def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, search: Any) -> None:
+    status, output = search(*files, "--runs", 24, "--metric", "accuracy", "--dry-run")
+    assert status == 0, output
+    assert "The screening would run 20 of 100 configs once" in output
+    assert "The 2 best would then be the candidates of a selection" in output
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"space.json", Path(files[0]).parent.name})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--configs", 5, "--points", "[]"], "either a SPACE.json or --points FILE.jsonl, but both are given"),
+        ([], "say how many configs to screen with --configs N"),
+        (["--runs", 24, "--budget", 5], "--runs shares out all runs, so --budget does not go with it"),
+        (["--runs", 5], "needs at least 12 runs but got 5"),
+        (["--configs", 5, "--finalists", 6], "--finalists is 6 but --configs is 5"),
+        (["--configs", 5, "--finalists", 4, "--budget", 3], "budget must be at least"),
+        (["--configs", 5, "--searcher", "gp_ehvi"], "--searcher gp_ehvi is for two objectives"),
+        (["--configs", 5, "--metric", "loss"], "--metric=-loss"),
+        (["--configs", 5, "--metric", "f1"], "does not report the metric 'f1'"),
+        (["--configs", 5, "-o", '{"trainer.num_epoch": 3}'], "num_epoch"),
+    ],
+)
+def test_bad_input_is_refused_before_the_first_run(
+    files: List[str], run: Path, search: Any, options: List[Any], said: str
+) -> None:
+    metric = [] if "--metric" in options else ["--metric", "accuracy"]
+    status, output = search(*files, *options, *metric, "-s", run)
+    assert status == 2, output
+    assert said in output
+    assert not (run / "screening" / "store.sqlite").exists()
+
+
+def test_a_variable_that_the_template_never_reads_is_named(files: List[str], run: Path, search: Any) -> None:
+    Path(files[1]).write_text(json.dumps({**SPACE, "layers": [1, 2]}))
+    status, output = search(*files, *OPTIONS, "-s", run)
+    assert status == 2 and "never reads the variable 'layers'" in output

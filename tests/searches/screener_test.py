@@ -1,0 +1,78 @@
+"""The sampling rule of a screening, on histories made by hand."""
+
+from typing import Dict, List, Optional, Sequence
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.records import Evaluation, Failure, History
+from fiesta_allennlp.searches.screener import MOST_FAILURES, Screener
+from fiesta_allennlp.searches.searchers import GpEi, Points, Random, Searcher
+from fiesta_allennlp.seeding import make_request
+
+NAMES = tuple("abcdefghijkl")
+
+
+def screener(configs: int, *, searcher: Optional[Searcher] = None, sign: int = 1) -> Screener:
+    inputs = np.linspace(0, 1, len(NAMES))[:, None]
+    return Screener(searcher or Random(), Points(inputs), configs=configs, sign=sign)
+
+
+def history(scores: Dict[str, float], *, failed: Sequence[str] = (), pending: Sequence[str] = ()) -> History:
+    requests = {name: make_request(0, name, 0, shared_splits=False) for name in NAMES}
+    return History(
+        NAMES,
+        evaluations=tuple(Evaluation(requests[name], score, "m") for name, score in scores.items()),
+        failures=tuple(Failure(requests[name], "error", "") for name in failed),
+        pending=tuple(requests[name] for name in pending),
+    )
+
+
+def proposed(rule: Screener, known: History, slots: int = 1) -> List[str]:
+    return rule.propose(known, slots, np.random.default_rng(0))
+
+
+def test_no_config_runs_twice_whether_it_finished_failed_or_runs() -> None:
+    known = history({"a": 1.0, "b": 2.0}, failed=["c", "d"], pending=["d", "e"])
+    assert sorted(proposed(screener(12), known, 99)) == list("fghijkl")
+    assert proposed(screener(5), known, 99) == []
+
+
+def test_only_so_many_are_started_as_are_left() -> None:
+    assert len(proposed(screener(4), history({"a": 1.0}, failed=["b"]), 99)) == 2
+
+
+@pytest.mark.parametrize(("sign", "best"), [(1, "b"), (-1, "c")])
+def test_the_best_is_named_and_the_end_is_known(sign: int, best: str) -> None:
+    known = history({"a": 1.0, "b": 2.0, "c": 0.5, "d": 2.0}, failed=["e"])
+    decision = screener(5, sign=sign).recommend(known)
+    assert (decision.best, decision.stopped_by) == (best, "budget")
+    assert screener(6, sign=sign).recommend(known).stopped_by is None
+
+
+def test_a_failure_that_is_tried_again_is_not_over() -> None:
+    known = history({"a": 1.0}, failed=["b"], pending=["b"])
+    assert screener(2).recommend(known).stopped_by is None
+    assert screener(2).searched(known).seen == (0,)
+
+
+def test_a_searcher_keeps_away_from_failures() -> None:
+    """The scores rise towards the end of the line, where runs fail."""
+    scores = {name: float(index) for index, name in enumerate("abcdef")}
+    (free,) = proposed(screener(12, searcher=GpEi()), history(scores))
+    (warned,) = proposed(screener(12, searcher=GpEi()), history(scores, failed=["j", "k", "l"]))
+    assert NAMES.index(free) > NAMES.index(warned)
+
+
+def test_the_lowest_is_looked_for_where_less_is_better() -> None:
+    scores = {"c": 0.0, "d": 1.0, "f": 3.0, "i": 6.0, "l": 9.0}
+    (low,) = proposed(screener(12, searcher=GpEi(), sign=-1), history(scores))
+    (high,) = proposed(screener(12, searcher=GpEi()), history(scores))
+    assert NAMES.index(low) < NAMES.index(high)
+
+
+def test_a_template_that_always_fails_ends_the_screening() -> None:
+    assert screener(12).recommend(history({}, failed=NAMES[: MOST_FAILURES - 1])).stopped_by is None
+    assert screener(12).recommend(history({}, failed=NAMES[:MOST_FAILURES])).stopped_by == "failures"
+    assert screener(12).recommend(history({"l": 1.0}, failed=NAMES[:MOST_FAILURES])).stopped_by is None
+    assert screener(3).recommend(history({}, failed=NAMES[:3])).stopped_by == "failures"
