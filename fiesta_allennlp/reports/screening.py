@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
+
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import History
+from fiesta_allennlp.searches.search_settings import SearchSettings
+from fiesta_allennlp.searches.searchers.improvement import pareto_front
 from fiesta_allennlp.seeding import second_entropy
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text
 from fiesta_allennlp.trainings.points import split_place
@@ -47,7 +52,8 @@ class ScreeningReport:
     num_failures : how many configs failed.
     searcher : its registered name.
     finalists : in the order of the screening.
-    scores : of all configs that ran and did not fail, in the order of finishing.
+    scores, run_seconds : of all configs that ran and did not fail, in the order of finishing.
+    second_objective : what else was to be minimised, such as `seconds`; None for nothing.
     names : what the space gives values for.
     points : the values of each config of `scores`, in the order of `names`; None where a point has no such name.
     """
@@ -59,6 +65,8 @@ class ScreeningReport:
     seconds: float
     finalists: Tuple[Finalist, ...]
     scores: Tuple[float, ...] = ()
+    run_seconds: Tuple[float, ...] = ()
+    second_objective: Optional[str] = None
     names: Tuple[str, ...] = ()
     points: Tuple[Tuple[Any, ...], ...] = ()
 
@@ -70,6 +78,15 @@ class ScreeningReport:
             better = max if not self.metric.minimise else min
             best.append(better(best[-1], score) if best else score)
         return tuple(best)
+
+    @property
+    def front(self) -> Tuple[int, ...]:
+        """Which of `scores` belong to configs that no other one beats in score and seconds; nothing where seconds were
+        no objective."""
+        if self.second_objective is None:
+            return ()
+        scores, seconds = np.array(self.scores) * self.metric.sign, np.array(self.run_seconds)
+        return tuple(np.flatnonzero(pareto_front(np.column_stack([scores, -seconds]))).tolist())
 
 
 def finalists_of(
@@ -123,25 +140,29 @@ def screening_report(
     if meta.entropy is None or str(second_entropy(int(meta.entropy))) != entropy:
         return None
     values = {candidate.name: split_place(candidate.source)[1].values for candidate in candidates}
-    metric, searcher = Metric.of(str((meta.settings or {})["metric"])), (meta.settings or {})["searcher"]
+    settings = SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
+    metric = settings.scored_by
     ran = [evaluation.request.candidate for evaluation in history.evaluations]
     names = tuple(dict.fromkeys(name for point in values.values() for name in point))
     return ScreeningReport(
         num_points=len(candidates),
         num_failures=len(_failed(history)),
-        searcher=searcher if isinstance(searcher, str) else searcher["type"],
+        searcher=settings.searcher_params()["type"],
         metric=metric,
         seconds=sum(evaluation.seconds for evaluation in history.evaluations),
-        finalists=finalists_of(_ranked(history, metric), selected, metric),
+        finalists=finalists_of(_in_order(history, selected), selected, metric),
         scores=tuple(evaluation.score for evaluation in history.evaluations),
+        run_seconds=tuple(evaluation.seconds for evaluation in history.evaluations),
+        second_objective=settings.second_objective,
         names=names,
         points=tuple(tuple(values[candidate].get(name) for name in names) for candidate in ran),
     )
 
 
-def _ranked(history: History, metric: Metric) -> List[Dict[str, Any]]:
-    entries = [{"name": e.request.candidate, "score": e.score} for e in history.evaluations]
-    return sorted(entries, key=lambda entry: -metric.sign * entry["score"])
+def _in_order(history: History, selected: Sequence[CandidateSummary]) -> List[Dict[str, Any]]:
+    """The finalists, which were given in this order, with their scores."""
+    scores = {evaluation.request.candidate: evaluation.score for evaluation in history.evaluations}
+    return [{"name": c.name, "score": scores[c.name]} for c in selected if c.name in scores]
 
 
 def _failed(history: History) -> List[str]:

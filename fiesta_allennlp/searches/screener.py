@@ -1,11 +1,12 @@
 """The sampling rule of the first stage of a search: one run of each config that a searcher chooses."""
 
-from typing import List, Optional
+from typing import List, Optional, Set
 
 import numpy as np
 
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
+from fiesta_allennlp.searches.searchers.improvement import pareto_front
 from fiesta_allennlp.strategies.base import Strategy
 
 MOST_FAILURES = 10
@@ -19,13 +20,17 @@ class Screener(Strategy):
 
     configs : how many are run.
     sign : -1 where the lowest score is the best.
+    in_little_time : the seconds of a run are a second objective, to minimise.
     """
 
-    def __init__(self, searcher: Searcher, points: Points, *, configs: int, sign: int = 1) -> None:
+    def __init__(
+        self, searcher: Searcher, points: Points, *, configs: int, sign: int = 1, in_little_time: bool = False
+    ) -> None:
         self.searcher = searcher
         self.points = points
         self.configs = configs
         self.sign = sign
+        self.in_little_time = in_little_time
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         known = self.searched(history)
@@ -46,21 +51,38 @@ class Screener(Strategy):
         return self.configs, self.configs
 
     def ranked(self, history: History) -> List[str]:
-        """The configs that have a score, the best first; of equal ones the first that finished."""
-        best_first = sorted(history.evaluations, key=lambda evaluation: -self.sign * evaluation.score)
+        """The configs that have a score, the best first; of equal ones the first that finished. With two objectives,
+        those of the Pareto front come before the others."""
+        on_front = self.on_front(history)
+        best_first = sorted(
+            history.evaluations,
+            key=lambda evaluation: (evaluation.request.candidate not in on_front, -self.sign * evaluation.score),
+        )
         return [evaluation.request.candidate for evaluation in best_first]
+
+    def on_front(self, history: History) -> Set[str]:
+        """The configs that no other one beats in both objectives; with one objective, nothing."""
+        if not self.in_little_time or not history.evaluations:
+            return set()
+        front = pareto_front(np.array([self._objectives(evaluation) for evaluation in history.evaluations]))
+        return {e.request.candidate for e, is_in in zip(history.evaluations, front, strict=True) if is_in}
+
+    def _objectives(self, evaluation: Evaluation) -> List[float]:
+        """Of a run, as higher is better."""
+        return [self.sign * evaluation.score, *([-evaluation.seconds] if self.in_little_time else [])]
 
     def searched(self, history: History) -> SearchHistory:
         """What the searcher knows: the scores in the order of finishing, and then the runs that failed for good."""
         row_of = {name: row for row, name in enumerate(history.candidates)}
         pending = dict.fromkeys(request.candidate for request in history.pending)
-        scored = {e.request.candidate: self.sign * e.score for e in history.evaluations}
+        scored = {e.request.candidate: self._objectives(e) for e in history.evaluations}
         failed = dict.fromkeys(failure.request.candidate for failure in history.failures)
         lost = [name for name in failed if name not in scored and name not in pending]
-        scores = np.array([*scored.values(), *(np.nan for _ in lost)], dtype=float)
+        nothing = [np.nan] * (1 + self.in_little_time)
+        scores = np.array([*scored.values(), *(nothing for _ in lost)], dtype=float)
         return SearchHistory(
             self.points,
             seen=tuple(row_of[name] for name in [*scored, *lost]),
-            scores=scores[:, None],
+            scores=scores.reshape(-1, len(nothing)),
             pending=tuple(row_of[name] for name in pending),
         )

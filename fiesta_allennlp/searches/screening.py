@@ -59,14 +59,20 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
         inputs = np.array([candidate.facts[INPUTS] for candidate in given.values()])
         roster = read_roster(given, stored, allow_removed=False, division=staged.division)
         searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
-        if searcher.num_objectives > 1:
+        if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
-                f"--searcher {settings.searcher_params()['type']} is for two objectives, but configs are screened by "
-                "one score. Choose gp_ei, graph_ei, graph_eif or random."
+                f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
+                "seconds, or choose gp_ei, graph_ei, graph_eif or random."
             )
         configs = min(settings.num_configs or len(given), len(given))
         _check_selection(settings, settings.num_finalists(configs), next(iter(given.values())))
-        screener = Screener(searcher, Points(inputs), configs=configs, sign=staged.scored_by.sign)
+        screener = Screener(
+            searcher,
+            Points(inputs),
+            configs=configs,
+            sign=staged.scored_by.sign,
+            in_little_time=settings.second_objective is not None,
+        )
         return CheckedTrainings(staged, roster, screener)
 
     def prepared(
@@ -103,7 +109,7 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
         )
 
     def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        """The configs that ran, the best first; those that failed last."""
+        """The configs that ran, in the order in which they are finalists; those that failed last."""
         scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
         ranked = screener_of(prepared).ranked(history)
         failed = sorted({failure.request.candidate for failure in history.failures} - scores.keys())

@@ -17,6 +17,7 @@ CONFIGS_TO_POOL = 5
 """So many points are drawn for each config that runs."""
 
 MOST_DRAWN = 1000
+SECOND_OBJECTIVES = ("seconds",)
 LEAST_FINALISTS, MOST_FINALISTS = 2, 8
 CONFIGS_TO_FINALISTS = 3
 """One in so many screened configs is a finalist by default, within these bounds."""
@@ -43,9 +44,9 @@ class SearchSettings(Settings):
         is_fixed=True,
     )
     searcher: Any = option(
-        "gp_ei",
-        "what chooses the next config to screen: gp_ei (default), graph_ei, graph_eif or random; or a JSON object with "
-        "a `type`",
+        None,
+        "what chooses the next config to screen: gp_ei (default), graph_ei, graph_eif or random; with "
+        "--second-objective: gp_ehvi (default), graph_ehvi or random; or a JSON object with a `type`",
         group=SCREENING,
         metavar="NAME|JSON",
     )
@@ -58,6 +59,15 @@ class SearchSettings(Settings):
         "8)",
         group=SCREENING,
         least=LEAST_FINALISTS,
+    )
+    second_objective: Optional[str] = option(
+        None,
+        "seconds: look for configs that score well in little time; the finalists are those that no other config beats "
+        "in both",
+        group=SCREENING,
+        metavar="|".join(SECOND_OBJECTIVES),
+        choices=SECOND_OBJECTIVES,
+        is_fixed=True,
     )
     runs: Optional[int] = option(
         None,
@@ -99,7 +109,8 @@ class SearchSettings(Settings):
 
     def searcher_params(self) -> Dict[str, Any]:
         """The searcher as a config."""
-        return registered(self.searcher, "--searcher")
+        default = "gp_ei" if self.second_objective is None else "gp_ehvi"
+        return registered(self.searcher or default, "--searcher")
 
     @property
     def num_configs(self) -> Optional[int]:

@@ -97,6 +97,19 @@ def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None
         report(undisturbed / "screening")
 
 
+def test_seconds_can_be_a_second_objective(files: List[str], run: Path, search: Any, tmp_path: Path) -> None:
+    status, output = search(*files, *OPTIONS, "--second-objective", "seconds", "-s", run)
+    assert status == 0, output
+    found = report(run, output=tmp_path / "report").screening
+    assert found is not None and found.searcher == "gp_ehvi"
+    front = {(found.scores[row], found.run_seconds[row]) for row in found.front}
+    for score, seconds in zip(found.scores, found.run_seconds, strict=True):
+        beaten = any(s >= score and t <= seconds and (s, t) != (score, seconds) for s, t in front)
+        assert ((score, seconds) in front) is not beaten
+    assert found.finalists[0].score_before == max(found.scores)
+    assert (tmp_path / "report" / "figures" / "pareto_front.png").is_file()
+
+
 @pytest.mark.parametrize("stage", ["screening", "selection"])
 def test_a_search_that_is_killed_goes_on_to_the_same_runs(
     undisturbed: Path, files: List[str], tmp_path: Path, search: Any, stage: str

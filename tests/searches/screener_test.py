@@ -1,21 +1,22 @@
 """The sampling rule of a screening, on histories made by hand."""
 
-from typing import Dict, List, Optional, Sequence
+from dataclasses import replace
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 import pytest
 
 from fiesta_allennlp.records import Evaluation, Failure, History
 from fiesta_allennlp.searches.screener import MOST_FAILURES, Screener
-from fiesta_allennlp.searches.searchers import GpEi, Points, Random, Searcher
+from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, Points, Random, Searcher
 from fiesta_allennlp.seeding import make_request
 
 NAMES = tuple("abcdefghijkl")
 
 
-def screener(configs: int, *, searcher: Optional[Searcher] = None, sign: int = 1) -> Screener:
+def screener(configs: int, *, searcher: Optional[Searcher] = None, **kwargs: Any) -> Screener:
     inputs = np.linspace(0, 1, len(NAMES))[:, None]
-    return Screener(searcher or Random(), Points(inputs), configs=configs, sign=sign)
+    return Screener(searcher or Random(), Points(inputs), configs=configs, **kwargs)
 
 
 def history(scores: Dict[str, float], *, failed: Sequence[str] = (), pending: Sequence[str] = ()) -> History:
@@ -76,3 +77,22 @@ def test_a_template_that_always_fails_ends_the_screening() -> None:
     assert screener(12).recommend(history({}, failed=NAMES[:MOST_FAILURES])).stopped_by == "failures"
     assert screener(12).recommend(history({"l": 1.0}, failed=NAMES[:MOST_FAILURES])).stopped_by is None
     assert screener(3).recommend(history({}, failed=NAMES[:3])).stopped_by == "failures"
+
+
+def timed(scores: Dict[str, Sequence[float]]) -> History:
+    """Scores and seconds."""
+    known = history({name: score for name, (score, _) in scores.items()})
+    seconds = [seconds for _, seconds in scores.values()]
+    evaluations = tuple(replace(e, seconds=s) for e, s in zip(known.evaluations, seconds, strict=True))
+    return replace(known, evaluations=evaluations)
+
+
+def test_the_front_comes_first_where_seconds_count_too() -> None:
+    """c is beaten by b in both, e by a; of the others none beats another."""
+    known = timed({"a": (0.9, 30), "b": (0.8, 10), "c": (0.7, 12), "d": (0.5, 5), "e": (0.85, 31)})
+    rule = screener(9, searcher=GpEhvi(), in_little_time=True)
+    assert rule.on_front(known) == {"a", "b", "d"}
+    assert rule.ranked(known) == ["a", "b", "d", "e", "c"]
+    np.testing.assert_array_equal(rule.searched(known).scores[:2], [[0.9, -30], [0.8, -10]])
+    assert len(proposed(rule, known, 2)) == 2
+    assert screener(9).ranked(known) == ["a", "e", "b", "c", "d"] and not screener(9).on_front(known)

@@ -16,9 +16,9 @@ from fiesta_allennlp.reports.figures.distributions import DISTRIBUTIONS
 from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Figure, Look, styled
 from fiesta_allennlp.reports.figures.measures import MEASURES
 from fiesta_allennlp.reports.figures.path import PATH
-from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, PARALLEL
+from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT, PARALLEL
 
-FIGURES: Tuple[Figure, ...] = (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION, BEST_SO_FAR, PARALLEL)
+FIGURES: Tuple[Figure, ...] = (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION, BEST_SO_FAR, PARALLEL, FRONT)
 
 FIGURE_ENDINGS = (".png", ".pdf")
 

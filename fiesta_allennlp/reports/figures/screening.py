@@ -142,5 +142,37 @@ def parallel_caption(report: Report) -> str:
     )
 
 
+def draw_front(report: Report, look: Look) -> "Optional[Drawing]":
+    """Score against seconds, and the line of the configs that no other one beats in both. None where seconds were no
+    objective."""
+    screening = report.screening
+    if screening is None or not screening.front:
+        return None
+    figure = new_drawing(look, height=HEIGHT)
+    axes = figure.add_subplot()
+    front = sorted(screening.front, key=lambda row: screening.run_seconds[row])
+    axes.plot(screening.run_seconds, screening.scores, "o", color=OTHER, markersize=3, label="one config")
+    line = [(screening.run_seconds[row], screening.scores[row]) for row in front]
+    axes.step(*zip(*line, strict=True), "o-", where="post", color=BEST, markersize=5, label="Pareto front")
+    axes.set(xlabel="seconds of the run", ylabel=f"validation {screening.metric.text}")
+    axes.grid(color="0.93", linewidth=0.6)
+    axes.legend(loc="best")
+    return figure
+
+
+def front_text(report: Report) -> str:
+    screening = _screening(report)
+    told = [
+        f"{screening.scores[row]:.4f} in {screening.run_seconds[row]:.1f} s" for row in screening.front[:MOST_TICKS]
+    ]
+    lead = f"Validation scores and seconds of {count_text(len(screening.scores), 'config')}"
+    return alt_text(lead, [f"{len(screening.front)} are on the Pareto front", *told])
+
+
+def front_caption(report: Report) -> str:
+    return "Validation score and seconds of every screened config. No config beats one of the front in both."
+
+
+FRONT = Figure("pareto_front", draw_front, front_text, front_caption)
 BEST_SO_FAR = Figure("best_so_far", draw_best_so_far, best_so_far_text, best_so_far_caption)
 PARALLEL = Figure("parallel_coordinates", draw_parallel, parallel_text, parallel_caption)
