@@ -212,7 +212,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--pool", type=int, default=240, help="configs to search among")
     parser.add_argument("--repeats", nargs="*", type=int, default=[2, 3])
     parser.add_argument(
-        "--shares", nargs="*", default=["120:8", "160:8", "160:16", "200:4", "200:8"], metavar="CONFIGS:FINALISTS"
+        "--shares", nargs="*", default=["120:8", "160:8", "160:16", "200:8", "220:4"], metavar="CONFIGS:FINALISTS"
     )
     parser.add_argument("--picture", type=Path, metavar="FILE.png", help="draw the mean losses there")
     return parser.parse_args()

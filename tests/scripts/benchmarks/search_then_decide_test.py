@@ -119,6 +119,6 @@ def test_the_table_names_every_way(
         "36 configs once",
         "18 configs 2 times",
         "20 once, 16 on the best 4",
-        "30 once, 6 on the best 2, default",
+        "29 once, 7 on the best 2, default",
     ]
     assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
