@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fiesta_allennlp.errors import ConfigError
 
-SCREENING = 5 / 6
+SCREENING = 4 / 5
 """The share of the first stage."""
 
 LEAST = 12

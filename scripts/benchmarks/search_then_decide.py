@@ -1,7 +1,7 @@
 """What it is worth to screen many configs once and to repeat only the best few, on released runs, as Markdown.
 
     python scripts/benchmarks/search_then_decide.py --data reimers_gurevych/hyperparameter_results.csv.gz
-    python scripts/benchmarks/search_then_decide.py --data FILE --searcher gp_ei --repetitions 40 --picture pareto.png
+    python scripts/benchmarks/search_then_decide.py --data FILE --pool 1000 --searchers random gp_ei --picture loss.png
 
 The file has the runs of Reimers and Gurevych (2017). A config is what is equal in all but the results. Its truth is the
 mean of its test F1. The noise is normal, with the pooled standard deviation of the configs that ran repeatedly.
@@ -25,6 +25,7 @@ from fiesta_allennlp.searches.lookup import build_searcher
 from fiesta_allennlp.searches.searchers import Points, SearchHistory
 from fiesta_allennlp.searches.sharing import shared_out
 from fiesta_allennlp.searches.tables import scaled_input
+from fiesta_allennlp.selection.settings import registered
 
 ENTROPY = 2017
 TASKS = {"chunking": "conll2000_chunking.pkl", "entities": "ace.pkl", "events": "tempeval3.pkl"}
@@ -206,29 +207,62 @@ def parse() -> argparse.Namespace:
     parser = make_parser(__doc__, repetitions=400)
     parser.add_argument("--data", type=Path, required=True, metavar="FILE.csv.gz")
     parser.add_argument("--tasks", nargs="*", default=list(TASKS), choices=list(TASKS))
-    parser.add_argument("--searcher", default="random", metavar="NAME|JSON")
+    parser.add_argument("--searchers", nargs="*", default=["random"], metavar="NAME|JSON")
     parser.add_argument("--runs", type=int, default=240, help="in all")
     parser.add_argument("--pool", type=int, default=240, help="configs to search among")
     parser.add_argument("--repeats", nargs="*", type=int, default=[2, 3])
     parser.add_argument(
-        "--shares", nargs="*", default=["120:8", "160:8", "160:16", "200:4", "200:8"], metavar="CONFIGS:FINALISTS"
+        "--shares", nargs="*", default=["120:8", "160:8", "160:16", "200:8", "220:4"], metavar="CONFIGS:FINALISTS"
     )
+    parser.add_argument("--picture", type=Path, metavar="FILE.png", help="draw the mean losses there")
     return parser.parse_args()
 
 
-def main() -> None:
-    from fiesta_allennlp.selection.settings import registered
+Found = Mapping[str, Sequence[Outcome]]
+"""By the way to spend the runs; an outcome for each task."""
 
-    args = parse()
-    searcher = registered(args.searcher, "--searcher")
+
+def measured(searcher: Mapping[str, Any], surfaces: Sequence[Surface], args: argparse.Namespace) -> Found:
     found: Dict[str, List[Outcome]] = defaultdict(list)
-    for name in args.tasks:
-        for policy, outcome in policies(read_surface(args.data, name), searcher, args):
+    for surface in surfaces:
+        for policy, outcome in policies(surface, searcher, args):
             found[policy].append(outcome)
+    return found
+
+
+def draw(found: Mapping[str, Found], tasks: Sequence[str], path: Path) -> None:
+    """The mean loss of each way to spend the runs, by searcher. A panel for each task."""
+    from matplotlib.figure import Figure
+
+    ways = list(next(iter(found.values())))
+    figure = Figure(figsize=(9, 0.9 + 0.3 * len(ways)), layout="constrained")
+    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
+    for panel, task, number in zip(panels, tasks, range(len(tasks)), strict=True):
+        for searcher, marker in zip(found, "os^D", strict=False):
+            losses = [100 * found[searcher][way][number].loss.mean() for way in ways]
+            panel.plot(losses, range(len(ways)), marker, label=searcher)
+        panel.set(title=task, xlabel="loss, points of F1", yticks=range(len(ways)), yticklabels=ways)
+        panel.set_xlim(left=0)
+        panel.grid(axis="x", alpha=0.3)
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].invert_yaxis()
+    panels[-1].legend(frameon=False)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    args = parse()
+    surfaces = [read_surface(args.data, name) for name in args.tasks]
     headings = ["way to spend the runs", *(f"{task} {what}" for task in args.tasks for what in ("loss", "optimism"))]
-    title = f"{searcher['type']}, {args.runs} runs among {args.pool} configs, 1e-4 F1"
-    rows = [(policy, *cells(outcomes, args.repetitions)) for policy, outcomes in found.items()]
-    print_table(headings, rows, title=title)
+    found: Dict[str, Found] = {}
+    for given in args.searchers:
+        searcher = registered(given, "--searchers")
+        found[given] = measured(searcher, surfaces, args)
+        title = f"{searcher['type']}, {args.runs} runs among {args.pool} configs, 1e-4 F1"
+        rows = [(policy, *cells(outcomes, args.repetitions)) for policy, outcomes in found[given].items()]
+        print_table(headings, rows, title=title)
+    if args.picture is not None:
+        draw(found, args.tasks, args.picture)
 
 
 if __name__ == "__main__":

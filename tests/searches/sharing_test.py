@@ -10,10 +10,10 @@ from fiesta_allennlp.strategies import SequentialHalving
     ("runs", "expected"),
     [
         (12, Shares(10, 2, 2)),
-        (60, Shares(50, 4, 10)),
-        (120, Shares(100, 4, 20)),
-        (240, Shares(200, 8, 40)),
-        (480, Shares(400, 16, 80)),
+        (60, Shares(48, 4, 12)),
+        (120, Shares(96, 8, 24)),
+        (240, Shares(192, 8, 48)),
+        (480, Shares(384, 16, 96)),
     ],
 )
 def test_shares_by_hand(runs: int, expected: Shares) -> None:

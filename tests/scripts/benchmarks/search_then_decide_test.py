@@ -108,14 +108,17 @@ def test_the_table_names_every_way(
     rows = [{"LSTM-Neurons": str(n), "Test_F1": f"{rng.random():.3f}"} for n in range(40) for _ in range(2)]
     data = write(tmp_path / "runs.csv.gz", rows)
     options = ["--data", data, "--tasks", "entities", "--runs", 36, "--pool", 40, "--repetitions", 3]
-    monkeypatch.setattr(sys, "argv", ["x", *map(str, options), "--repeats", "2", "--shares", "20:4"])
+    more = ["--searchers", "random", "gp_ei", "--picture", str(tmp_path / "loss.png")]
+    monkeypatch.setattr(sys, "argv", ["x", *map(str, options), "--repeats", "2", "--shares", "20:4", *more])
     script.main()
-    lines = capsys.readouterr().out.strip().splitlines()
-    assert lines[0] == "### random, 36 runs among 40 configs, 1e-4 F1"
-    ways = [line.split(" | ")[0].strip("| ") for line in lines[4:]]
+    random, gp_ei = (part.strip().splitlines() for part in capsys.readouterr().out.split("###")[1:])
+    assert random[0] == "random, 36 runs among 40 configs, 1e-4 F1"
+    assert gp_ei[0] == "gp_ei, 36 runs among 40 configs, 1e-4 F1"
+    ways = [line.split(" | ")[0].strip("| ") for line in random[4:]]
     assert ways == [
         "36 configs once",
         "18 configs 2 times",
         "20 once, 16 on the best 4",
-        "30 once, 6 on the best 2, default",
+        "29 once, 7 on the best 2, default",
     ]
+    assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
