@@ -10,6 +10,7 @@ HELP = {
     "plan": "estimate how many runs a selection needs",
     "replay": "simulate a selection over existing scores",
     "lookup": "measure how fast a searcher finds the best of many configs",
+    "status": "show how a selection stands that runs elsewhere",
     "report": "write the report of a selection",
     "documents": "find the best of several trained systems",
     "plugin": "make the fiesta- commands available in `allennlp`",

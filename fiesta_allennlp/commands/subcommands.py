@@ -40,6 +40,11 @@ class FiestaLookup(FiestaSubcommand):
     """`allennlp fiesta-lookup`"""
 
 
+@Subcommand.register("fiesta-status")
+class FiestaStatus(FiestaSubcommand):
+    """`allennlp fiesta-status`"""
+
+
 @Subcommand.register("fiesta-report")
 class FiestaReport(FiestaSubcommand):
     """`allennlp fiesta-report`"""

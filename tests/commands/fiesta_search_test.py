@@ -13,6 +13,7 @@ from fiesta_allennlp.commands.fiesta_search import add_arguments, search_from_ar
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.report import report
+from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.selection.store import reading
 from tests.commands.fiesta_select_test import num_finished, scores_of
 from tests.conftest import until
@@ -160,6 +161,9 @@ def test_an_interrupted_screening_says_how_to_go_on(files: List[str], tmp_path: 
     assert "Interrupted in the screening; nothing that finished is lost." in output
     assert f"search -s {stopped} --recover" in output
     assert not (stopped / "store.sqlite").exists()
+    status = status_of(stopped)
+    assert status.sentences[0] == "The screening is interrupted." and not status.running
+    assert f" of {CONFIGS} configs finished, 0 failed, " in status.sentences[1]
 
 
 def test_force_replaces_both_stages_once_the_checks_have_passed(
@@ -214,7 +218,7 @@ def test_bad_input_is_refused_before_the_first_run(
     files: List[str], run: Path, search: Any, options: List[Any], said: str
 ) -> None:
     metric = [] if "--metric" in options else ["--metric", "accuracy"]
-    status, output = search(*files, *options, *metric, "-s", run)
+    status, output = search(*files, "--pool", 5, *options, *metric, "-s", run)
     assert status == 2, output
     assert said in output
     assert not (run / "screening" / "store.sqlite").exists()

@@ -1,0 +1,91 @@
+"""How a selection or a search stands at this moment: what `fiesta-status` prints. Nothing is locked or changed."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Optional, Tuple
+
+from rich.table import Table
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
+from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.reports.sources import Source, from_directory
+from fiesta_allennlp.reports.stored import Stored, opened
+from fiesta_allennlp.reports.tables import documents_table
+from fiesta_allennlp.reports.words import in_words, running_in_words
+from fiesta_allennlp.searches.search_settings import SearchSettings
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.settings import overlay
+from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
+
+MOST_SHOWN = 5
+"""Of the configs of a screening, the best."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """A table and what it comes to, sentence by sentence."""
+
+    table: Table
+    sentences: Tuple[str, ...]
+    running: bool
+
+
+def status_of(root: Path) -> Status:
+    """How the selection in a directory stands; of a search, the stage that began last.
+
+    # Raises
+
+    `StoreError` : where there is none, or its store is damaged.
+    """
+    directory = RunDirectory(root)
+    if directory.screening.store.is_file() and not directory.store.is_file():
+        with opened(directory.screening.root) as stored:
+            return _of_screening(stored)
+    return _of_selection(from_directory(root))
+
+
+def _of_selection(source: Source) -> Status:
+    summary, history = source.summary(), source.history
+    told = running_in_words(summary) if source.running else in_words(summary)
+    sentences = tuple(filter(None, (told, _last_finished(history))))
+    if source.by_documents:
+        return Status(documents_table(summary), sentences, source.running)
+    waiting = "running" if source.running else "pending"
+    table = candidate_table(f"{source.scored} {source.scored_by.text}", under_way=(waiting,))
+    for candidate in summary["candidates"]:
+        add_candidate(table, candidate, under_way=(history.num_pending(candidate.name),))
+    return Status(table, sentences, source.running)
+
+
+def _of_screening(stored: Stored) -> Status:
+    settings = SearchSettings(**overlay(stored.meta.settings or {}, of=SearchSettings))
+    history, metric = stored.history(max_failures=settings.max_failures), settings.scored_by
+    table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.text}")
+    for evaluation in _best(history, metric):
+        table.add_row(evaluation.request.candidate, number_text(evaluation.score), f"{evaluation.seconds:.0f}")
+    configs = settings.num_configs or len(stored.candidates)
+    now = f"The screening is {'running' if stored.running else 'interrupted'}."
+    num_failed = len({failure.request.candidate for failure in history.failures})
+    done = f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {num_failed} failed, "
+    sentences = (now, f"{done}{len(history.pending)} {'running' if stored.running else 'pending'}.")
+    return Status(table, tuple(filter(None, (*sentences, _last_finished(history)))), stored.running)
+
+
+def _best(history: History, metric: Metric) -> Tuple[Evaluation, ...]:
+    ranked = sorted(history.evaluations, key=lambda evaluation: -metric.sign * evaluation.score)
+    return tuple(ranked[:MOST_SHOWN])
+
+
+def _last_finished(history: History) -> Optional[str]:
+    """How long ago a run finished the last time; None where that is not known."""
+    ends = [
+        datetime.fromisoformat(evaluation.started_at).replace(tzinfo=timezone.utc) + timedelta(seconds=evaluation.seconds)
+        for evaluation in history.evaluations
+        if evaluation.started_at
+    ]
+    if not ends:
+        return None
+    ago = max(0.0, (datetime.now(timezone.utc) - max(ends)).total_seconds())
+    return f"The last run finished {duration_text(round(ago))} ago."

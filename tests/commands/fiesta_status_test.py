@@ -1,0 +1,53 @@
+"""How selections stand: finished, interrupted, by documents, running in another process, and none."""
+
+from pathlib import Path
+from typing import Any, Callable, List
+
+import pytest
+
+from fiesta_allennlp.commands.fiesta_status import add_arguments, status_from_args
+from tests.selections import ENVIRONMENT, write_selection
+
+RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
+
+
+@pytest.fixture
+def status(in_process: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(RUNS / "project")
+    return in_process(add_arguments, status_from_args, "fiesta-status")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("finished", ["is the best with probability", "The last run finished", "pending"]),
+        ("interrupted", ["Interrupted after"]),
+        ("withdrawn", ["withdrawn"]),
+        ("documents", ["queries"]),
+    ],
+)
+def test_a_selection_is_shown_and_left_as_it_is(status: Any, name: str, said: List[str]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (RUNS / name).rglob("*")}
+    code, output = status(RUNS / name, "--follow", "--every", 1000)
+    assert code == 0
+    for words in said:
+        assert words in output
+    assert {path: path.stat().st_mtime_ns for path in (RUNS / name).rglob("*")} == before
+
+
+def test_a_running_selection_says_so_and_is_not_locked(status: Any, tmp_path: Path) -> None:
+    here = {"environments": [ENVIRONMENT]}
+    store = write_selection(tmp_path, {"a": [0.8, 0.9], "b": [0.6, 0.7]}, pending=[("a", 2), ("a", 3)], meta=here)
+    code, output = status(tmp_path)
+    store.close()
+    assert code == 0
+    assert "The selection is running. After 4 runs of 2 candidates, a leads" in output
+    (row,) = (line.split() for line in output.splitlines() if line.split()[:1] == ["a"])
+    assert row[1:3] == ["2", "2"]  # finished and running
+
+
+def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:
+    code, output = status(tmp_path)
+    assert code == 2 and "there is no selection: 'store.sqlite' is missing" in output
+    code, output = status(tmp_path, "--every", 0)
+    assert code == 2 and "--every must be above 0 but got 0" in output
