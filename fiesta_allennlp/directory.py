@@ -36,6 +36,11 @@ class RunDirectory:
         return self.root / "selection.log"
 
     @property
+    def notify_log(self) -> Path:
+        """What the command of `--notify` printed."""
+        return self.root / "notify.log"
+
+    @property
     def selection_json(self) -> Path:
         return self.root / "selection.json"
 
@@ -103,7 +108,7 @@ class RunDirectory:
 
     def contents(self) -> List[Path]:
         """Everything that is there and that a selection, or a report on it, made."""
-        made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "selection.json"]
+        made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "notify.log", "selection.json"]
         made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
         made += ["next", "screening"]
         return [path for path in (self.root / name for name in made) if path.exists()]

@@ -81,7 +81,8 @@ def _best(history: History, metric: Metric) -> Tuple[Evaluation, ...]:
 def _last_finished(history: History) -> Optional[str]:
     """How long ago a run finished the last time; None where that is not known."""
     ends = [
-        datetime.fromisoformat(evaluation.started_at).replace(tzinfo=timezone.utc) + timedelta(seconds=evaluation.seconds)
+        datetime.fromisoformat(evaluation.started_at).replace(tzinfo=timezone.utc)
+        + timedelta(seconds=evaluation.seconds)
         for evaluation in history.evaluations
         if evaluation.started_at
     ]

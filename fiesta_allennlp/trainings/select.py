@@ -11,6 +11,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataChangedError, DataError
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
+from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Candidate, Decision, History, Remaining
@@ -120,6 +121,8 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             if settings.keep == "best":
                 history = store.history(max_failures=settings.max_failures)
                 listeners.append(BestArchives(prepared.directory, history, sign=metric.sign))
+            if settings.notify:
+                listeners.append(Notify(settings.notify, prepared.directory))
             if settings.tensorboard:
                 listeners.append(stack.enter_context(tensorboard(prepared.directory.tensorboard, metric.name)))
             yield Work(

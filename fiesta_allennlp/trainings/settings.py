@@ -171,6 +171,13 @@ class Settings(SelectionSettings):
         metavar="none|best|all",
         choices=("none", "best", "all"),
     )
+    notify: Optional[str] = option(
+        None,
+        "shell command to run on the decision, on a failed run, and when runs wait for the machine; it finds "
+        "FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY in its environment",
+        group=RESOURCES,
+        metavar="COMMAND",
+    )
     tensorboard: bool = option(False, "write TensorBoard event files into DIR/tensorboard", group=RESOURCES)
     overrides: str = option(
         "", "a JSON or Jsonnet object that overrides keys of every config", group=SCORING, short="-o", is_fixed=True

@@ -33,9 +33,11 @@ def num_finished(directory: Path) -> int:
 
 def test_a_selection_decides_and_leaves_its_files(candidates: List[str], tmp_path: Path, call: Any) -> None:
     run = tmp_path / "run"
-    status, output = call(*candidates, "-s", run, "--metric", "accuracy", "--workers", 2)
+    notify = 'echo "$FIESTA_EVENT: $FIESTA_MESSAGE"'
+    status, output = call(*candidates, "-s", run, "--metric", "accuracy", "--workers", 2, "--notify", notify)
     assert status == 0, output
     assert "able is the best with probability" in output
+    until(lambda: "decision: able after" in (run / "notify.log").read_text())
     summary = json.loads((run / "selection.json").read_text())
     assert (summary["best"], summary["stopped_by"]) == ("able", "confidence")
     assert summary["confidence"] >= 0.95

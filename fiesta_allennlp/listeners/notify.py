@@ -1,0 +1,60 @@
+"""Tells the user: runs a command of theirs on a decision, a failed run, and where runs wait for the machine."""
+
+import logging
+import os
+import subprocess
+from typing import Sequence
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.records import Decision, Failure, History, Outcome, Request
+
+logger = logging.getLogger(__name__)
+
+
+class Notify:
+    """A listener that starts a shell command and does not wait for it. The command's environment says what happened:
+    `FIESTA_EVENT` (`decision`, `failure` or `waiting`), `FIESTA_MESSAGE` and `FIESTA_DIRECTORY`. What it prints goes to
+    `notify.log`. A command that fails does not disturb the selection.
+    """
+
+    def __init__(self, command: str, directory: RunDirectory) -> None:
+        self._command = command
+        self._directory = directory
+        self._is_over = False
+        self._num_waiting = 0
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        if decision.stopped_by is not None and not self._is_over:
+            self._is_over = True
+            best = decision.best or "no candidate"
+            self._tell("decision", f"{best} after {len(history.evaluations)} runs, stopped by {decision.stopped_by}")
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failure):
+            self._tell("failure", f"{outcome.request.name} failed ({outcome.kind}): {outcome.error}")
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        if requests and not self._num_waiting:
+            names = ", ".join(request.name for request in requests)
+            self._tell("waiting", f"{names}: the machine lacks something; to be tried again later")
+        self._num_waiting = len(requests)
+
+    def _tell(self, event: str, message: str) -> None:
+        said = {
+            "FIESTA_EVENT": event,
+            "FIESTA_MESSAGE": message,
+            "FIESTA_DIRECTORY": str(self._directory.root.resolve()),
+        }
+        try:
+            with self._directory.notify_log.open("ab") as log:
+                subprocess.Popen(
+                    self._command,
+                    shell=True,
+                    env={**os.environ, **said},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            logger.warning("--notify: the command cannot be started: %s", error)
