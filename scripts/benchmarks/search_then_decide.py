@@ -246,7 +246,7 @@ def draw(found: Mapping[str, Found], tasks: Sequence[str], path: Path) -> None:
         panel.grid(axis="x", alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].invert_yaxis()
-    panels[-1].legend(frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(found), frameon=False)
     figure.savefig(path, dpi=110)
 
 
