@@ -1,5 +1,6 @@
 """Every shipped config is read and its model built and run once, so that none can rot."""
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from allennlp.models import Model
 from allennlp.training import Trainer
 
 import fiesta_allennlp.tagging
+from fiesta_allennlp.tagging.column_file import ColumnFormat
 from fiesta_allennlp.tagging.defaults import DEFAULTS as TAGGING_DEFAULTS
+from fiesta_allennlp.tagging.encodings import spans_of
 from fiesta_allennlp.tdsa.defaults import DEFAULTS, set_defaults
 
 ROOT = Path(__file__).parent.parent
@@ -21,6 +24,7 @@ SENTENCES = ROOT / "tests" / "fixtures" / "tagging" / "small.conll"
 TAGGING = sorted((ROOT / "training_configs" / "tagging").glob("*.jsonnet"))
 TDSA = sorted((ROOT / "training_configs" / "tdsa").glob("*.jsonnet"))
 SAMPLE = sorted((ROOT / "training_configs" / "sample").glob("*.jsonnet"))
+WIKIGOLD = sorted((ROOT / "training_configs" / "wikigold").glob("*.jsonnet"))
 WORDS = ["soup", "bread", "wine", "n't", "adored"]
 
 
@@ -47,20 +51,21 @@ def small_tagging_data(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
 
 
-def run_once(path, num_labels=3):
+def run_once(path, num_labels=3, overrides=""):
     """One forward pass over one batch; the trainer is built as well. Returns the model."""
-    params = Params.from_file(str(path))
+    params = Params.from_file(str(path), overrides)
     reader = DatasetReader.from_params(params.pop("dataset_reader"))
     loader = DataLoader.from_params(params.pop("data_loader"), reader=reader, data_path=params.pop("train_data_path"))
-    instances = [*loader.iter_instances(), *reader.read(params.pop("test_data_path"))]
-    vocab = Vocabulary.from_instances(instances)
+    test_data_path = params.pop("test_data_path", None)
+    test_instances = [] if test_data_path is None else reader.read(test_data_path)
+    vocab = Vocabulary.from_instances([*loader.iter_instances(), *test_instances])
     loader.index_with(vocab)
     model = Model.from_params(params.pop("model"), vocab=vocab)
     output = model(**next(iter(loader)))
     assert torch.isfinite(output["loss"])
     assert output["logits"].shape[-1] == num_labels
     Trainer.from_params(params.pop("trainer"), model=model, data_loader=loader, serialization_dir=None)
-    assert params.pop("evaluate_on_test") is True
+    assert params.pop("evaluate_on_test", False) is (test_data_path is not None)
     params.pop("validation_data_path", None)
     params.assert_empty(str(path))
     return model
@@ -174,6 +179,36 @@ def test_sample_config(monkeypatch, path):
 
 def test_there_are_sample_candidates():
     assert [path.stem for path in SAMPLE] == ["ian", "lstm", "tdlstm", "tdrnn"]
+
+
+def test_there_are_three_small_taggers():
+    assert [path.stem for path in WIKIGOLD] == ["cnn_crf", "cnn_softmax", "word_crf"]
+
+
+@pytest.mark.parametrize("path", WIKIGOLD, ids=lambda path: path.stem)
+def test_wikigold_config(monkeypatch, path):
+    monkeypatch.chdir(ROOT)
+    characters, layer = path.stem.split("_")
+    model = run_once(path, num_labels=9, overrides='{"dataset_reader.max_instances": 100}')
+    assert type(model).__name__ == f"{layer.title()}SequenceTagger"
+    embedders = model._text_field_embedder
+    assert hasattr(embedders, "token_embedder_characters") == (characters == "cnn")
+    assert not embedders.token_embedder_tokens.weight.requires_grad
+    the = embedders.token_embedder_tokens.weight[model.vocab.get_token_index("the")]
+    assert the[:3].tolist() == pytest.approx([0.418, 0.24968, -0.41242])
+
+
+def test_the_bundled_wikigold_is_whole():
+    data = ROOT / "data" / "wikigold"
+    sentences = ColumnFormat(document_prefix="-DOCSTART-", encoding="IOB1").read(data / "wikigold.conll.txt")
+    words = [word.lower() for sentence in sentences for word in sentence.words]
+    with gzip.open(data / "glove.6B.50d.txt.gz", "rt", encoding="utf-8") as rows:
+        widths = {row.split(" ", 1)[0]: row.count(" ") for row in rows}
+    assert (len(sentences), len(words), len(set(words))) == (1696, 39007, 7725)
+    assert len({sentence.document for sentence in sentences}) == 145
+    assert sum(len(spans_of(sentence.tags)) for sentence in sentences) == 3558
+    assert len(widths) == 7225 and set(widths.values()) == {50}
+    assert sum(word in widths for word in words) / len(words) == pytest.approx(0.9815, abs=1e-4)
 
 
 def test_one_vectors_file_for_all_sizes(small_data, monkeypatch):

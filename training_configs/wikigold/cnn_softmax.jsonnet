@@ -1,0 +1,3 @@
+local common = import 'common.libsonnet';
+
+common.candidate(true, 'softmax')
