@@ -86,7 +86,7 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
     settings = merge(typed_settings(args, Settings))
     load(args, plugin=True)
     from fiesta_allennlp.reports.tables import plan_table
-    from fiesta_allennlp.trainings.select import plan
+    from fiesta_allennlp.trainings.dry_run import plan
 
     found = plan(settings, console)
     plan_table(found, console)

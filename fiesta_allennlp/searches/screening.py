@@ -17,7 +17,8 @@ from fiesta_allennlp.searches.progress import ScreeningProgress
 from fiesta_allennlp.searches.screener import Screener
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
-from fiesta_allennlp.searches.space import Pool, given_pool, read_space
+from fiesta_allennlp.searches.space import Pool, given_pool
+from fiesta_allennlp.searches.space_file import read_space
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.kind import Kind, Stored, Work
 from fiesta_allennlp.selection.metrics import check_sign

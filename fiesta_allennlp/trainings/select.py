@@ -18,12 +18,11 @@ from fiesta_allennlp.records import Candidate, Decision, History, Remaining
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.kind import Kind, Stored, Work
 from fiesta_allennlp.selection.loop import Listener, Listeners
-from fiesta_allennlp.selection.metrics import Metric, check_sign
-from fiesta_allennlp.selection.session import rehearsed, run_selection
+from fiesta_allennlp.selection.metrics import check_sign
+from fiesta_allennlp.selection.session import run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.summary import summarise
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
 from fiesta_allennlp.trainings.config import SEED_KEYS, with_absolute_paths
@@ -95,7 +94,8 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     def prepared(
         self, checked: CheckedTrainings, directory: RunDirectory, place: RunDirectory, console: Console
     ) -> ContextManager[PreparedTrainings]:
-        return prepared_trainings(checked, directory, place, console, notes=_notes_on_configs(checked.roster))
+        notes = _notes_on_configs(checked.roster)
+        return prepared_trainings(checked, directory, place, console, prepare=prepare_all, notes=notes)
 
     def settled(self, prepared: PreparedTrainings, settings: Settings) -> Settings:
         return prepared.checked.settings
@@ -164,8 +164,8 @@ def prepared_trainings(
     place: RunDirectory,
     console: Console,
     *,
+    prepare: Prepare,
     notes: Iterable[str] = (),
-    prepare: Prepare = prepare_all,
 ) -> Iterator[PreparedTrainings]:
     """See `Kind.prepared`. `notes` are for the user, before the first model is built."""
     settings, roster = checked.settings, checked.roster
@@ -277,33 +277,3 @@ def select(
     return run_selection(
         TRAININGS, given, directory, console=console, recover=recover, force=force, allow_removed=allow_removed
     )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a dry run tells. `least` and `most` are numbers of evaluations."""
-
-    metric: Metric
-    preparations: Mapping[str, Preparation]
-    strategy: Mapping[str, Any]
-    least: int
-    most: int
-    division: Division = AT_OFFICIAL_RATIOS
-
-    @property
-    def pool(self) -> Pool:
-        return next(iter(self.preparations.values())).pool
-
-
-def plan(settings: Settings, console: Console) -> Plan:
-    """Check everything and build every model once, without writing anything that stays. Trains nothing.
-
-    # Raises
-
-    `FiestaError` : as `select`.
-    """
-    with rehearsed(TRAININGS, settings, console) as prepared:
-        console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
-    least, most = prepared.checked.strategy.bounds(len(prepared.checked.roster.given))
-    scored_by = prepared.checked.settings.scored_by
-    return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, settings.division)
