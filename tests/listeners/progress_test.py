@@ -1,11 +1,30 @@
 from io import StringIO
 from typing import List
 
+import pytest
 from rich.console import Console
 from rich.text import Text
 
 from fiesta_allennlp.listeners.progress import Progress, SteadyConsole, repetition_bar
 from fiesta_allennlp.records import Decision, History, Request
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("With a margin of 0.00051 it ends.", "With a margin of\n0.00051 it ends.\n"),
+        ("of a_rather_long_name_for_a-model it", "of\na_rather_long_name_for_a-model\nit\n"),
+        ("two lines:\n  the second is longer", "two lines:\n  the second is\nlonger\n"),
+        ("Go on with: allennlp fiesta-select -s x", "Go on with: allennlp fiesta-select -s x\n"),
+    ],
+)
+def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str, shown: str) -> None:
+    file = StringIO()
+    SteadyConsole(file=file, force_terminal=True, width=20, color_system=None).print(said, soft_wrap=True)
+    assert file.getvalue() == shown
+    piped = StringIO()
+    SteadyConsole(file=piped, width=20).print(said, soft_wrap=True)
+    assert piped.getvalue() == f"{said}\n"
 
 
 def drawn(*, terminal: bool) -> str:
