@@ -206,13 +206,23 @@ class Progress:
 
 
 @contextmanager
-def repetition_bar(console: Console, total: int) -> Iterator[Callable[..., None]]:
-    """Shows how many repetitions of a replay are done; what it gives is called with the number of new ones, and with
-    another total where that has changed."""
+def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -> Iterator[Callable[..., None]]:
+    """Shows how many repetitions of a replay, or `what` else, are done; what it gives is called with the number of new
+    ones, and with another total where that has changed."""
     if not console.is_terminal:
         yield lambda number, total=None: None
         return
     columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("repetitions", total=total)
+        task = bar.add_task(what, total=total)
         yield lambda number, total=None: bar.update(task, advance=number, total=total)
+
+
+@contextmanager
+def counting(console: Console, total: int) -> Iterator[Callable[[str], None]]:
+    """Shows which candidates are checked: a bar on a terminal, where a table of them all follows, else their names."""
+    with repetition_bar(console, total, what="candidates") as advance:
+        if console.is_terminal:
+            yield lambda name: advance(1)
+        else:
+            yield lambda name: console.print(f"  {name}", markup=False)

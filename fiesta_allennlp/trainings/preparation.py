@@ -27,6 +27,7 @@ from fiesta_allennlp.errors import (
 )
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.listeners.progress import counting
 from fiesta_allennlp.records import Candidate, Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidates import Roster
@@ -92,17 +93,20 @@ def prepare_all(
     """
     num_tasks = f"{len(candidates)} candidates" if len(candidates) > 1 else "1 candidate"
     console.print(f"Checking {num_tasks}: reading the data and building each model once ...", highlight=False)
-    results = run_apart(
-        _prepare_task,
-        {
-            name: (candidate.config, settings.group_by, settings.division, roster.data[name].fingerprint, place.vectors)
-            for name, candidate in candidates.items()
-        },
-        logs={name: place.check_log(name) for name in candidates},
-        settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
-        at_once=_at_once(settings),
-        on_done=lambda name: console.print(f"  {name}", markup=False),
-    )
+    given = (settings.group_by, settings.division)
+    tasks = {
+        name: (candidate.config, *given, roster.data[name].fingerprint, place.vectors)
+        for name, candidate in candidates.items()
+    }
+    with counting(console, len(candidates)) as checked:
+        results = run_apart(
+            _prepare_task,
+            tasks,
+            logs={name: place.check_log(name) for name in candidates},
+            settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
+            at_once=_at_once(settings),
+            on_done=checked,
+        )
     wrong = {name: result for name, result in results.items() if isinstance(result, BaseException)}
     if wrong:
         refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]

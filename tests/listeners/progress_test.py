@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from fiesta_allennlp.listeners.progress import Progress, SteadyConsole, repetition_bar
+from fiesta_allennlp.listeners.progress import Progress, SteadyConsole, counting, repetition_bar
 from fiesta_allennlp.records import Decision, History, Request
 
 
@@ -67,3 +67,14 @@ def test_the_table_tells_what_waits_from_what_runs() -> None:
     rows = [line for line in shown() if line.startswith(("candidate", "able", "blind", "rest"))]
     assert rows[0] == "candidate runs running waiting failed mean sd P(best) seconds"
     assert rows[1].startswith("able 0 1 2 ") and rows[2].startswith("blind 0 3 ") and rows[3].startswith("rest 0 ")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_names_are_told_one_by_one_where_no_table_of_them_follows(is_terminal: bool) -> None:
+    console = Console(file=StringIO(), force_terminal=is_terminal, width=80, legacy_windows=False)
+    with counting(console, 2) as checked:
+        checked("first")
+        checked("[second]")
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert ("2/2" in shown) is is_terminal
+    assert ("  first\n  [second]\n" in shown) is not is_terminal
