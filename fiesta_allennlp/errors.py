@@ -5,6 +5,7 @@ Each message names the rule, the value and the remedy."""
 import ast
 import difflib
 import re
+import traceback
 from typing import Container, Iterable, List, Optional, Sequence
 
 
@@ -57,6 +58,12 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
     return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
+def not_keys(names: Iterable[str], owner: str, known: Sequence[str]) -> str:
+    """A sentence for each key that its owner does not have, with the near one of those that are `known`."""
+    ends = ((name, did_you_mean(name, known) or " Correct its name, or remove it.") for name in names)
+    return " ".join(f"'{name}' is not a key of {owner}.{end}" for name, end in ends)
+
+
 MOST_TOLD = 8
 
 
@@ -89,23 +96,42 @@ NOT_OF_THE_CONFIG = (
 
 def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> str:
     """One line about an error, ended by a full stop. Where `keys` has the keys of the config, an argument that is none
-    of them is told as one that code gives to a library which does not take it."""
+    of them is told as one that code gives to a library which does not take it. The near names of an unknown key are in
+    the traceback, which an error from another process does not have."""
     text = describe(error)
     unknown_name = UNKNOWN_NAME.search(str(error))
     if unknown_name:
         return _unknown_name(*unknown_name.groups())
     unknown_key = UNKNOWN_KEY.search(text)
-    if unknown_key:
-        owner, key = unknown_key.groups()
-        if keys is not None and key not in keys:
-            return f"{text}. {NOT_OF_THE_CONFIG.format(key=key)}"
-        return f"'{key}' is not a key of {owner}. Correct its name, or remove it."
+    if unknown_key and keys is not None and unknown_key[2] not in keys:
+        return f"{text}. {NOT_OF_THE_CONFIG.format(key=unknown_key[2])}"
     if SPACY_MODELS in text:
         return NO_SPACY_MODEL
-    extra = EXTRA_KEYS.search(text)
-    if extra:
-        return f"these are not keys of {extra[1]}: {extra[2]}. Correct their names, or remove them."
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return about_unknown_keys(error) or (text if text.endswith((".", "!", "?")) else f"{text}.")
+
+
+def about_unknown_keys(error: BaseException, keys: Optional[Container[str]] = None) -> str:
+    """What to say of an error about keys that an object of AllenNLP does not take; empty for any other error, and for
+    an argument that is none of the config's `keys`."""
+    unknown_key, extra = UNKNOWN_KEY.search(describe(error)), EXTRA_KEYS.search(str(error))
+    if unknown_key and (keys is None or unknown_key[2] in keys):
+        return not_keys([unknown_key[2]], unknown_key[1], _known_keys(error))
+    return not_keys(ast.literal_eval(extra[2]), extra[1], _known_keys(error)) if extra else ""
+
+
+def _known_keys(error: BaseException) -> List[str]:
+    """The keys of the object that AllenNLP was building when the error was raised; none without a traceback."""
+    building = [
+        frame
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_name == "from_params" and {"cls", "constructor_to_inspect"} <= set(frame.f_locals)
+    ]
+    if not building:
+        return []
+    scope = building[-1].f_locals
+    # AllenNLP's own function, because this module does not import AllenNLP
+    known = building[-1].f_globals["infer_params"](scope["cls"], scope["constructor_to_inspect"])
+    return [name for name in known if name != "self"]
 
 
 def _unknown_name(value: str, key: str, choices: str) -> str:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.documents.select import select_system
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.isolation.main_guard import refuse_to_be_imported
 from fiesta_allennlp.listeners.progress import SteadyConsole, repetition_bar
@@ -25,14 +26,17 @@ from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
+from fiesta_allennlp.selection.arguments import told_as_arguments
 from fiesta_allennlp.selection.options import by_own_names, check_names
 from fiesta_allennlp.trainings.points import given_points
 from fiesta_allennlp.trainings.select import select as run_select
+from fiesta_allennlp.trainings.settings import Settings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Union[str, Path, Mapping[str, Sequence[float]], ScoreSource]
 
 
+@told_as_arguments(Settings, switches=("recover", "force", "allow_removed"))
 def select(
     candidates: Candidates = (),
     *,
@@ -71,6 +75,7 @@ def select(
     return SelectionResult.from_summary(summary, path)
 
 
+@told_as_arguments(DocumentSettings, switches=("recover", "force"))
 def choose_system(
     systems: Candidates = (),
     *,
@@ -105,6 +110,7 @@ def choose_system(
     return SystemsResult.from_summary(summary, path)
 
 
+@told_as_arguments(ReplaySettings)
 def replay(
     scores: Scores,
     *,
@@ -138,6 +144,7 @@ def replay(
     return ReplayResult.from_replay(result)
 
 
+@told_as_arguments(PlanSettings)
 def plan(
     source: Optional[Union[str, Path]] = None,
     *,

@@ -1,8 +1,10 @@
+from typing import Dict
+
 import pytest
-from allennlp.common import Params
+from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
 
-from fiesta_allennlp.errors import DataError, plainly
+from fiesta_allennlp.errors import DataError, not_keys, plainly
 from fiesta_allennlp.strategies import Strategy
 
 
@@ -33,8 +35,31 @@ def test_unknown_keys_are_told_with_their_owner() -> None:
     assert plainly(raised.value) == "'colour' is not a key of Owner. Correct its name, or remove it."
     with pytest.raises(ConfigurationError) as extra:
         Params({"colour": "red"}).assert_empty("Owner")
-    assert plainly(extra.value) == (
-        "these are not keys of Owner: {'colour': 'red'}. Correct their names, or remove them."
+    assert plainly(extra.value) == "'colour' is not a key of Owner. Correct its name, or remove it."
+
+
+@pytest.mark.parametrize("others", [{}, {"kind": "any"}], ids=["without other keys", "with any other keys"])
+def test_an_unknown_key_is_told_with_the_near_one_in_every_object_that_allennlp_builds(others: Dict[str, str]) -> None:
+    class Base(FromParams):
+        def __init__(self, batch_size: int = 1, patience: int = 2) -> None:
+            pass
+
+    class Greedy(Base):
+        def __init__(self, kind: str = "", **more: int) -> None:
+            super().__init__(**more)
+
+    owner = Greedy if others else Base
+    with pytest.raises((ConfigurationError, TypeError)) as raised:
+        owner.from_params(Params({"batchsize": 32, **others}))
+    told = plainly(raised.value)
+    assert told.startswith("'batchsize' is not a key of ") and told.endswith(". Did you mean 'batch_size'?")
+    assert plainly(raised.value.with_traceback(None)).endswith(". Correct its name, or remove it.")
+
+
+def test_each_of_several_unknown_keys_has_its_own_sentence() -> None:
+    assert not_keys(["patiense", "colour"], "'trainer'", ["patience", "num_epochs"]) == (
+        "'patiense' is not a key of 'trainer'. Did you mean 'patience'? "
+        "'colour' is not a key of 'trainer'. Correct its name, or remove it."
     )
 
 

@@ -123,8 +123,10 @@ def test_a_result_shows_itself_as_html_with_names_escaped() -> None:
     [
         ({"confidnce": 0.9}, "'confidnce' is an unknown setting. Did you mean 'confidence'?"),
         ({"confidence": 2.0}, "confidence"),
-        ({"recover": True}, "no selection"),
-        ({"metric": 3}, "--metric must be text but got 3"),
+        ({"splits": "alone"}, "^splits must be one of"),
+        ({"budget": 4, "confidence": 0.9}, "^confidence and budget are mutually exclusive"),
+        ({"recover": True}, "no selection.*or leave out recover=True"),
+        ({"metric": 3}, "^metric must be text but got 3"),
     ],
 )
 def test_what_can_be_mended_is_a_fiesta_error(
@@ -169,6 +171,15 @@ def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     assert [(c.name, c.recommended) for c in result.candidates] == [("<a>", 0), ("b", 1), ("c", 0)]
     assert "5 repetitions of non_adaptive_fb" in repr(result)
     assert "<td>&lt;a&gt;</td><td>0.1000</td><td></td>" in result._repr_html_()
+
+
+def test_errors_of_a_replay_name_its_arguments() -> None:
+    with pytest.raises(FiestaError, match=r'Complete the table, or give splits="independent"\.'):
+        replay({"a": [0.1, 0.2], "b": [0.3]})
+    with pytest.raises(
+        FiestaError, match=r"with with_replacement=True, or stop earlier with max_evaluations or a lower"
+    ):
+        replay({"a": [0.1, 0.2, 0.1], "b": [0.1, 0.2, 0.1]}, repetitions=1, processes=1)
 
 
 def test_a_replay_takes_presets_files_and_sources(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def _status(work: Callable[[Console], int], *, debug: bool, interrupted: Callabl
     except FiestaError as error:
         if debug:
             traceback.print_exc()
-        Console(stderr=True, highlight=False).print(f"error: {error}", markup=False, soft_wrap=True)
+        SteadyConsole(stderr=True, highlight=False).print(f"error: {error}", markup=False, soft_wrap=True)
         return EXIT_USER_ERROR
     except KeyboardInterrupt:
         console.print(interrupted(), markup=False, soft_wrap=True)

@@ -5,10 +5,12 @@ A selection: a live table on a terminal, one plain line per outcome elsewhere. A
 import os
 import re
 import sys
+import textwrap
 import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, Callable, Iterator, Optional, Sequence, Type
 
@@ -29,11 +31,15 @@ from fiesta_allennlp.selection.summary import (
     summarise_candidate,
 )
 
+COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
+"""What is to be copied into a shell."""
+
 
 class SteadyConsole(Console):
     """A console that falls silent when its output is closed, as by `| head`: no selection ends because nobody reads.
 
-    Where it is no terminal, no line ends with blanks.
+    On a terminal it breaks long messages at blanks, but leaves lines with a command whole, so that they can be copied.
+    Where it is no terminal, no line is broken and none ends with blanks.
     """
 
     def on_broken_pipe(self) -> None:
@@ -42,6 +48,8 @@ class SteadyConsole(Console):
 
     def print(self, *objects: Any, **kwargs: Any) -> None:
         try:
+            if self.is_terminal and kwargs.get("soft_wrap"):
+                objects = tuple(_wrapped(each, self.width) if isinstance(each, str) else each for each in objects)
             if self.is_terminal or self.is_jupyter or self.quiet:
                 super().print(*objects, **kwargs)
                 return
@@ -51,6 +59,12 @@ class SteadyConsole(Console):
             self.file.flush()
         except BrokenPipeError:  # rich before 13.8 does not call on_broken_pipe
             self.on_broken_pipe()
+
+
+def _wrapped(message: str, width: int) -> str:
+    """A message with its lines broken at blanks; words that are wider than a line, such as paths, stay whole."""
+    wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(line if COMMAND.search(line) else wrap(line) for line in message.split("\n"))
 
 
 def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = None) -> Table:
@@ -192,13 +206,23 @@ class Progress:
 
 
 @contextmanager
-def repetition_bar(console: Console, total: int) -> Iterator[Callable[..., None]]:
-    """Shows how many repetitions of a replay are done; what it gives is called with the number of new ones, and with
-    another total where that has changed."""
+def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -> Iterator[Callable[..., None]]:
+    """Shows how many repetitions of a replay, or `what` else, are done; what it gives is called with the number of new
+    ones, and with another total where that has changed."""
     if not console.is_terminal:
         yield lambda number, total=None: None
         return
     columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("repetitions", total=total)
+        task = bar.add_task(what, total=total)
         yield lambda number, total=None: bar.update(task, advance=number, total=total)
+
+
+@contextmanager
+def counting(console: Console, total: int) -> Iterator[Callable[[str], None]]:
+    """Shows which candidates are checked: a bar on a terminal, where a table of them all follows, else their names."""
+    with repetition_bar(console, total, what="candidates") as advance:
+        if console.is_terminal:
+            yield lambda name: advance(1)
+        else:
+            yield lambda name: console.print(f"  {name}", markup=False)

@@ -9,14 +9,25 @@ from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
 
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import prepare_environment
 from allennlp.training import GradientDescentTrainer
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError, ReaderError, all_in_one, describe, did_you_mean, plainly
+from fiesta_allennlp.errors import (
+    ConfigError,
+    FiestaError,
+    ReaderError,
+    about_unknown_keys,
+    all_in_one,
+    describe,
+    not_keys,
+    plainly,
+)
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.listeners.progress import counting
 from fiesta_allennlp.records import Candidate, Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidates import Roster
@@ -82,17 +93,20 @@ def prepare_all(
     """
     num_tasks = f"{len(candidates)} candidates" if len(candidates) > 1 else "1 candidate"
     console.print(f"Checking {num_tasks}: reading the data and building each model once ...", highlight=False)
-    results = run_apart(
-        _prepare_task,
-        {
-            name: (candidate.config, settings.group_by, settings.division, roster.data[name].fingerprint, place.vectors)
-            for name, candidate in candidates.items()
-        },
-        logs={name: place.check_log(name) for name in candidates},
-        settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
-        at_once=_at_once(settings),
-        on_done=lambda name: console.print(f"  {name}", markup=False),
-    )
+    given = (settings.group_by, settings.division)
+    tasks = {
+        name: (candidate.config, *given, roster.data[name].fingerprint, place.vectors)
+        for name, candidate in candidates.items()
+    }
+    with counting(console, len(candidates)) as checked:
+        results = run_apart(
+            _prepare_task,
+            tasks,
+            logs={name: place.check_log(name) for name in candidates},
+            settings=WorkerSettings(num_threads=settings.threads_per_worker, packages=settings.include_package),
+            at_once=_at_once(settings),
+            on_done=checked,
+        )
     wrong = {name: result for name, result in results.items() if isinstance(result, BaseException)}
     if wrong:
         refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
@@ -126,7 +140,13 @@ def _at_once(settings: Settings) -> int:
 
 
 def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
-    return prepare_candidate(config, group_by=group_by, division=division, data=data, vectors_directory=vectors)
+    try:
+        return prepare_candidate(config, group_by=group_by, division=division, data=data, vectors_directory=vectors)
+    except (ConfigurationError, TypeError) as error:
+        about_keys = about_unknown_keys(error, keys_of(config))  # which needs the traceback of this process
+        if about_keys:
+            raise ConfigError(about_keys) from error
+        raise
 
 
 def vectors_are_there(preparation: Preparation) -> bool:
@@ -223,8 +243,7 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
         }
         unknown = sorted(set(trainer) - known)
         if unknown:
-            hint = did_you_mean(unknown[0], known)
-            raise ConfigError(f"'trainer.{unknown[0]}' is not a key of the trainer.{hint}")
+            raise ConfigError(not_keys(unknown, "'trainer'", sorted(known)))
     metrics = metrics | {"loss"}
     wanted = trainer.get("validation_metric", "-loss")
     for name in [wanted] if isinstance(wanted, str) else wanted:

@@ -1,11 +1,30 @@
 from io import StringIO
 from typing import List
 
+import pytest
 from rich.console import Console
 from rich.text import Text
 
-from fiesta_allennlp.listeners.progress import Progress, SteadyConsole, repetition_bar
+from fiesta_allennlp.listeners.progress import Progress, SteadyConsole, counting, repetition_bar
 from fiesta_allennlp.records import Decision, History, Request
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("With a margin of 0.00051 it ends.", "With a margin of\n0.00051 it ends.\n"),
+        ("of a_rather_long_name_for_a-model it", "of\na_rather_long_name_for_a-model\nit\n"),
+        ("two lines:\n  the second is longer", "two lines:\n  the second is\nlonger\n"),
+        ("Go on with: allennlp fiesta-select -s x", "Go on with: allennlp fiesta-select -s x\n"),
+    ],
+)
+def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str, shown: str) -> None:
+    file = StringIO()
+    SteadyConsole(file=file, force_terminal=True, width=20, color_system=None).print(said, soft_wrap=True)
+    assert file.getvalue() == shown
+    piped = StringIO()
+    SteadyConsole(file=piped, width=20).print(said, soft_wrap=True)
+    assert piped.getvalue() == f"{said}\n"
 
 
 def drawn(*, terminal: bool) -> str:
@@ -48,3 +67,14 @@ def test_the_table_tells_what_waits_from_what_runs() -> None:
     rows = [line for line in shown() if line.startswith(("candidate", "able", "blind", "rest"))]
     assert rows[0] == "candidate runs running waiting failed mean sd P(best) seconds"
     assert rows[1].startswith("able 0 1 2 ") and rows[2].startswith("blind 0 3 ") and rows[3].startswith("rest 0 ")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_names_are_told_one_by_one_where_no_table_of_them_follows(is_terminal: bool) -> None:
+    console = Console(file=StringIO(), force_terminal=is_terminal, width=80, legacy_windows=False)
+    with counting(console, 2) as checked:
+        checked("first")
+        checked("[second]")
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert ("2/2" in shown) is is_terminal
+    assert ("  first\n  [second]\n" in shown) is not is_terminal

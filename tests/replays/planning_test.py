@@ -129,7 +129,7 @@ def test_equal_entropy_repeats_a_plan_from_a_table(tmp_path: Path) -> None:
     given = plan(table, repetitions=2, seconds=36, budget=8, entropy=5)
     assert given.halving is not None and (given.budget, given.halving.mean_runs) == (8, 8)
     assert "hours more" in repr(given) and "so " + str(round(given.default.mean_runs) - 6) + " more" in repr(given)
-    with pytest.raises(FiestaError, match="--budget must be above the 6 runs that the pilot has but got 6"):
+    with pytest.raises(FiestaError, match="^budget must be above the 6 runs that the pilot has but got 6"):
         plan(table, budget=6)
 
 
@@ -182,20 +182,20 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({**NUMBERS, "sd": -0.03}, "--sd must be above 0 but got -0.03"),
-        ({**NUMBERS, "gap": -1}, "--gap must not be negative but got -1"),
-        ({**NUMBERS, "gap": float("nan")}, "--gap must be a finite number but got nan"),
-        ({**NUMBERS, "candidates": 1}, "--candidates must be at least 2 but got 1"),
-        ({**NUMBERS, "minimise": True}, "--minimise is for tables of scores"),
+        ({**NUMBERS, "sd": -0.03}, "^sd must be above 0 but got -0.03"),
+        ({**NUMBERS, "gap": -1}, "^gap must not be negative but got -1"),
+        ({**NUMBERS, "gap": float("nan")}, "^gap must be a finite number but got nan"),
+        ({**NUMBERS, "candidates": 1}, "^candidates must be at least 2 but got 1"),
+        ({**NUMBERS, "minimise": True}, "^minimise=True is for tables of scores"),
         ({**NUMBERS, "evaluations_per_split": 2}, "for a table of scores as JSON, but there is none"),
         ({"source": "x.csv", "evaluations_per_split": 2}, "x.csv says itself which scores share a split"),
-        ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "--split-sd 0.02 does not go with --splits official"),
-        ({**NUMBERS, "belief": "logit_split_paired"}, "--belief logit_split_paired models logits"),
-        ({**NUMBERS, "splits": "other"}, "--splits must be one of shared, independent, official but got 'other'"),
-        ({"gap": 0.01}, "or --gap and --sd, such as"),
-        ({**NUMBERS, "source": "runs/x"}, "--gap does not go with runs/x"),
+        ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, '^split_sd=0.02 does not go with splits="official"'),
+        ({**NUMBERS, "belief": "logit_split_paired"}, "^belief logit_split_paired models logits"),
+        ({**NUMBERS, "splits": "other"}, "^splits must be one of shared, independent, official but got 'other'"),
+        ({"gap": 0.01}, "or gap and sd, such as gap=0.01 sd=0.03 candidates=4"),
+        ({**NUMBERS, "source": "runs/x"}, "^gap does not go with runs/x"),
         ({"source": "nowhere"}, "nowhere: does not exist. Give the directory of a selection"),
-        ({**NUMBERS, "strategy": "non_adaptive_fb"}, "--strategy: a plan needs one that stops at a confidence"),
+        ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^strategy: a plan needs one that stops at a confidence"),
         ({**NUMBERS, "candidates": 3, "budget": 5}, "budget must be at least 6"),
         ({**NUMBERS, "sdd": 1}, "Did you mean 'sd'"),
     ],

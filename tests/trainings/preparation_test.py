@@ -84,7 +84,7 @@ def test_a_distributed_section_that_is_null_is_none(
 @pytest.mark.parametrize(
     ("trainer", "message"),
     [
-        ({"patiense": 3}, "'trainer.patiense' is not a key of the trainer. Did you mean 'patience'"),
+        ({"patiense": 3}, "'patiense' is not a key of 'trainer'. Did you mean 'patience'"),
         ({"validation_metric": "+acc"}, r"'trainer.validation_metric' is '\+acc' .*It reports: accuracy, loss"),
         ({"validation_metric": ["+accuracy", "-los"]}, "'trainer.validation_metric' is '-los'"),
     ],
