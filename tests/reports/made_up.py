@@ -17,6 +17,8 @@ from fiesta_allennlp.reports.content import (
     SingleScore,
     TestResult,
 )
+from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
+from fiesta_allennlp.selection.metrics import Metric
 
 LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
 UGLY_NAMES = ('<script>alert("x")</script>', 'a & b\'s "best" <b>', "100 % $x_1$ {{ name }} \\frac", "模型 ünïcode ☃")
@@ -226,3 +228,27 @@ def all_made_up() -> Dict[str, Report]:
         "running": replace(made_up(3, num_evaluations=9), running=True, stopped_by=None),
         "documents": by_documents(),
     }
+
+
+def screened(*, minimise: bool = False, second_objective: Optional[str] = "seconds") -> Report:
+    """A selection that is the second stage of a search. The best score came with the fourth of five configs."""
+    report = replace(made_up(2), minimise=minimise)
+    scores = (0.2, 0.6, 0.5, 0.9, 0.7)
+    names = [candidate.name for candidate in report.candidates]
+    screening = ScreeningReport(
+        num_points=25,
+        num_failures=1,
+        searcher="gp_ehvi",
+        metric=Metric("m", minimise),
+        seconds=100.0,
+        finalists=(
+            Finalist(names[0], 1, 0.9, place_after=2, mean_after=0.7, num_runs=4),
+            Finalist(names[1], 2, 0.7, place_after=1, mean_after=0.8, num_runs=5),
+        ),
+        scores=scores,
+        run_seconds=(10.0, 20.0, 30.0, 25.0, 15.0),
+        second_objective=second_objective,
+        names=("lr", "kind"),
+        points=((0.001, "gru"), (0.1, "lstm"), (0.01, "lstm"), (0.03, None), (0.1, "gru")),
+    )
+    return replace(report, screening=screening)

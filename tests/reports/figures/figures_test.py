@@ -16,7 +16,7 @@ from fiesta_allennlp.reports.content import PathPoint, Report
 from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, embed
 from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Look, styled
 from fiesta_allennlp.reports.figures.path import MOST_STEPS, apart, split_names, thinned
-from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, ugly
+from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, screened, ugly
 
 REPORTS = {
     "two": made_up(2),
@@ -27,6 +27,7 @@ REPORTS = {
     "ugly": ugly(),
     "table": of_table(),
     "documents": by_documents(),
+    "screened": screened(),
 }
 
 
@@ -177,7 +178,7 @@ def test_nothing_is_cut_and_no_names_overlap(name: str, look: Look) -> None:
 
 
 def test_files_are_written_and_the_same_report_gives_the_same_ones(tmp_path: Path) -> None:
-    report = made_up(2)
+    report = screened()
     first, second = (draw_all(report, tmp_path / name) for name in ("first", "second"))
     names = [figure.name for figure in FIGURES if figure.name != "measures"]
     assert [path.name for path in first] == [f"{name}{ending}" for name in names for ending in (".png", ".pdf")]
