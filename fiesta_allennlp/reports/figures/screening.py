@@ -84,8 +84,9 @@ def draw_parallel(report: Report, look: Look) -> "Optional[Drawing]":
         axes.axvline(index, color="black", linewidth=0.8)
         for place, text in ticks:
             axes.text(index + 0.03, place, text, fontsize="x-small", va="center", bbox=PAPER)
-    titles = shown_names([*screening.names, screening.metric.name], 10 if look.narrow else 20)
-    axes.set_xticks(range(len(columns)), [titles[name] for name in (*screening.names, screening.metric.name)])
+    names = [*short_names(screening.names), screening.metric.name]
+    titles = shown_names(names, 10 if look.narrow else 20)
+    axes.set_xticks(range(len(columns)), [titles[name] for name in names])
     axes.set_yticks([])
     axes.set_xlim(-0.1, len(columns) - 0.75)
     axes.spines[["left", "bottom"]].set_visible(False)
@@ -94,6 +95,13 @@ def draw_parallel(report: Report, look: Look) -> "Optional[Drawing]":
 
 PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.3}
 """Behind words that lines may run through."""
+
+
+def short_names(names: Sequence[str]) -> List[str]:
+    """The last keys of paths such as `trainer.optimizer.lr`, where they differ."""
+    short = [name.rpartition(".")[2] for name in names]
+    return short if len(set(short)) == len(names) else list(names)
+
 
 Axis = Tuple[np.ndarray, List[Tuple[float, str]]]
 """Where each value stands, in [0, 1], and the values that are written, with their places."""

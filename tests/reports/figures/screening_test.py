@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.reports.figures.figure import WIDE, styled
-from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT, PARALLEL, axis_of
+from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT, PARALLEL, axis_of, short_names
 from fiesta_allennlp.reports.report import Report
 from fiesta_allennlp.reports.screening import screening_in_words
 from tests.reports.made_up import made_up, screened
@@ -55,6 +55,11 @@ def test_axes_by_hand() -> None:
     assert axis_of(["b", "a", True])[0].tolist() == [1.0, 0.5, 0.0]
     assert axis_of([3, 3])[0].tolist() == [0.0, 0.0]
     assert [text for _, text in axis_of(list(range(20)))[1]] == ["0", "19"]
+
+
+def test_paths_of_keys_are_cut_where_they_stay_apart() -> None:
+    assert short_names(["trainer.optimizer.lr", "model.dropout", "n"]) == ["lr", "dropout", "n"]
+    assert short_names(["a.lr", "b.lr"]) == ["a.lr", "b.lr"]
 
 
 @pytest.mark.parametrize("report", [made_up(2)])
