@@ -131,7 +131,10 @@ class Settings(SelectionSettings):
     )
     threads_per_worker: int = option(1, "torch threads per run (default 1)", group=RESOURCES)
     cuda_devices: Optional[str] = option(
-        None, "GPUs to distribute over the workers, such as 0,1", group=RESOURCES, is_of_executor=True
+        None,
+        "GPUs to distribute over the workers, such as 0,1; 0,0,1,1 with --workers auto puts two runs on each",
+        group=RESOURCES,
+        is_of_executor=True,
     )
     ray_address: Optional[str] = option(
         None,
