@@ -1,7 +1,7 @@
 """Find the best of several AllenNLP models with as few trainings as possible.
 
-`select`, `choose_system`, `plan`, `replay` and `report` are the commands as Python calls. They are imported when they
-are first asked for, so that the records, the probabilities and the store can be used without torch.
+`select`, `search`, `choose_system`, `plan`, `replay` and `report` are the commands as Python calls. They are imported
+when they are first asked for, so that the records, the probabilities and the store can be used without torch.
 """
 
 import sys
@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 from fiesta_allennlp.version import ALLENNLP
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.library import choose_system, plan, replay, select
+    from fiesta_allennlp.library import choose_system, plan, replay, search, select
     from fiesta_allennlp.reports.report import report
 
-__all__ = ["choose_system", "plan", "replay", "report", "select"]
+__all__ = ["choose_system", "plan", "replay", "report", "search", "select"]
 
 _HOMES = {
     "choose_system": "library",
     "plan": "library",
     "replay": "library",
+    "search": "library",
     "select": "library",
     "report": "reports.report",
 }

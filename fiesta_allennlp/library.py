@@ -1,5 +1,5 @@
-"""`allennlp fiesta-select`, `fiesta-documents`, `fiesta-plan` and `fiesta-replay` as calls, for scripts and notebooks:
-see `docs/library.md`.
+"""`allennlp fiesta-select`, `fiesta-search`, `fiesta-documents`, `fiesta-plan` and `fiesta-replay` as calls, for
+scripts and notebooks: see `docs/library.md`.
 
 Nothing here ends the process: what a user can mend is a `FiestaError`.
 """
@@ -26,6 +26,9 @@ from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
+from fiesta_allennlp.reports.search import SearchResult, search_in_words
+from fiesta_allennlp.searches.search import search as run_search
+from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.selection.arguments import told_as_arguments
 from fiesta_allennlp.selection.options import by_own_names, check_names
 from fiesta_allennlp.trainings.points import given_points
@@ -73,6 +76,47 @@ def select(
         given, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed
     )
     return SelectionResult.from_summary(summary, path)
+
+
+@told_as_arguments(SearchSettings, switches=("recover", "force"))
+def search(
+    template: Union[str, Path] = "",
+    space: Any = None,
+    *,
+    directory: Union[str, Path],
+    recover: bool = False,
+    force: bool = False,
+    progress: Optional[bool] = None,
+    **settings: Any,
+) -> SearchResult:
+    """Screen many configs with one run each, then select among the best; or go on with that after an interruption.
+
+    Ctrl-C, or interrupting a notebook's kernel, stops the runs and returns what is known. In a script, call this below
+    `if __name__ == "__main__":`.
+
+    # Parameters
+
+    template : a config file.
+    space : a JSON file, or its content as a mapping or a list. Leave it out where `points` are given.
+    directory : where everything is kept.
+    recover, force : as the command's options of these names.
+    progress : show how it goes; by default only on a terminal.
+    settings : the command's other options by their names, with underscores: `configs=40, metric="accuracy"`.
+
+    # Raises
+
+    `FiestaError` : where a setting, the template, the space, the data or the directory is wrong.
+    """
+    refuse_to_be_imported()
+    given = _as_typed(settings, (), into="candidates")
+    if template:
+        given["template"] = str(template)
+    if space is not None:
+        given["space"] = str(space) if isinstance(space, Path) else space
+    path = Path(directory)
+    found = run_search(given, path, console=_console(progress), recover=recover, force=force)
+    selected = None if found.selection is None else SelectionResult.from_summary(found.selection, path)
+    return SearchResult(found.screening, selected, search_in_words(found))
 
 
 @told_as_arguments(DocumentSettings, switches=("recover", "force"))

@@ -1,11 +1,31 @@
 """What `fiesta-search` says at the end of a stage, and of a dry run."""
 
-from typing import Tuple
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional, Tuple
 
+from fiesta_allennlp.reports.results import SelectionResult
 from fiesta_allennlp.reports.screening import finalists_in_words, finalists_of
 from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, duration_text
+
+
+@dataclass(frozen=True, repr=False)
+class SearchResult:
+    """What a search came to.
+
+    `screening` is the content of `screening/selection.json`; its `candidates` are the screened configs, each with
+    `name`, `score` and `seconds`, in the order in which they are finalists. `selection` is the result of the second stage, None
+    where the search stopped in the first. `sentences` say what the fresh runs made of the order.
+    """
+
+    screening: Mapping[str, Any]
+    selection: Optional[SelectionResult]
+    sentences: Tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = [] if self.selection is None else [repr(self.selection)]
+        return "\n".join([*told, *self.sentences])
 
 
 def search_in_words(found: SearchSummary) -> Tuple[str, ...]:

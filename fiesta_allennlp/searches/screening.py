@@ -166,7 +166,7 @@ def _pool(settings: SearchSettings) -> Pool:
     if settings.space is None:
         return given_pool(settings.points)
     assert settings.entropy is not None  # whoever begins a search gives one
-    return read_space(Path(settings.space)).pool(settings.num_drawn, replay_rng(settings.entropy, SEARCH_STREAM, 0))
+    return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.entropy, SEARCH_STREAM, 0))
 
 
 def _stored(stored: Stored, staged: Settings) -> Dict[str, Candidate]:

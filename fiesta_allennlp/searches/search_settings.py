@@ -36,7 +36,7 @@ class SearchSettings(Settings):
         metavar="TEMPLATE.jsonnet",
         is_fixed=True,
     )
-    space: Optional[str] = option(
+    space: Any = option(
         None,
         "the search space as JSON: our own form, or that of allennlp-optuna or AllenTune. Instead of it, --points "
         "gives the configs to choose among",

@@ -9,23 +9,29 @@ from fiesta_allennlp.files import no_constant, shortened
 from fiesta_allennlp.searches.space import Choices, Numbers, Space, Values, is_number
 
 
-def read_space(path: Path) -> Space:
-    """The space in a JSON file: our own form, a list as allennlp-optuna has it, or an object as AllenTune has it.
+def read_space(given: Any) -> Space:
+    """The space in a JSON file, or as plain data: our own form, a list as allennlp-optuna has it, or an object as
+    AllenTune has it.
 
     # Raises
 
     `ConfigError` : where the file is missing, no JSON, or an entry is wrong; with the file, the entry and the value.
     """
+    is_file = isinstance(given, (str, Path))
+    content = _content(Path(given)) if is_file else given
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=no_constant)
+        return Space(dict(_entries(content)))
+    except ConfigError as error:
+        raise ConfigError(f"{given if is_file else 'the space'}: {error}") from error
+
+
+def _content(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"), parse_constant=no_constant)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}. Give the search space as a JSON file.") from error
     except ValueError as error:
         raise ConfigError(f"{path}: is not valid JSON: {error}") from error
-    try:
-        return Space(dict(_entries(content)))
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
 
 
 def _entries(content: Any) -> List[Tuple[str, Values]]:

@@ -9,6 +9,7 @@ from typing import Any, Callable, List, Tuple
 
 import pytest
 
+import fiesta_allennlp
 from fiesta_allennlp.commands.fiesta_search import add_arguments, search_from_args
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
@@ -189,6 +190,20 @@ def test_a_template_that_changed_is_refused(changeable: Path, done: Done, search
     status, output = search("-s", changeable, "--recover")
     template.write_text(before)
     assert status == 2 and "is not what it was" in output and "'model.dropout'" in output
+
+
+def test_it_is_a_call_too(files: List[str], run: Path, undisturbed: Path) -> None:
+    """With the space as plain data and the options of the other tests, which make the same runs."""
+    options = {"configs": CONFIGS, "finalists": 2, "budget": BUDGET, "metric": "accuracy", "seed": 5}
+    found = fiesta_allennlp.search(files[0], SPACE, directory=run / "call", **options)
+    assert stages(run / "call") == stages(undisturbed)
+    assert found.selection is not None and found.selection.num_evaluations == BUDGET
+    assert len(found.screening["candidates"]) == CONFIGS
+    assert f"Screened {CONFIGS} configs" in repr(found) and "test accuracy" in repr(found)
+    with pytest.raises(ConfigError, match="the space: 'n': must be a list of different values"):
+        fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run / "other", configs=3)
+    with pytest.raises(ConfigError, match="configs=N"):
+        fiesta_allennlp.search(files[0], SPACE, directory=run / "other")
 
 
 def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, search: Any) -> None:
