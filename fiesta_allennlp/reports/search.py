@@ -14,9 +14,9 @@ from fiesta_allennlp.selection.summary import count_text, duration_text
 class SearchResult:
     """What a search came to.
 
-    `screening` is the content of `screening/selection.json`; its `candidates` are the screened configs, each with
-    `name`, `score` and `seconds`, in the order in which they are finalists. `selection` is the result of the second stage, None
-    where the search stopped in the first. `sentences` say what the fresh runs made of the order.
+    `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs, each with
+    `name`, `score` and `seconds`, in the order in which they are finalists. `selection` is the result of the second
+    stage, None where the search stopped in the first. `sentences` say what the fresh runs made of the order.
     """
 
     screening: Mapping[str, Any]
