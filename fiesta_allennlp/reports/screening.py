@@ -7,11 +7,11 @@ import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import History
-from fiesta_allennlp.searches.search_settings import SearchSettings
+from fiesta_allennlp.searches.screener import failed_configs
+from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.searches.searchers.improvement import pareto_front
 from fiesta_allennlp.seeding import second_entropy
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text
 from fiesta_allennlp.trainings.points import split_place
@@ -140,13 +140,13 @@ def screening_report(
     if meta.entropy is None or str(second_entropy(int(meta.entropy))) != entropy:
         return None
     values = {candidate.name: split_place(candidate.source)[1].values for candidate in candidates}
-    settings = SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
+    settings = stored_search(meta)
     metric = settings.scored_by
     ran = [evaluation.request.candidate for evaluation in history.evaluations]
     names = tuple(dict.fromkeys(name for point in values.values() for name in point))
     return ScreeningReport(
         num_points=len(candidates),
-        num_failures=len(_failed(history)),
+        num_failures=len(failed_configs(history)),
         searcher=settings.searcher_params()["type"],
         metric=metric,
         seconds=sum(evaluation.seconds for evaluation in history.evaluations),
@@ -163,11 +163,6 @@ def _in_order(history: History, selected: Sequence[CandidateSummary]) -> List[Di
     """The finalists, which were given in this order, with their scores."""
     scores = {evaluation.request.candidate: evaluation.score for evaluation in history.evaluations}
     return [{"name": c.name, "score": scores[c.name]} for c in selected if c.name in scores]
-
-
-def _failed(history: History) -> List[str]:
-    finished = {evaluation.request.candidate for evaluation in history.evaluations}
-    return sorted({failure.request.candidate for failure in history.failures} - finished)
 
 
 # In sentences.

@@ -38,7 +38,7 @@ def search_in_words(found: SearchSummary) -> Tuple[str, ...]:
     done = f"{count_text(screened['num_evaluations'], 'config')} in {duration_text(screened['seconds'])} of all workers"
     first = f"Screened {done}{failed}.{leads}"
     if selected is None:
-        return (_why(screened["stopped_by"]), first) if screened["stopped_by"] else (first,)
+        return _why(screened["stopped_by"]), first
     finalists = finalists_of(screened["candidates"], selected["candidates"], Metric.of(screened["metric"]))
     return (first, *finalists_in_words(finalists))
 

@@ -14,9 +14,9 @@ from fiesta_allennlp.reports.sources import Source, from_directory
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.reports.tables import documents_table
 from fiesta_allennlp.reports.words import in_words, running_in_words
-from fiesta_allennlp.searches.search_settings import SearchSettings
+from fiesta_allennlp.searches.screener import failed_configs
+from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
 MOST_SHOWN = 5
@@ -60,15 +60,15 @@ def _of_selection(source: Source) -> Status:
 
 
 def _of_screening(stored: Stored) -> Status:
-    settings = SearchSettings(**overlay(stored.meta.settings or {}, of=SearchSettings))
+    settings = stored_search(stored.meta)
     history, metric = stored.history(max_failures=settings.max_failures), settings.scored_by
     table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.text}")
     for evaluation in _best(history, metric):
         table.add_row(evaluation.request.candidate, number_text(evaluation.score), f"{evaluation.seconds:.0f}")
     configs = settings.num_configs or len(stored.candidates)
     now = f"The screening is {'running' if stored.running else 'interrupted'}."
-    num_failed = len({failure.request.candidate for failure in history.failures})
-    done = f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {num_failed} failed, "
+    failed = failed_configs(history)
+    done = f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed)} failed, "
     sentences = (now, f"{done}{len(history.pending)} {'running' if stored.running else 'pending'}.")
     return Status(table, tuple(filter(None, (*sentences, _last_finished(history)))), stored.running)
 

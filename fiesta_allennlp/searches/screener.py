@@ -13,6 +13,12 @@ MOST_FAILURES = 10
 """So many failed runs before the first score end a screening: the mistake is probably in the template."""
 
 
+def failed_configs(history: History) -> List[str]:
+    """The configs that failed and have no score, by name."""
+    finished = {evaluation.request.candidate for evaluation in history.evaluations}
+    return sorted({failure.request.candidate for failure in history.failures} - finished)
+
+
 class Screener(Strategy):
     """Runs each config at most once, as a searcher chooses. The history's candidates are the points, in their order.
 

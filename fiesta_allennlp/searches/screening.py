@@ -14,7 +14,7 @@ from fiesta_allennlp.errors import ConfigError, all_in_one
 from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.searches.lookup import build_searcher
 from fiesta_allennlp.searches.progress import ScreeningProgress
-from fiesta_allennlp.searches.screener import Screener
+from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.space import Pool, given_pool
@@ -113,7 +113,6 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
         """The configs that ran, in the order in which they are finalists; those that failed last."""
         scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
         ranked = screener_of(prepared).ranked(history)
-        failed = sorted({failure.request.candidate for failure in history.failures} - scores.keys())
         return {
             "best": decision.best,
             "stopped_by": decision.stopped_by,
@@ -125,7 +124,7 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
             "seconds": sum(evaluation.seconds for evaluation in scores.values()),
             "candidates": [
                 *({"name": name, "score": scores[name].score, "seconds": scores[name].seconds} for name in ranked),
-                *({"name": name, "score": None, "seconds": None} for name in failed),
+                *({"name": name, "score": None, "seconds": None} for name in failed_configs(history)),
             ],
         }
 

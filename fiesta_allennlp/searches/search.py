@@ -14,13 +14,13 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
-from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings
+from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_entropy, second_entropy
 from fiesta_allennlp.selection.options import as_json, by_own_names, flag
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
-from fiesta_allennlp.selection.workspace import has_begun
+from fiesta_allennlp.selection.workspace import already_there, has_begun
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -59,10 +59,7 @@ def search(
     directory, given = RunDirectory(root), by_own_names(given)
     if has_begun(directory) and not force:  # also refuses a directory in which a selection is running
         if not recover:
-            raise StoreError(
-                f"{root}: there is a selection in this directory already. Go on with it with --recover, delete it with "
-                "--force, or give another directory with -s."
-            )
+            raise already_there(directory)
         return _go_on_selecting(given, directory, console)
     if not recover and given.get("entropy") is None:
         given = {**given, "entropy": fresh_entropy()}
@@ -124,7 +121,7 @@ def _screening_of(directory: RunDirectory) -> Tuple[SearchSettings, Meta, Dict[s
     with reading(directory.screening) as store:
         meta = store.meta()
         sources = {candidate.name: candidate.source for candidate in store.candidates()}
-    return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings)), meta, sources
+    return stored_search(meta), meta, sources
 
 
 def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:

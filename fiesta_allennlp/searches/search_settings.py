@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Dict, Optional, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.searches.sharing import shared_out
 from fiesta_allennlp.selection.options import flag, option
-from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, registered
+from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, overlay, registered
+from fiesta_allennlp.selection.store import Meta
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.settings import RAY, SCORING, Settings
 
@@ -143,6 +144,11 @@ class SearchSettings(Settings):
 
     def _plain(self) -> Dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(Settings)}
+
+
+def stored_search(meta: Meta) -> SearchSettings:
+    """The settings of a search, by the store of its first stage."""
+    return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
 
 
 class ScreeningSettings(Settings):

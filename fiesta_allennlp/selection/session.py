@@ -27,7 +27,15 @@ from fiesta_allennlp.selection.options import as_json, by_own_names, changed_opt
 from fiesta_allennlp.selection.settings import SelectionSettings, overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import write_csv, write_json
-from fiesta_allennlp.selection.workspace import clear, has_begun, logging_to, made_room, opened, writing_results
+from fiesta_allennlp.selection.workspace import (
+    already_there,
+    clear,
+    has_begun,
+    logging_to,
+    made_room,
+    opened,
+    writing_results,
+)
 
 COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents", "screening": "fiesta-search"}
 """By the kind of selection that a command makes."""
@@ -125,10 +133,7 @@ def _begin(
     settings = kind.settings(**overlay(given, of=kind.settings))
     is_to_be_deleted = has_begun(directory)
     if is_to_be_deleted and not force:
-        raise StoreError(
-            f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, delete "
-            "it with --force, or give another directory with -s."
-        )
+        raise already_there(directory)
     checked = kind.check(settings, Stored(directory), allow_removed=False)
     if is_to_be_deleted:  # only for a selection that can begin
         place = stack.enter_context(made_room(directory.next))

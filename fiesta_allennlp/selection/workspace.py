@@ -31,6 +31,14 @@ def has_begun(directory: RunDirectory) -> bool:
         store.close()
 
 
+def already_there(directory: RunDirectory) -> StoreError:
+    """What to say to who begins a selection where one has begun, without --force."""
+    return StoreError(
+        f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, delete "
+        "it with --force, or give another directory with -s."
+    )
+
+
 def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, keep: Optional[Path] = None) -> None:
     """Make room for a new selection. Deletes what a selection made and nothing else, and not what is at `keep`. What
     the checks of the new one have made in the place `instead` is moved here."""
