@@ -146,7 +146,7 @@ def load(args: argparse.Namespace, *, plugin: bool) -> None:
 
 
 def say_failures(summary: Mapping[str, Any], console: Console) -> None:
-    """Every failure and every withdrawal of a `selection.json`; runs that failed for the same reason share a line."""
+    """Every failure and every candidate that takes no part. Runs that failed for the same reason share a line."""
     for candidate in summary["candidates"]:
         runs: Dict[str, List[str]] = {}
         for told in candidate.failure_reasons:
@@ -156,8 +156,8 @@ def say_failures(summary: Mapping[str, Any], console: Console) -> None:
         for reason, failed in runs.items():
             console.print(f"failed: {', '.join(failed)} {reason}", markup=False, soft_wrap=True)
         if candidate.withdrawn:
-            reason = f"{candidate.name}: {candidate.withdrawn_because}"
-            console.print(f"withdrawn: {reason}", markup=False, soft_wrap=True)
+            what = "removed" if candidate.out == "removed" else "dropped out"
+            console.print(f"{what}: {candidate.name}: {candidate.withdrawn_because}", markup=False, soft_wrap=True)
 
 
 def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: Console) -> int:

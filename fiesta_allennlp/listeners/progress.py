@@ -84,7 +84,6 @@ def candidate_table(title: str, *, under_way: Sequence[str] = ()) -> Table:
 
 def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Sequence[int] = ()) -> None:
     """Add one candidate to a table. `under_way` are the numbers for the columns of that name."""
-    probability = "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
     table.add_row(
         escape(candidate.name),
         str(candidate.num_evaluations),
@@ -92,7 +91,7 @@ def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Seque
         str(candidate.failures or ""),
         number_text(candidate.mean),
         number_text(candidate.sd),
-        probability,
+        candidate.standing,
         f"{candidate.seconds:.0f}",
     )
 

@@ -15,7 +15,7 @@ from fiesta_allennlp.reports.formats import Interval, as_text, render
 from fiesta_allennlp.reports.screening import ScreeningReport
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
-from fiesta_allennlp.selection.summary import CandidateSummary, number_text, probability_text
+from fiesta_allennlp.selection.summary import CandidateSummary, number_text
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ class Origin:
     `running` tells that the selection is at work at this moment, `adaptive` that the numbers of scores depend on
     scores, of one candidate at least. `checklist` is what is needed to repeat it all, as pairs of key and value.
     `notes` are caveats to be shown. `words` is what things are called. `splits` is the option of a selection, empty of
-    others, and `scored` the set that the scores are of. `screening` is the first stage of a search, whose second stage
-    the selection is.
+    others, and `scored` the set that the scores are of. `strategy` is the registered name of what chose the runs, empty
+    of a table. `screening` is the first stage of a search, whose second stage the selection is.
     """
 
     asked_confidence: Optional[float] = None
@@ -200,6 +200,7 @@ class Origin:
     words: Words = TRAININGS
     splits: str = ""
     scored: str = "test"
+    strategy: str = ""
     screening: Optional[ScreeningReport] = None
 
     @property
@@ -297,5 +298,4 @@ def _row(candidate: CandidateReport) -> Tuple[str, ...]:
     number, mean, sd = candidate.num_evaluations, candidate.mean, candidate.sd
     if candidate.asked is not None:
         number, mean, sd = candidate.asked.num_documents, candidate.asked.measure, None
-    prob_best = "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
-    return escape(candidate.name), str(number), number_text(mean), number_text(sd), prob_best
+    return escape(candidate.name), str(number), number_text(mean), number_text(sd), candidate.standing

@@ -10,7 +10,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import UNDECIDED
-from fiesta_allennlp.reports import tables, texts
+from fiesta_allennlp.reports import citing, tables, texts
 from fiesta_allennlp.reports.content import Report
 from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, draw_all, embed
 from fiesta_allennlp.reports.formats import render
@@ -84,7 +84,9 @@ def render_csv(report: Report) -> str:
 def render_markdown(report: Report, paths: Optional[Mapping[str, str]] = None) -> str:
     """The whole of a report. `paths` are the files of the figures that were drawn, by name."""
     figures = {figure.name: figure for figure in FIGURES if figure.name in (paths or {})}
-    text = render("report.md.j2", report=report, tables=tables, texts=texts, figures=figures, paths=paths)
+    text = render(
+        "report.md.j2", report=report, tables=tables, texts=texts, citing=citing, figures=figures, paths=paths
+    )
     return text.rstrip() + "\n"
 
 
@@ -103,6 +105,7 @@ def render_html(report: Report) -> str:
         words=shown.words,
         tables=tables,
         texts=texts,
+        citing=citing,
         rank=_rank(shown),
         facts=_facts(shown),
         figures={figure.name: embed(shown, figure) for figure in FIGURES},

@@ -269,6 +269,7 @@ def _selection(
         decision=decision,
         belief=Belief.from_params(Params(dict(params["belief"]))),
         belief_name=params["belief"]["type"],
+        strategy=params["type"],
         asked_confidence=asked_confidence,
         is_selection=True,
         adaptive=True,

@@ -73,7 +73,7 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
     """A row for every candidate, in the order given. The probabilities stand right of the names where they are to be
     first: a telephone shows little more."""
     name: "Columns[CandidateReport]" = ((report.words.candidate, lambda c: c.name),)
-    belief: "Columns[CandidateReport]" = (("P(best)", chance_text),)
+    belief: "Columns[CandidateReport]" = (("P(best)", lambda c: c.standing),)
     if report.margin:
         belief = (*belief, (f"P(within {report.margin:g})", lambda c: probability_text(c.prob_within_margin)))
     before, after = SCORES, WORK
@@ -86,10 +86,6 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
         after = QUERIES
     columns = (*name, *belief, *before, *after) if belief_first else (*name, *before, *belief, *after)
     return _cells(columns, report.candidates)
-
-
-def chance_text(candidate: CandidateReport) -> str:
-    return "withdrawn" if candidate.withdrawn else probability_text(candidate.prob_best)
 
 
 def differences(report: Report) -> Cells:
@@ -186,7 +182,7 @@ def documents_table(summary: Mapping[str, Any]) -> Table:
             str(system.num_documents),
             str(system.failures or ""),
             number_text(system.measure),
-            "withdrawn" if system.withdrawn else probability_text(system.prob_best),
+            system.standing,
             str(system.num_queries),
             f"{system.cost:g}",
             f"{system.seconds:.0f}",

@@ -12,6 +12,8 @@ from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
+REMOVED = "it was not given any more (--allow-removed); its evaluations are kept and play no part"
+
 
 @dataclass(frozen=True)
 class CandidateSummary:
@@ -34,6 +36,18 @@ class CandidateSummary:
     withdrawn_because: Optional[str] = None
     seconds: float = 0.0
     mean_seconds: Optional[float] = None
+
+    @property
+    def out(self) -> str:
+        """Why it takes no part: `failed` too often, or `removed` by you. Empty where it does."""
+        if not self.withdrawn:
+            return ""
+        return "removed" if self.withdrawn_because == REMOVED else "failed"
+
+    @property
+    def standing(self) -> str:
+        """P(best) as text, or `failed` or `removed`."""
+        return self.out or probability_text(self.prob_best)
 
 
 def seconds_of_equal_allocation(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[float]:
@@ -150,7 +164,7 @@ def _why_withdrawn(history: History, name: str) -> Optional[str]:
     if name not in history.withdrawn:
         return None
     if name in history.removed:
-        return "it was not given any more (--allow-removed); its evaluations are kept and play no part"
+        return REMOVED
     return f"{count_text(history.num_counted_failures(name), 'failure')}, as many as --max-failures allows"
 
 

@@ -22,7 +22,7 @@ def status(in_process: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> A
     [
         ("finished", ["is the best with probability", "The last run finished", "pending"]),
         ("interrupted", ["Interrupted after"]),
-        ("withdrawn", ["withdrawn"]),
+        ("withdrawn", ["failed"]),
         ("documents", ["queries"]),
     ],
 )

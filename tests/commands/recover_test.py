@@ -97,7 +97,7 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(
     assert re.search(r"candidate 'blind' \(.*blind.jsonnet\) belongs to the selection .* --allow-removed", output)
 
     output = selections.resume(*given, "--allow-removed", "--budget", 9)
-    assert "withdrawn: blind: it was not given any more (--allow-removed)" in output
+    assert "removed: blind: it was not given any more (--allow-removed)" in output
     blind = entry_of(run, "blind")
     assert (blind["withdrawn"], blind["num_evaluations"], blind["prob_best"]) == (True, 2, None)
     assert {row for row in scores_of(run) if row[0] == "blind"} == of_blind

@@ -123,7 +123,7 @@ def test_only_a_decided_selection_has_a_best_candidate(stopped_by: Optional[str]
 def test_failures_are_listed_with_their_reasons(pages: Dict[str, str]) -> None:
     text = Page(pages["long_names"]).text
     assert "Tried to allocate 2.00 GiB <here>" in text
-    assert "was withdrawn: 2 failures" in text
+    assert "dropped out: 2 failures" in text
 
 
 def test_numbers_of_the_page(pages: Dict[str, str]) -> None:

@@ -72,7 +72,7 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     assert found["95 % interval of the mean"] == "0.5500 to 1.0500"
     assert found["P(within 0.01)"] == "-"
     assert "It ran promising candidates more often" in text
-    assert "was withdrawn: 3 failures" in text
+    assert "dropped out: 3 failures" in text
     assert "x-3 error: no memory \\| at all" in text
     assert "0.100 / 0.100" in text
 
@@ -130,4 +130,4 @@ def test_a_notebook_shows_the_decision_and_a_table(report: Report) -> None:
     assert shown.count("<tr>") == 4
     assert "<i>" not in shown
     assert NAMES[1] in html.unescape(shown)
-    assert "withdrawn" in shown
+    assert "<td>failed</td>" in shown

@@ -1,0 +1,82 @@
+"""What to write in a paper, on invented reports and on selections that were made."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fiesta_allennlp import report
+from fiesta_allennlp.reports.citing import bibtex, paragraph
+from fiesta_allennlp.reports.content import Comparison, Report
+from fiesta_allennlp.reports.pages import render_html, render_markdown
+from tests.reports.made_up import made_up
+
+RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
+
+
+@pytest.fixture
+def selection() -> Report:
+    made = made_up(2)
+    names = {"model_0": (0.97, 0.65, 0.02, 9), "model_1": (0.03, 0.62, 0.03, 7)}
+    candidates = [
+        replace(c, prob_best=p, prob_within_margin=p, mean=mean, sd=sd, num_evaluations=number)
+        for c, (p, mean, sd, number) in zip(made.candidates, names.values(), strict=True)
+    ]
+    difference = Comparison("model_0", "model_1", False, True, (0.02, 0.04), (1, 2), 0.03, (0.01, 0.05))
+    return replace(
+        made, candidates=tuple(candidates), comparisons=(difference,), strategy="top_two", splits="shared", notes=()
+    )
+
+
+def test_the_paragraph_of_a_decision(selection: Report) -> None:
+    assert paragraph(selection) == (
+        "We compared 2 models (model_0, model_1) by macro_f1 on the test sets of random splits that all models share, "
+        "with a new random seed for every run. Top-two sampling chose which model to train next until one was the best "
+        "with a posterior probability of 0.95 (Moss et al., 2019; Russo, 2016; Jourdan et al., 2022; fiesta-allennlp "
+        "0.1.0). After 16 runs, model_0 was selected, with P(best) = 0.970 (mean 0.6500, sd 0.0200 over 9 runs). Next "
+        "was model_1 (mean 0.6200, sd 0.0300 over 7 runs), with a mean difference of 0.0300 on 2 shared splits (95 % "
+        "interval 0.0100 to 0.0500). P(best) is about new splits and seeds of the same data, not about new data."
+    )
+
+
+def test_a_margin_and_an_inconclusive_end_are_said(selection: Report) -> None:
+    text = paragraph(replace(selection, margin=0.01, stopped_by="max_hours"))
+    assert "until one was within 0.01 of the best with a posterior probability of 0.95" in text
+    assert "the comparison was inconclusive; model_0 led with P(within 0.01 of the best) = 0.970" in text
+    assert "was selected" not in text
+
+
+@pytest.mark.parametrize(
+    ("splits", "words"),
+    [
+        ("independent", "on the test set of a new random split, with a new random seed, in every run"),
+        ("official", "training every model with several random seeds on the official split"),
+    ],
+)
+def test_the_splits_are_said(selection: Report, splits: str, words: str) -> None:
+    assert words in paragraph(replace(selection, splits=splits))
+
+
+@pytest.mark.parametrize("change", [{"running": True}, {"strategy": ""}, {"stopped_by": "failures"}, {"best": None}])
+def test_there_is_no_paragraph_without_a_result(selection: Report, change: dict) -> None:  # type: ignore[type-arg]
+    assert paragraph(replace(selection, **change)) == ""
+
+
+def test_every_cited_work_has_its_entry(selection: Report) -> None:
+    for strategy, number in (("top_two", 4), ("ttts", 3), ("sequential_halving", 3), ("a_rule_of_ones_own", 2)):
+        entries = re.findall(r"^@\w+\{", bibtex(replace(selection, strategy=strategy)), re.MULTILINE)
+        cited = re.search(r"\(([^()]*fiesta-allennlp [^()]*)\)", paragraph(replace(selection, strategy=strategy)))
+        assert cited is not None and len(cited.group(1).split("; ")) == number == len(entries)
+
+
+def test_a_selection_by_documents_has_its_own_words() -> None:
+    text = paragraph(report(RUNS / "documents"))
+    assert "systems (a, c, b)" in text and "Haffari et al., 2017" in text and "on 48 documents" in text
+
+
+def test_pages_show_the_paragraph_to_copy(selection: Report) -> None:
+    shown = render_html(selection)
+    assert paragraph(selection).split("(")[0] in shown and "@inproceedings{moss-etal-2019-fiesta" in shown
+    assert "## For your paper" in render_markdown(selection)
+    assert "For your paper" not in render_html(replace(selection, running=True))
