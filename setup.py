@@ -75,12 +75,18 @@ setup(
         ],
         "ray": [RAY],
     },
+    project_urls={"Paper (FIESTA, ACL 2019)": "https://aclanthology.org/P19-1281"},
     classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Science/Research",
         "License :: OSI Approved :: Apache Software License",
         "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
+        "Operating System :: POSIX",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
     ],
 )
