@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fiesta_allennlp.commands import HELP, add_command
 from fiesta_allennlp.errors import did_you_mean
+from fiesta_allennlp.version import __version__
 
 EXIT_USER_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -31,6 +32,7 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     program = "fiesta" if Path(sys.argv[0]).stem == "fiesta" else "python -m fiesta_allennlp"
     parser = argparse.ArgumentParser(prog=program)
+    parser.add_argument("--version", action="version", version=f"fiesta-allennlp {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     parsers = {}
     for name in HELP:

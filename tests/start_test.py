@@ -3,12 +3,14 @@
 import subprocess
 import sys
 
+from fiesta_allennlp.version import __version__
+
 HEAVY = ("torch", "spacy", "transformers", "allennlp", "scipy", "matplotlib")
 
 START = """
 import sys
 from fiesta_allennlp.__main__ import main
-every = ("--help", "plan --help", "plan", "lookup --help", "select --help", "select --metrik x", "select a.jsonnet")
+every = ("--version", "--help", "plan --help", "plan", "lookup --help", "select --help", "select --metrik x", "select a.jsonnet")
 for typed in every:
     sys.argv = ["fiesta", *typed.split()]
     try:
@@ -23,7 +25,8 @@ def test_help_and_usage_errors_import_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True)
     *_, loaded = done.stdout.splitlines()
     statuses = [line for line in done.stdout.splitlines() if line.startswith("status")]
-    assert statuses == [f"status {code}" for code in (0, 0, 2, 0, 0, 2, 2)]
+    assert statuses == [f"status {code}" for code in (0, 0, 0, 2, 0, 0, 2, 2)]
+    assert done.stdout.startswith(f"fiesta-allennlp {__version__}\n")
     assert "-s is missing" in done.stderr
     assert "error: unrecognized arguments: --metrik. Did you mean '--metric'? See " in done.stderr
     assert [name for name in HEAVY if f"'{name}'" in loaded] == []
