@@ -104,8 +104,8 @@ def group_targets(
     train = total - validation - test
     if not validation or train < 1:
         raise DataError(
-            "a random split needs an official train part and a validation or test part that is smaller than "
-            f"it, to know the ratios, but the parts have {dict(sizes)} instances."
+            "a random split takes its ratios from an official training set and a smaller validation or test set, "
+            f"but the sets have {dict(sizes)} instances."
         )
     return {"train": train, "validation": validation, "test": test}
 

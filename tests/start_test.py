@@ -10,7 +10,8 @@ HEAVY = ("torch", "spacy", "transformers", "allennlp", "scipy", "matplotlib")
 START = """
 import sys
 from fiesta_allennlp.__main__ import main
-every = ("--version", "--help", "plan --help", "plan", "lookup --help", "select --help", "select --metrik x", "select a.jsonnet")
+every = ("--version", "--help")
+every += ("plan --help", "plan", "lookup --help", "select --help", "select --metrik x", "select a.jsonnet")
 for typed in every:
     sys.argv = ["fiesta", *typed.split()]
     try:

@@ -58,7 +58,7 @@ class RayCluster:
         """
         if not self.room():
             raise ConfigError(
-                f"no node of the Ray cluster has room for one evaluation, which takes {self.wants()}. Start such a "
+                f"no node of the Ray cluster has room for one run, which takes {self.wants()}. Start such a "
                 "node first, or ask for less with --cpus-per-evaluation, --gpus-per-evaluation or "
                 "--memory-per-evaluation."
             )

@@ -41,8 +41,8 @@ def open_pair(
     for side in (first, second):
         if side.source.by_documents:
             raise ConfigError(
-                f"--compare: {side.source.name} is a selection by documents, of which no two systems can be compared "
-                "alone. Leave --compare out: the report on all of them has their intervals and P(best)."
+                f"--compare: {side.source.name} is a selection by documents, and --compare does not read those. "
+                "Leave --compare out: the report on all of them has their intervals and P(best)."
             )
     if Path(first.source.name).resolve() == Path(second.source.name).resolve():
         if paired:

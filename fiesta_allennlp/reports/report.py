@@ -181,8 +181,9 @@ def _notes(candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
     if all(len(set(candidate.split_seeds)) == candidate.num_evaluations for candidate in candidates):
         return ()
     return (
-        "Several scores of a candidate share a split, so they are not independent: the intervals of the means and the "
-        "tests that take them as such are too sure. P(best), paired differences and Wilcoxon's test know of splits.",
+        "Several scores of a candidate share a split, so they are not independent: the intervals of the means "
+        "and the tests that assume independence are too narrow or too small. P(best), the paired differences and "
+        "Wilcoxon's test take the splits into account.",
     )
 
 

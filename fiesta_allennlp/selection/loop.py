@@ -260,7 +260,7 @@ class Selection:
         self.store.record(failure, try_again=try_again)
         logger.info("fail %s: %s: %s", failure.request.name, failure.kind, failure.error)
         for name in self._history().withdrawn - history.withdrawn:
-            logger.warning("candidate %s is withdrawn: it has failed too often", name)
+            logger.warning("candidate %s takes no further part: it failed too often", name)
         if not try_again:
             self.retries.drop([failure.request])
         self.listener.on_outcome(failure)
@@ -282,11 +282,11 @@ class Selection:
         at_start = not self._history().evaluations
         if all(self.retries.is_hopeless(each, at_start=at_start) for each in [request, *submitted]):
             raise FiestaError(
-                f"the machine lacks something: {request.name} ended with {outcome.error}, and again each time it was "
-                f"tried. Nothing that finished in {self.directory.root} is lost: see to it, then go on with --recover. "
-                f"Where only '{request.candidate}' lacks it, go on without it: {self.without}."
+                f"{request.name} keeps failing because something it needs is unavailable: {outcome.error}. Fix that, "
+                f"then use --recover; nothing that finished in {self.directory.root} is lost. If only "
+                f"'{request.candidate}' needs it, continue without this candidate: {self.without}."
             )
-        logger.info("%s is tried again later: the machine lacked something", request.name)
+        logger.info("%s runs again later: something it needs is unavailable", request.name)
 
     def _forget(self, pending: Sequence[Request]) -> None:
         """Stop what nobody waits for any more, and forget it."""

@@ -12,7 +12,7 @@ from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
-REMOVED = "it was not given any more (--allow-removed); its evaluations are kept and play no part"
+REMOVED = "it was not given any more (--allow-removed); its runs are kept but do not count"
 
 
 @dataclass(frozen=True)

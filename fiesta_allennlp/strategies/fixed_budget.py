@@ -65,9 +65,8 @@ class FixedBudget(Strategy):
             enough.budget += 1
         if enough.budget > self.budget:
             raise ConfigError(
-                f"budget must be at least {enough.budget}, so that the candidates that take part now are evaluated as "
-                f"often as the plan wants ({history.total_started} evaluations so far), but is {self.budget}. Give a "
-                "larger --budget."
+                f"budget must be at least {enough.budget}, because the candidates that take part now need as many runs "
+                f"({history.total_started} runs so far), but is {self.budget}. Give a larger --budget."
             )
 
     def _lacking(self, history: History) -> int:

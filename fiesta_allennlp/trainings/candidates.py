@@ -151,7 +151,7 @@ def read_roster(
         elif name not in before and not allow_removed:
             raise ConfigError(
                 f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root} but is "
-                f"not given. Give all of its candidates, {_sources(known)}, {_how(points)}; or withdraw this one with "
+                f"not given. Give all of its candidates, {_sources(known)}, {_how(points)}; or remove this one with "
                 "--allow-removed."
             )
     late = tuple(name for name in given if name not in known or name in before) if known else ()

@@ -61,7 +61,7 @@ class ResplitReader(DatasetReader):
                 f"resplit: paths must have the key 'train' and may have 'validation' and 'test' but has {list(paths)}."
             )
         if split_reader is not None and group_by is None:
-            raise ConfigurationError("resplit: split_reader needs group_by, which tells what belongs together.")
+            raise ConfigurationError("resplit: split_reader needs group_by, which names what must stay together.")
         self._reader = reader
         self._split_reader = split_reader
         self._paths = {part: path for part, path in paths.items() if path is not None}

@@ -84,8 +84,10 @@ def test_data_that_stay_away_end_the_selection_and_nothing_is_lost(
     monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01, 0.01))
     taken = Taken(monkeypatch, reviews / "train.jsonl", until_failures=10**6)
     output = selections.refused(*candidates, "--metric", "accuracy", *EQUALLY)
-    assert "error: the machine lacks something: able-1 ended with" in output and "train.jsonl" in output
-    assert "then go on with --recover" in output and "Traceback" not in output
+    assert (
+        "error: able-1 keeps failing because something it needs is unavailable: " in output and "train.jsonl" in output
+    )
+    assert "then use --recover" in output and "Traceback" not in output
     taken.give_back()
     monkeypatch.undo()
     selections.resume()

@@ -67,7 +67,7 @@ def test_a_budget_must_have_room_for_an_added_candidate(
     output = selections.refused(*candidates, third, "--recover")
     # With 5, one evaluation of each of three: the old ones have two each, and there is room for one more.
     assert "budget must be at least 5" in output
-    assert "4 evaluations so far" in output
+    assert "4 runs so far" in output
     assert "Give a larger --budget" in output
     assert (run / "evaluations.csv").read_bytes() == before
     selections.resume(*candidates, third, "--budget", 6)
