@@ -11,7 +11,7 @@ export OMP_NUM_THREADS = 1
 
 TESTS := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: select test check format requirements clean
+.PHONY: select test check docs format requirements clean
 
 select: $(INSTALLED)  ## choose among three taggers on the bundled WikiGold
 	$(BIN)/allennlp fiesta-select training_configs/wikigold/*.jsonnet -s runs/wikigold --metric f1-measure-overall \
@@ -26,6 +26,9 @@ check: $(INSTALLED)  ## what CI runs: format, lint, types, tests
 	$(BIN)/mypy
 	$(TESTS)
 
+docs: $(INSTALLED)  ## build the site into build/docs; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
 format: $(INSTALLED)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -39,7 +42,7 @@ $(INSTALLED): requirements.txt setup.py
 	touch $@
 
 requirements:  ## resolve setup.py, and AllenNLP without its pins, into requirements.txt; needs uv
-	sed -n 's/^ALLENNLP = "\(.*\)"$$/allennlp==\1/p' fiesta_allennlp/version.py | uv pip compile setup.py - --extra dev \
+	sed -n 's/^ALLENNLP = "\(.*\)"$$/allennlp==\1/p' fiesta_allennlp/version.py | uv pip compile setup.py - --extra dev --extra docs \
 		--override overrides.txt --universal --python-version 3.11 --no-annotate --no-header --upgrade --output-file requirements.txt
 
 clean:

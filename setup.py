@@ -73,6 +73,7 @@ setup(
             "ruff==0.14.5",
             "statsmodels>=0.14",
         ],
+        "docs": ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0"],
         "ray": [RAY],
     },
     project_urls={"Paper (FIESTA, ACL 2019)": "https://aclanthology.org/P19-1281"},

@@ -17,7 +17,7 @@ REFERENCE = Path(__file__).parent.parent / "docs" / "commands.md"
 HEAD = """# Command reference
 
 Made from the parsers by `scripts/make_command_reference.py`; do not edit it. What the commands do with all this, and
-what they leave behind, stands on the pages of [the index](README.md).
+what they leave behind, is on the pages of [the index](index.md).
 
 Each is called as `allennlp NAME`, or as `python -m fiesta_allennlp` with the name's end (`select` for `fiesta-select`)
 where no `.allennlp_plugins` file is at hand. `--include-package PKG`, which imports a package of yours first, goes with

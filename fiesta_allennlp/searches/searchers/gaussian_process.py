@@ -135,7 +135,7 @@ def hypervolume_improvement(process: GaussianProcess, history: SearchHistory) ->
 @Searcher.register("gp_ei")
 class GpEi(OverKernel):
     """Bayesian optimisation: a Gaussian process and expected improvement (Schonlau et al., 1998). The searcher to begin
-    with: see `docs/search.md`."""
+    with: see `docs/searching.md`."""
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
         return improvement(self, history)

@@ -1,0 +1,125 @@
+"""Builds the site with Sphinx: `make docs`."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+from docutils import nodes
+from myst_parser.parsers.sphinx_ import MystParser
+from sphinx.application import Sphinx
+
+DOCS = Path(__file__).resolve().parent
+REPOSITORY = DOCS.parent
+sys.path.insert(0, str(REPOSITORY))
+
+from allennlp.commands.subcommand import Subcommand  # noqa: E402
+from allennlp.common import Registrable  # noqa: E402
+
+import fiesta_allennlp.plugin  # noqa: E402, F401
+from fiesta_allennlp.version import __version__  # noqa: E402
+
+project = "fiesta_allennlp"
+author = "The fiesta-allennlp authors"
+copyright = author
+release = version = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+
+default_role = "py:obj"
+
+
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = "fiesta_allennlp"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_copyright = False
+
+LINK = re.compile(r"(\]\()(?!\w+:|#|/)([^)\s]+)(\))")
+COPIES = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
+"""Pages that show a file of the repository."""
+
+
+def source_url() -> str:
+    """Where the repository's files are: on the forge, as Read the Docs knows it, or here."""
+    clone, commit = os.environ.get("READTHEDOCS_GIT_CLONE_URL"), os.environ.get("READTHEDOCS_GIT_COMMIT_HASH")
+    return f"{clone.removesuffix('.git')}/blob/{commit}" if clone and commit else REPOSITORY.as_uri()
+
+
+def with_links(text: str, page: Path) -> str:
+    """The text of a page of the repository, with links to other files outside of `docs/` as URLs."""
+
+    def link(match: "re.Match[str]") -> str:
+        path, _, anchor = match[2].partition("#")
+        target = (page.parent / path).resolve()
+        anchor = f"#{anchor}" if anchor else ""
+        if target.is_relative_to(DOCS):
+            return f"{match[1]}{os.path.relpath(target, DOCS)}{anchor}{match[3]}" if page.parent != DOCS else match[0]
+        if not target.exists():
+            return match[0]
+        copied = next((name for name, file in COPIES.items() if REPOSITORY / file == target), None)
+        if copied:
+            return f"{match[1]}{copied}.md{anchor}{match[3]}"
+        return f"{match[1]}{source_url()}/{target.relative_to(REPOSITORY)}{anchor}{match[3]}"
+
+    return LINK.sub(link, text)
+
+
+def registered() -> Iterator[str]:
+    """A section for each class of this package in AllenNLP's registry."""
+    for base, classes in sorted(Registrable._registry.items(), key=lambda item: item[0].__name__):
+        ours = {name: found for name, (found, _) in classes.items() if found.__module__.startswith("fiesta_allennlp")}
+        if ours and base is not Subcommand:
+            yield f"\n## `{base.__name__}`\n"
+            for name, found in sorted(ours.items()):
+                place = f"{found.__module__}.{found.__qualname__}"
+                yield f"### `{name}`\n\n```{{eval-rst}}\n.. autoclass:: {place}\n```\n"
+
+
+def read_source(app: Sphinx, name: str, source: List[str]) -> None:
+    if name == "api/registered":
+        source[0] += "\n".join(registered())
+    if name in COPIES:
+        page = REPOSITORY / COPIES[name]
+        app.env.note_dependency(str(page), docname=name)
+        source[0] = with_links(page.read_text(encoding="utf-8"), page)
+    elif not name.startswith("api/"):
+        source[0] = with_links(source[0], DOCS / f"{name}.md")
+
+
+class NotebookParser(MystParser):
+    """Reads a notebook as a page: text, code, and the text that the code printed."""
+
+    supported = ("notebook",)
+
+    def parse(self, inputstring: str, document: nodes.document) -> None:
+        cells = json.loads(inputstring)["cells"]
+        super().parse("\n\n".join(part for cell in cells for part in shown(cell)), document)
+
+
+def shown(cell: Dict[str, Any]) -> List[str]:
+    """A cell in Markdown."""
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "code":
+        return [text]
+    outputs = ["".join(output.get("text") or output["data"]["text/plain"]) for output in cell["outputs"]]
+    return [f"```python\n{text}\n```", *(f"```text\n{output.rstrip()}\n```" for output in outputs)]
+
+
+def setup(app: Sphinx) -> None:
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)
+    app.connect("source-read", read_source)
