@@ -1,5 +1,5 @@
 """`allennlp fiesta-select`, `fiesta-search`, `fiesta-documents`, `fiesta-plan` and `fiesta-replay` as calls, for
-scripts and notebooks: see `docs/library.md`.
+scripts and notebooks: see `docs/functional.md`.
 
 Nothing here ends the process: what a user can mend is a `FiestaError`.
 """

@@ -1,4 +1,5 @@
-"""Runs `fiesta-select` with models of allennlp-models and prints which of them work, as in docs/allennlp_models.md.
+"""Runs `fiesta-select` with models of allennlp-models and prints which of them work: the table of
+`scripts/benchmarks/allennlp_models.md`.
 
     python scripts/try_allennlp_models.py --models DIR --fixtures DIR -o WORK
     python scripts/try_allennlp_models.py --models DIR --fixtures DIR -o WORK --only 'bidaf|esim'

@@ -67,7 +67,7 @@ class DirichletFMeasure(Belief):
     With `accuracy` there are two, right and wrong.
 
     The posterior is drawn from with points that are always the same: it is a function of the counts alone, whatever
-    their order, and no chance is involved. See docs/beliefs.md.
+    their order, and no chance is involved. See docs/derivations.md.
 
     # Parameters
 

@@ -52,7 +52,7 @@ class SplitPaired(ScoreBelief):
 
     A score is the candidate's mean, plus an effect of the split that all candidates share, plus noise that is about
     as large for all candidates but may be another for any of them; see `fiesta_allennlp.probability.split_effects` and
-    docs/beliefs.md. Because the split's effect falls out of differences, and because the noise is learned from all
+    docs/method.md. Because the split's effect falls out of differences, and because the noise is learned from all
     candidates together, two evaluations of each are enough to begin with, and far fewer are needed than with
     `student_t`.
 

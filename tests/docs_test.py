@@ -1,0 +1,57 @@
+"""The pages of the site: every page is in a menu, none is too long, and the examples run as they are printed."""
+
+import json
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+DOCS = REPOSITORY / "docs"
+
+
+@pytest.fixture(params=["check_words", "run_tutorial"])
+def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
+    return import_module(request.param)
+
+
+def test_every_page_is_in_a_menu() -> None:
+    menus = re.findall(r"```\{toctree\}\n.*?\n\n(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
+    named = [name for menu in menus for name in menu.split()]
+    pages = {path.stem for path in [*DOCS.glob("*.md"), *DOCS.glob("*.ipynb")]} - {"index"}
+    assert len(named) == len(set(named))
+    assert set(named) == pages | {"api/index"}
+
+
+@pytest.mark.parametrize("script", ["check_words"], indirect=True)
+def test_no_page_is_too_long_or_has_a_word_that_we_replace(script: ModuleType) -> None:
+    assert set(script.MOST_WORDS) <= {path.name for path in script.site()}
+    for path in script.site():
+        assert list(script.problems(path, script.check(path.read_text(encoding="utf-8")))) == []
+
+
+@pytest.mark.parametrize("script", ["run_tutorial"], indirect=True)
+def test_the_tutorial_prints_what_it_shows(script: ModuleType) -> None:
+    cells = json.loads(script.TUTORIAL.read_text(encoding="utf-8"))["cells"]
+    shown = [cell.get("outputs", []) for cell in cells]
+    assert sum(map(len, shown)) >= 4
+    assert script.outputs(cells) == shown, "run: python scripts/run_tutorial.py"
+
+
+def test_every_extension_point_has_an_example_that_runs(tmp_path: Path) -> None:
+    text = (DOCS / "extending.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    bases = {base for block in blocks for base in re.findall(r"^class \w+\((\w+)\)", block, re.MULTILINE)}
+    assert bases >= {"PosteriorSampling", "Belief", "BayesianStop", "Executor", "Evaluator", "System", "Searcher"}
+    (tmp_path / "examples.py").write_text("\n".join(blocks), encoding="utf-8")
+    done = subprocess.run([sys.executable, "examples.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "[0.5, None]" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0.7"
+    assert "fine 0.9" in done.stdout
