@@ -29,17 +29,27 @@ release = version = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
 default_role = "py:obj"
+smartquotes = False  # they would make a dash of the two of an option
 
 
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+autodoc_inherit_docstrings = False
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
+
+clone, commit = os.environ.get("READTHEDOCS_GIT_CLONE_URL"), os.environ.get("READTHEDOCS_GIT_COMMIT_HASH")
+forge = f"{clone.removesuffix('.git')}/blob/{commit}" if clone and commit else REPOSITORY.as_uri()
+# Files of the repository that are no pages: on the forge, as Read the Docs knows it, or here.
+repository_url = {"url": forge + "/{{path}}#{{fragment}}"}
+myst_url_schemes = {"http": None, "https": None, "mailto": None, "repository": repository_url}
 
 html_theme = "furo"
 html_title = "fiesta_allennlp"
@@ -53,14 +63,8 @@ COPIES = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 """Pages that show a file of the repository."""
 
 
-def source_url() -> str:
-    """Where the repository's files are: on the forge, as Read the Docs knows it, or here."""
-    clone, commit = os.environ.get("READTHEDOCS_GIT_CLONE_URL"), os.environ.get("READTHEDOCS_GIT_COMMIT_HASH")
-    return f"{clone.removesuffix('.git')}/blob/{commit}" if clone and commit else REPOSITORY.as_uri()
-
-
 def with_links(text: str, page: Path) -> str:
-    """The text of a page of the repository, with links to other files outside of `docs/` as URLs."""
+    """The text of a page of the repository, with links that work on the site."""
 
     def link(match: "re.Match[str]") -> str:
         path, _, anchor = match[2].partition("#")
@@ -73,7 +77,7 @@ def with_links(text: str, page: Path) -> str:
         copied = next((name for name, file in COPIES.items() if REPOSITORY / file == target), None)
         if copied:
             return f"{match[1]}{copied}.md{anchor}{match[3]}"
-        return f"{match[1]}{source_url()}/{target.relative_to(REPOSITORY)}{anchor}{match[3]}"
+        return f"{match[1]}repository:{target.relative_to(REPOSITORY)}{anchor}{match[3]}"
 
     return LINK.sub(link, text)
 

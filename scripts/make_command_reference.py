@@ -16,12 +16,11 @@ REFERENCE = Path(__file__).parent.parent / "docs" / "commands.md"
 
 HEAD = """# Command reference
 
-Made from the parsers by `scripts/make_command_reference.py`; do not edit it. What the commands do with all this, and
-what they leave behind, is on the pages of [the index](index.md).
+This page has every option. `scripts/make_command_reference.py` makes it from the parsers, so do not edit it. The guides
+of [the index](index.md) say when to use which option.
 
-Each is called as `allennlp NAME`, or as `python -m fiesta_allennlp` with the name's end (`select` for `fiesta-select`)
-where no `.allennlp_plugins` file is at hand. `--include-package PKG`, which imports a package of yours first, goes with
-all of them.
+Type `allennlp NAME`, or `fiesta` with the end of the name (`fiesta select`) where AllenNLP does not know this package.
+`--include-package PKG` imports your own package first; all commands have it.
 """
 
 
@@ -40,7 +39,7 @@ def reference() -> str:
 def section(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     """The lines of one command: its description, then a table for each group of options that has any."""
     yield f"\n## `{name}`\n"
-    yield plain(parser.description)
+    yield with_code(plain(parser.description))
     for group in parser._action_groups:
         actions = [
             action for action in group._group_actions if action.help != argparse.SUPPRESS and action.dest != "help"
@@ -69,8 +68,12 @@ def plain(text: Optional[str]) -> str:
 
 
 def meaning(action: argparse.Action) -> str:
-    """The help text, in one line; names of options in it set as code."""
-    text = plain(action.help)
+    """The help text, in one line."""
+    return with_code(plain(action.help))
+
+
+def with_code(text: str) -> str:
+    """The text with names of options set as code."""
     parts: List[str] = text.split("`")
     parts[::2] = (re.sub(r"(?<![\w`-])(--?[a-z][\w-]*)", r"`\1`", part) for part in parts[::2])
     return "`".join(parts)

@@ -23,7 +23,8 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
 
 def test_every_page_is_in_a_menu() -> None:
     menus = re.findall(r"```\{toctree\}\n.*?\n\n(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
-    named = [name for menu in menus for name in menu.split()]
+    entries = [entry for menu in menus for entry in menu.splitlines()]
+    named = [entry.rpartition("<")[2].rstrip(">") for entry in entries]
     pages = {path.stem for path in [*DOCS.glob("*.md"), *DOCS.glob("*.ipynb")]} - {"index"}
     assert len(named) == len(set(named))
     assert set(named) == pages | {"api/index"}
