@@ -20,8 +20,8 @@ class Shares:
 
 
 def shared_out(runs: int) -> Shares:
-    """A share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as sequential
-    halving can take, a power of two: m of them need m log2(m) runs.
+    """A share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as
+    sequential halving can take, a power of two: m of them need m log2(m) runs.
 
     # Raises
 
