@@ -254,7 +254,7 @@ def test_a_missing_data_file(
     here = f"there is no such file in the current directory {run.parent}/below."
     for message in (
         f"  candidate 'one' ({one}): 'train_data_path' is 'nowhere.jsonl', but {here}\n",
-        f"'test_data_path' is 'test.jsonl', but {here} The file is in the directory of the config: write {run.parent}/test.jsonl",
+        f"'test_data_path' is 'test.jsonl', but {here} The file is in the directory of the config: write {run.parent}/",
         "(three.jsonnet): 'model.text_field_embedder.token_embedders.tokens.pretrained_file' is '/none/v.txt', but",
     ):
         assert message.replace("(three", f"({run.parent}/three") in result[1]
