@@ -2,6 +2,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Tuple
 
+SETS = "data"
+MODEL = "model"
+"""What the evaluation of a program has in its directory: the files of its sets, and its trained model."""
+
 
 @dataclass(frozen=True)
 class RunDirectory:
@@ -76,6 +80,16 @@ class RunDirectory:
     def archive(self, name: str) -> Path:
         """The trained model of an evaluation, where it was kept."""
         return self.evaluation(name) / "model.tar.gz"
+
+    def model(self, name: str) -> Path:
+        """What a program left as its trained model, where it was kept."""
+        return self.evaluation(name) / MODEL
+
+    def large(self, name: str) -> List[Path]:
+        """What is large and of no use in the directory of an evaluation that failed."""
+        directory = self.evaluation(name)
+        found = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / SETS, self.model(name)]
+        return [path for path in found if path.exists()]
 
     @property
     def answers(self) -> Path:

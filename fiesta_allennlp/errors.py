@@ -30,6 +30,14 @@ class DataChangedError(FiestaError):
     """Data are not what they were when the selection began. The message says which file, and how."""
 
 
+class ProgramError(FiestaError):
+    """A program ended with an error. The message has its exit status and the end of its output."""
+
+
+class ProgramKilledError(FiestaError):
+    """A program was ended by a signal. The message says which one."""
+
+
 class StoreError(FiestaError):
     """The run directory or its store cannot be used as asked."""
 

@@ -1,8 +1,10 @@
-"""What is done with files in more than one place: digests, writing in one step, Jsonnet, JSONL, and `NAME=PLACE`."""
+"""What is done with files in more than one place: digests, writing in one step, deleting, Jsonnet, JSONL, and
+`NAME=PLACE`."""
 
 import hashlib
 import json
 import os
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
@@ -29,6 +31,14 @@ def replacing(path: Path) -> Iterator[Path]:
     part = path.with_name(path.name + ".part")
     yield part
     os.replace(part, path)
+
+
+def delete(path: Path) -> None:
+    """Delete a file, or a directory with all that it holds, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def read_jsonnet(path: Path, *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, where: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tupl
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.files import delete
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.records import Failure, Outcome, Request
 
@@ -109,10 +110,9 @@ class QueueingExecutor(Executor, ABC):
         if not isinstance(outcome, Failure):
             return outcome
         name = outcome.request.name
-        evaluation = self._directory.evaluation(name)
         try:
-            for path in [*evaluation.glob("*.th"), *evaluation.glob("*.tar.gz")]:
-                path.unlink()
+            for path in self._directory.large(name):
+                delete(path)
             logs = (self._directory.failure_log(name, attempt) for attempt in count(1))
             kept = next(log for log in logs if not log.exists())
             kept.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Optional, Tuple
 
-from fiesta_allennlp.errors import DataChangedError, ReaderError, describe
+from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError, describe
 from fiesta_allennlp.isolation.left_behind import end_marked, mark_this_worker
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
 
@@ -28,7 +28,8 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = 2**18
 
 CARD_IS_TAKEN = ("CUDA out of memory", "busy or unavailable", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
-"""What torch says, in a `RuntimeError`, where another process has the card or its memory."""
+"""What torch says, in a `RuntimeError` or at the end of a program's output, where another process has the card or its
+memory."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,10 @@ def _kind(error: BaseException, directory: Path) -> str:
         return "data"
     if not _has_room(directory.parent):
         return "disk"
+    if isinstance(error, ProgramKilledError):
+        return "killed"
     lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
-    taken = isinstance(error, RuntimeError) and any(words in str(error) for words in CARD_IS_TAKEN)
+    taken = isinstance(error, (RuntimeError, ProgramError)) and any(words in str(error) for words in CARD_IS_TAKEN)
     return "machine" if lacking or taken else "error"
 
 

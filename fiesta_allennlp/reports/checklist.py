@@ -14,6 +14,7 @@ from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_typed, words_of
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import duration_text
+from fiesta_allennlp.trainings.program_config import is_program
 from fiesta_allennlp.trainings.settings import Settings
 
 Checklist = Tuple[Tuple[str, str], ...]
@@ -34,18 +35,14 @@ def selection_checklist(
     entropy = stored.meta.entropy
     rows = [
         ("candidates", _given(stored)),
-        ("metric", _metric(settings)),
+        ("metric", _metric(stored, settings)),
         *_choosing(settings.strategy_params(), "runs", asked_confidence),
         *_seeds(settings, entropy),
         *_pool(stored.candidates[0].facts["pool"], settings),
         *_environments(stored.meta.environments),
         *_work(stored, settings, history),
         ("command to repeat it all", repeat_command(settings, entropy)),
-        (
-            "command to repeat one run",
-            "OMP_NUM_THREADS=1 allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW "
-            + shlex.join(words_of("include_package", ("fiesta_allennlp.plugin", *settings.include_package))),
-        ),
+        *_repeat_one(stored, settings),
     ]
     return tuple((key, str(value)) for key, value in rows)
 
@@ -118,9 +115,34 @@ def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[f
     )
 
 
-def _metric(settings: Settings) -> str:
+def _programs(stored: Stored) -> List[str]:
+    """The candidates that are programs."""
+    return [candidate.name for candidate in stored.candidates if is_program(candidate.config)]
+
+
+def _metric(stored: Stored, settings: Settings) -> str:
+    programs, metric = _programs(stored), f"{settings.scored_by.text} on the {settings.score} set"
+    if len(programs) == len(stored.candidates):
+        return f"{metric}, as the programs report it"
     by = "on the validation set" if settings.score == "test" else "there"
-    return f"{settings.scored_by.text} on the {settings.score} set, of the epoch that was best {by}"
+    others = f"; of {', '.join(programs)} as the program reports it" if programs else ""
+    return f"{metric}, of the epoch that was best {by}{others}"
+
+
+def _repeat_one(stored: Stored, settings: Settings) -> Checklist:
+    """How one run is made again, of AllenNLP configs and of programs."""
+    rows: List[Tuple[str, str]] = []
+    programs = _programs(stored)
+    if len(programs) < len(stored.candidates):
+        packages = words_of("include_package", ("fiesta_allennlp.plugin", *settings.include_package))
+        train = "OMP_NUM_THREADS=1 allennlp train DIR/evaluations/CANDIDATE-REPLICATE/config.json -s NEW"
+        rows.append(("command to repeat one run", f"{train} {shlex.join(packages)}"))
+    if programs:
+        again = (
+            "python -m fiesta_allennlp.trainings.repeat_program DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW"
+        )
+        rows.append((f"command to repeat one run of {', '.join(programs)}", again))
+    return tuple(rows)
 
 
 def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:
@@ -131,6 +153,8 @@ def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:
 
 
 def _pool(pool: Mapping[str, Any], settings: Settings) -> Checklist:
+    if not pool["official"]:
+        return (("data", "known to the programs alone, which cut their own sets"),)
     fingerprint = ("data fingerprint (SHA-256)", f"files {pool['data']}; labels and groups {pool['fingerprint']}")
     if settings.on_official_splits:
         sizes = ", ".join(f"{part} {size}" for part, size in pool["official"].items())

@@ -8,6 +8,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History, Request
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.reports.sources import Source, TableOptions, only, open_source
+from fiesta_allennlp.reports.stored import OF_FILES
 from fiesta_allennlp.strategies.base import believed
 
 
@@ -124,7 +125,7 @@ def _notes(first: Source, second: Source) -> Tuple[str, ...]:
             "One was scored on the official split and the other on random ones, so a difference may come from the "
             "splits.",
         )
-    if first.data and second.data:
+    if first.data and second.data and first.data.startswith(OF_FILES) == second.data.startswith(OF_FILES):
         return ("The two were scored on different data, so a difference is not one of the models alone.",)
     return ("Whether the two were scored on the same data is not known.",)
 

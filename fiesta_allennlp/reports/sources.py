@@ -64,7 +64,7 @@ class Source(Origin):
     belief: Belief
     belief_name: str
     is_selection: bool = False
-    num_parameters: Mapping[str, int] = field(default_factory=dict)
+    num_parameters: Mapping[str, Optional[int]] = field(default_factory=dict)
     data: str = ""
     split_names: Tuple[str, ...] = ()
     documents: Optional[Mapping[str, Any]] = None
@@ -198,7 +198,7 @@ def _by_trainings(stored: Stored) -> Source:
         source,
         screening=screening_report(stored.directory, stored.meta.entropy, source.summary()["candidates"]),
         num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
-        data=stored.candidates[0].facts["pool"]["fingerprint"],
+        data=stored.fingerprint,
         splits=settings.splits,
         scored=settings.score,
         checklist=selection_checklist(stored, settings, source.history, asked_confidence=source.asked_confidence),

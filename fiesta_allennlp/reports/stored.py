@@ -21,6 +21,9 @@ LOCKS = Path("/proc/locks")
 SECONDS_OF_SILENCE = 3 * SECONDS_BETWEEN_NOTES
 """A selection that has not written anything for so long is not running."""
 
+OF_FILES = "files "
+"""What the fingerprint of data begins with that only programs have read: it is not one of labels and groups."""
+
 
 class Stored:
     """Everything that a report reads of a directory: no other module of reports reads a store.
@@ -39,6 +42,15 @@ class Stored:
     def by_documents(self) -> bool:
         """Whether `fiesta-documents` made it."""
         return self.meta.kind == "documents"
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the pool: that of what the readers of AllenNLP configs give, or else that of the files that programs get.
+        Empty where programs cut their own sets."""
+        pools = [candidate.facts["pool"] for candidate in self.candidates]
+        of_readers = [pool["fingerprint"] for pool in pools if not pool.get("is_of_program")]
+        of_files = [f"{OF_FILES}{pool['fingerprint']}" for pool in pools if pool["fingerprint"]]
+        return next(iter([*of_readers, *of_files]), "")
 
     def history(self, *, max_failures: int) -> History:
         """The history with the metrics of every evaluation."""

@@ -206,8 +206,9 @@ def plan_table(plan: Any, console: Console) -> None:
     table.add_column("metrics it reports", overflow="fold")
     for name, preparation in plan.preparations.items():
         shares = [", ".join(f"{share:.1%}" for share in preparation.coverage)] if has_vectors else []
-        metrics = ", ".join(sorted(preparation.metrics))
-        table.add_row(escape(name), f"{preparation.num_parameters:,}", *shares, metrics)
+        parameters = MISSING if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
+        metrics = "known after a run" if preparation.metrics is None else ", ".join(sorted(preparation.metrics))
+        table.add_row(escape(name), parameters, *shares, metrics)
     strategy = dict(plan.strategy)
     if "stop" in strategy:
         strategy["stop"] = strategy["stop"]["type"]
@@ -215,6 +216,7 @@ def plan_table(plan: Any, console: Console) -> None:
         console,
         table,
         *_data_texts(plan),
+        *(f"A run of {escape(name)}: {escape(command)}" for name, command in plan.commands.items()),
         f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins.",
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
@@ -230,6 +232,9 @@ def _winning(metric: Metric) -> str:
 def _data_texts(plan: Any) -> Iterable[str]:
     """The sizes of the data and of the sets that runs get."""
     pool, division = plan.pool, plan.division
+    if not pool.official:
+        yield "The programs cut their own sets."
+        return
     official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
     if division.is_official:
         yield f"Official splits: {official} instances in every run, and only seeds vary."

@@ -33,7 +33,6 @@ from fiesta_allennlp.trainings.select import (
     CheckedTrainings,
     PreparedTrainings,
     prepared_trainings,
-    training_of,
 )
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
@@ -102,7 +101,7 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
         history = store.history(max_failures=settings.max_failures)
         yield Work(
             strategy=screener,
-            evaluator=training_of(prepared),
+            evaluator=prepared.evaluator(),
             executor=prepared.executor,
             listener=ScreeningProgress(console, settings.scored_by, configs=screener.configs, history=history),
             shared_splits=False,
@@ -202,7 +201,7 @@ def prepare_by_reader(
     console: Console,
 ) -> Dict[str, Preparation]:
     """As `prepare_all`, but of all candidates that read their data and vectors alike, the first alone is built: a model
-    that cannot be built is a failed run later. Only its number of parameters is known, others have 0."""
+    that cannot be built is a failed run later. Only its number of parameters is known."""
     alike: Dict[str, List[str]] = {}
     for name, candidate in candidates.items():
         config = dict(candidate.config)
@@ -210,7 +209,7 @@ def prepare_by_reader(
         alike.setdefault(json.dumps([readers_of(config), official_paths(config), uris]), []).append(name)
     firsts = {names[0]: candidates[names[0]] for names in alike.values()}
     built = prepare_all(firsts, roster, settings, directory, place, console)
-    others = {name: replace(built[names[0]], num_parameters=0) for names in alike.values() for name in names[1:]}
+    others = {name: replace(built[names[0]], num_parameters=None) for names in alike.values() for name in names[1:]}
     return {**built, **others}
 
 

@@ -10,16 +10,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
+from fiesta_allennlp.files import digest_of
 from fiesta_allennlp.version import __version__
 
-PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "numpy", "scipy", "ray")
+PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "scikit-learn", "numpy", "scipy", "ray")
 """Distributions whose versions decide scores. One that is not installed is left out."""
 
 
-def environment(packages: Iterable[str] = ()) -> Dict[str, Any]:
+def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:
     """`host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus` (their names), `versions` (by
     distribution) and `code` (see `code_digests`) of this process's machine, as plain data. `packages` are further
-    modules to look up."""
+    modules to look up, `files` are programs."""
     return {
         "host": platform.node(),
         "python": platform.python_version(),
@@ -29,33 +30,39 @@ def environment(packages: Iterable[str] = ()) -> Dict[str, Any]:
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "gpus": _gpus(),
         "versions": _versions([*PACKAGES, *_distributions(packages)]),
-        "code": code_digests(packages),
+        "code": code_digests(packages, files),
     }
 
 
-def with_this(environments: Sequence[Dict[str, Any]], packages: Iterable[str] = ()) -> List[Dict[str, Any]]:
+def with_this(
+    environments: Sequence[Dict[str, Any]], packages: Iterable[str] = (), files: Iterable[str] = ()
+) -> List[Dict[str, Any]]:
     """The environments of a selection's sessions, with that of this one where it is another than the last."""
-    here = environment(packages)
+    here = environment(packages, files)
     return [*environments] if here in environments[-1:] else [*environments, here]
 
 
-def code_digests(packages: Iterable[str]) -> Dict[str, str]:
-    """The SHA-256 of all source files of each top-level module of these, as far as they can be found."""
-    found: Dict[str, str] = {}
+def code_digests(packages: Iterable[str], files: Iterable[str] = ()) -> Dict[str, str]:
+    """The SHA-256 of each of the files, and of all source files of each top-level module of the packages, as far as
+    they can be found."""
+    found = {file: digest_of(Path(file)) for file in files}
     for name in sorted({package.partition(".")[0] for package in packages}):
         digest = hashlib.sha256()
-        files = _sources(name)
-        for file in files:
+        sources = _sources(name)
+        for file in sources:
             digest.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}".encode())
-        if files:
+        if sources:
             found[name] = digest.hexdigest()
     return found
 
 
-def changed_code(environments: Sequence[Mapping[str, Any]], packages: Iterable[str]) -> List[str]:
-    """The modules whose source files are not what they were when a selection was at work last."""
+def changed_code(
+    environments: Sequence[Mapping[str, Any]], packages: Iterable[str], files: Iterable[str] = ()
+) -> List[str]:
+    """The files that are not what they were when a selection was at work last, and the modules whose source files are
+    not."""
     before = environments[-1].get("code", {}) if environments else {}
-    return [name for name, digest in code_digests(packages).items() if before.get(name, digest) != digest]
+    return [name for name, digest in code_digests(packages, files).items() if before.get(name, digest) != digest]
 
 
 def _sources(module: str) -> List[Path]:

@@ -103,6 +103,10 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
         """Further fields of `Meta` for the store."""
         return {}
 
+    def code(self, prepared: Prepared) -> Sequence[str]:
+        """Files of code that evaluations run, beside the packages of `--include-package`."""
+        return ()
+
     @abstractmethod
     def work(self, prepared: Prepared, store: RunStore, console: Console, *, entropy: int) -> ContextManager[Work]:
         """What the loop works with, from now on and until the end of the context."""

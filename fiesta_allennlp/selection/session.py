@@ -13,6 +13,7 @@ from typing import (
     Generic,
     Iterator,
     Mapping,
+    Sequence,
 )
 
 from rich.console import Console
@@ -157,14 +158,15 @@ def _run(
     settings = kind.settled(prepared, begun.settings)
     meta = store.meta()
     entropy = meta.entropy or str(fresh_entropy() if settings.entropy is None else settings.entropy)
-    _note_changed_code(settings, meta, console)
+    files = kind.code(prepared)
+    _note_changed_code(settings, meta, files, console)
     with kind.work(prepared, store, console, entropy=int(entropy)) as work:
         store.put_candidates(
             kind.rows(prepared),
             kind=kind.name,
             settings=as_json(settings),
             entropy=entropy,
-            environments=with_this(meta.environments, settings.include_package),
+            environments=with_this(meta.environments, settings.include_package, files),
             **kind.meta(prepared),
         )
         decision = Selection(
@@ -215,8 +217,8 @@ def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, 
     return settings
 
 
-def _note_changed_code(settings: SelectionSettings, meta: Meta, console: Console) -> None:
-    for name in changed_code(meta.environments, settings.include_package):
+def _note_changed_code(settings: SelectionSettings, meta: Meta, files: Sequence[str], console: Console) -> None:
+    for name in changed_code(meta.environments, settings.include_package, files):
         console.print(
             f"Note: the code of {name} is not what it was when this selection was at work last. What is evaluated from "
             "now on uses the new code; if scores change by it, start again in another directory.",

@@ -1,4 +1,4 @@
-"""From a candidate's AllenNLP config to the config of one evaluation, and what we ask of such a config."""
+"""From a candidate's config to the config of one evaluation, and what we ask of such a config."""
 
 import copy
 import json
@@ -13,6 +13,7 @@ from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.point import Point
 from fiesta_allennlp.trainings.points import typed_place
+from fiesta_allennlp.trainings.program_config import TYPE, check_keys, is_program
 from fiesta_allennlp.trainings.variables import check_values
 
 Config = Dict[str, Any]
@@ -36,28 +37,35 @@ def load_config(path: Path, overrides: str = "", point: Point = NO_POINT) -> Con
         raise ConfigError(f"{path}: there is no such config file.")
     place = typed_place(path, point)
     config = _evaluated(path, overrides, point)
-    for key in ("dataset_reader", "model", "data_loader", "trainer"):
-        if key not in config:
-            raise ConfigError(
-                f"{place}: the key '{key}' is missing. A candidate is a complete `allennlp train` config."
-            )
-        if not isinstance(config[key], dict):
-            raise ConfigError(
-                f"{place}: '{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}."
-            )
-    if config.get("distributed") is not None:
-        # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
-        raise ConfigError(
-            f"{place}: 'distributed' is {json.dumps(config['distributed'])}, but a run is one process, because "
-            "AllenNLP cannot score the test set of a distributed run. Remove the key, and multiply "
-            "'trainer.num_gradient_accumulation_steps' by the number of its processes, so that a step stays as large. "
-            "--cuda-devices trains several runs at once, each on one device."
-        )
     try:
+        if is_program(config):
+            check_keys(config)
+        else:
+            _check_complete(config)
         official_paths(config)
     except ConfigError as error:
         raise ConfigError(f"{place}: {error}") from error
     return config
+
+
+def _check_complete(config: Config) -> None:
+    """Refuse what is no complete config of one process."""
+    for key in ("dataset_reader", "model", "data_loader", "trainer"):
+        if key not in config:
+            program = f' With a \'command\' it is a program: add "type": "{TYPE}".' if "command" in config else ""
+            raise ConfigError(
+                f"the key '{key}' is missing. A candidate is a complete `allennlp train` config.{program}"
+            )
+        if not isinstance(config[key], dict):
+            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}.")
+    if config.get("distributed") is not None:
+        # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
+        raise ConfigError(
+            f"'distributed' is {json.dumps(config['distributed'])}, but a run is one process, because "
+            "AllenNLP cannot score the test set of a distributed run. Remove the key, and multiply "
+            "'trainer.num_gradient_accumulation_steps' by the number of its processes, so that a step stays as large. "
+            "--cuda-devices trains several runs at once, each on one device."
+        )
 
 
 def _evaluated(path: Path, overrides: str, point: Point) -> Config:
@@ -94,43 +102,54 @@ def readers_of(config: Config) -> Dict[str, Any]:
 
 def part_key(config: Config, part: str) -> str:
     """The key under which a config names an official part."""
+    if is_program(config):
+        return f"data.{part}"
     return f"dataset_reader.paths.{part}" if is_resplit(config["dataset_reader"]) else f"{part}_data_path"
 
 
 def own_group_by(config: Config) -> Dict[str, str]:
-    """What the candidate's own resplit readers keep whole, by key: nothing where they do not say it."""
+    """What the candidate's own resplit readers, or its data, keep whole, by key: nothing where they do not say it."""
+    if is_program(config):
+        said = (config.get("data") or {}).get("group_by")
+        return {} if said is None else {"data.group_by": said}
     resplit = {key: reader for key, reader in readers_of(config).items() if is_resplit(reader)}
     return {f"{key}.group_by": reader["group_by"] for key, reader in resplit.items() if reader.get("group_by")}
 
 
 def official_paths(config: Config) -> Dict[str, Any]:
-    """The data paths of the official parts that the config names, by part. Files are made absolute.
+    """The data paths of the official parts that the config names, by part. Files are made absolute. None for a program
+    that cuts its own sets.
 
     # Raises
 
     `ConfigError` : where there is no training part.
     """
-    reader = config["dataset_reader"]
-    if is_resplit(reader):
-        named = reader.get("paths")
-        if not isinstance(named, dict):
-            raise ConfigError(
-                f"'dataset_reader.paths' must be an object with files by part but is {json.dumps(named)}."
-            )
-    else:
-        named = {part: config.get(f"{part}_data_path") for part in PARTS}
-    paths = {part: _absolute(path) for part, path in named.items() if path is not None}
-    if "train" not in paths:
+    paths = {part: _absolute(path) for part, path in _named_paths(config).items() if path is not None}
+    if "train" not in paths and not (is_program(config) and config.get("data") is None):
         raise ConfigError(f"the key '{part_key(config, 'train')}' is missing.")
     return paths
+
+
+def _named_paths(config: Config) -> Mapping[str, Any]:
+    if is_program(config):
+        return {part: (config.get("data") or {}).get(part) for part in PARTS}
+    reader = config["dataset_reader"]
+    if not is_resplit(reader):
+        return {part: config.get(f"{part}_data_path") for part in PARTS}
+    if not isinstance(reader.get("paths"), dict):
+        raise ConfigError(
+            f"'dataset_reader.paths' must be an object with files by part but is {json.dumps(reader.get('paths'))}."
+        )
+    return reader["paths"]
 
 
 def with_absolute_paths(config: Config) -> Config:
     """The config with the files of its official parts named so that they are found from any current directory."""
     result = json.loads(json.dumps(config))
-    reader = result["dataset_reader"]
-    if is_resplit(reader):
-        reader["paths"] = official_paths(config)
+    if is_program(result):
+        (result.get("data") or {}).update(official_paths(config))
+    elif is_resplit(result["dataset_reader"]):
+        result["dataset_reader"]["paths"] = official_paths(config)
     else:
         result.update({f"{part}_data_path": path for part, path in official_paths(config).items()})
     return result
@@ -216,7 +235,7 @@ def vector_references(config: Config) -> List[Tuple[Dict[str, Any], str]]:
     vocabulary = config.get("vocabulary") or {}
     if vocabulary.get("type", "from_instances") != "from_instances" or vocabulary.get("min_pretrained_embeddings"):
         return []
-    places = list(_find_key(config["model"], "pretrained_file"))
+    places = list(_find_key(config.get("model"), "pretrained_file"))
     places += [(vocabulary["pretrained_files"], name) for name in vocabulary.get("pretrained_files") or {}]
     return [(holder, key) for holder, key in places if not holder[key].endswith((".h5", ".hdf5"))]
 
@@ -237,6 +256,15 @@ def keys_of(value: Any) -> FrozenSet[str]:
     if isinstance(value, dict):
         return frozenset(value).union(*map(keys_of, value.values()))
     return frozenset().union(*map(keys_of, value)) if isinstance(value, list) else frozenset()
+
+
+def set_keys(value: Any, key: str) -> Iterator[Tuple[str, Any]]:
+    """Every key below this one that is neither null nor false, with its path and value."""
+    if isinstance(value, (dict, list)):
+        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from set_keys(child, f"{key}.{name}")
+    elif value is not None and value is not False:
+        yield key, value
 
 
 def first_difference(old: Any, new: Any, key: str = "") -> Optional[str]:

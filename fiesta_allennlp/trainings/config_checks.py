@@ -1,10 +1,8 @@
 """What a complete config can have wrong that AllenNLP lets pass, and that would give a wrong score silently."""
 
 import json
-import re
 from itertools import combinations
-from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, describe
 from fiesta_allennlp.selection.metrics import Metric
@@ -16,9 +14,11 @@ from fiesta_allennlp.trainings.config import (
     own_group_by,
     part_key,
     readers_of,
+    set_keys,
     unwrapped,
 )
 from fiesta_allennlp.trainings.data_files import files_behind, shared_files
+from fiesta_allennlp.trainings.program_config import check_program, is_program
 
 SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
 """Keys of data loaders and what is in them that leave instances out of an epoch."""
@@ -41,6 +41,22 @@ def check_config(
 
     `ConfigError` : with the keys, the values and the remedy.
     """
+    if official_paths(config):
+        check_sets(config, group_by=group_by, division=division)
+    if is_program(config):
+        check_program(config, group_by=group_by, division=division)
+    else:
+        check_test_loader(config)
+        check_direction(config, metric)
+
+
+def check_sets(config: Config, *, group_by: Optional[str], division: Division) -> None:
+    """Refuse data that do not give every run its sets. The parameters are those of `check_config`.
+
+    # Raises
+
+    `ConfigError` : with the keys and the options.
+    """
     if division.is_official:
         check_official(config, division)
     else:
@@ -48,8 +64,6 @@ def check_config(
         check_drawn(config, division)
         check_group_by(config, group_by)
     check_parts(config, division)
-    check_test_loader(config)
-    check_direction(config, metric)
 
 
 def check_official(config: Config, division: Division) -> None:
@@ -95,9 +109,9 @@ def check_drawn(config: Config, division: Division) -> None:
             "--split-ratios 0.8,0.2 for training and validation."
         )
     raise ConfigError(
-        "the config names neither 'validation_data_path' nor 'test_data_path', so the sizes of random splits are not "
-        "known. Name one of them; or, where the data come as one file, give the sizes: --split-ratios "
-        "TRAIN,VALIDATION,TEST, for example 0.64,0.16,0.2."
+        f"the config names neither '{part_key(config, 'validation')}' nor '{part_key(config, 'test')}', so the sizes "
+        "of random splits are not known. Name one of them; or, where the data come as one file, give the sizes: "
+        "--split-ratios TRAIN,VALIDATION,TEST, for example 0.64,0.16,0.2."
     )
 
 
@@ -127,7 +141,7 @@ def check_readers(config: Config) -> None:
     for key, reader in readers_of(config).items():
         if is_resplit(reader):
             _check_resplit(key, reader, {**config, "dataset_reader": reader}, paths)
-    if is_resplit(config["dataset_reader"]):
+    if is_resplit(config.get("dataset_reader")):
         _check_data_paths(config)
         _check_split_reader(config)
 
@@ -246,7 +260,7 @@ def check_test_loader(config: Config) -> None:
     `ConfigError` : with the key.
     """
     loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
-    for key, value in _set_keys(config[loader], loader):
+    for key, value in set_keys(config[loader], loader):
         if key.rpartition(".")[2] in SHORTENING:
             remedy = (
                 "Give a 'validation_data_loader' without it, such as {\"batch_size\": 64}, which is for both."
@@ -259,15 +273,6 @@ def check_test_loader(config: Config) -> None:
             )
 
 
-def _set_keys(value: Any, key: str) -> Iterator[Tuple[str, Any]]:
-    """Every key below this one that is neither null nor false, with its path and value."""
-    if isinstance(value, (dict, list)):
-        for name, child in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _set_keys(child, f"{key}.{name}")
-    elif value is not None and value is not False:
-        yield key, value
-
-
 def check_direction(config: Config, metric: Metric) -> None:
     """Refuse a metric of which the trainer wants the opposite: the worst candidate would win.
 
@@ -275,7 +280,7 @@ def check_direction(config: Config, metric: Metric) -> None:
 
     `ConfigError` : with both.
     """
-    wanted = config["trainer"].get("validation_metric")
+    wanted = config.get("trainer", {}).get("validation_metric")
     opposite = ("+" if metric.minimise else "-") + metric.name
     if opposite in (wanted if isinstance(wanted, list) else [wanted]):
         better, end = ("more", "lowest") if metric.minimise else ("less", "highest")
@@ -284,28 +289,3 @@ def check_direction(config: Config, metric: Metric) -> None:
             f"--metric={metric.typed} names the candidate with the {end} mean. Write --metric={opposite}, or correct "
             "'trainer.validation_metric'."
         )
-
-
-def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional[str]:
-    """The key of the file that an error says is not there, where it was looked for, and whether it stands beside the
-    config `source`; None where the error says something else, or names no file of the config."""
-    if not any(words in said for words in ("not found", "No such file")):
-        return None
-    texts = [(key, value) for key, value in _set_keys(config, "") if isinstance(value, str) and value]
-    paths = [(key, value) for key, value in texts if "/" in value or Path(value).suffix]
-    named = [(key, value) for key, value in paths if _names(said, value) and not Path(value).exists()]
-    if not named:
-        return None
-    key, value = max(named, key=lambda pair: len(pair[1]))
-    beside = source.parent.resolve() / value
-    where = "" if Path(value).is_absolute() else f" in the current directory {Path.cwd()}"
-    remedy = (
-        f" The file is in the directory of the config: write {beside}, or work in {source.parent}."
-        if beside.exists()
-        else ""
-    )
-    return f"'{key[1:]}' is '{value}', but there is no such file{where}.{remedy}"
-
-
-def _names(said: str, path: str) -> bool:
-    return re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", said) is not None

@@ -15,7 +15,7 @@ from allennlp.common import file_utils
 
 from fiesta_allennlp.errors import DataChangedError
 from fiesta_allennlp.files import CHUNK, digest_of
-from fiesta_allennlp.trainings.config import moved
+from fiesta_allennlp.trainings.config import moved, set_keys
 
 logger = logging.getLogger(__name__)
 
@@ -214,3 +214,24 @@ def _first_of_all_inside(few: Sequence[Path], many: Sequence[Path]) -> Optional[
     by_digest = {digest_of(file): file for file in alike}
     digests = [digest_of(file) for file in few]
     return (few[0], by_digest[digests[0]]) if all(digest in by_digest for digest in digests) else None
+
+
+def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional[str]:
+    """The key of the file that an error says is not there, where it was looked for, and whether it stands beside the
+    config `source`; None where the error says something else, or names no file of the config."""
+    if not any(words in said for words in ("not found", "No such file")):
+        return None
+    texts = [(key, value) for key, value in set_keys(config, "") if isinstance(value, str) and value]
+    paths = [(key, value) for key, value in texts if "/" in value or Path(value).suffix]
+    named = [(key, value) for key, value in paths if _names(said, value) and not Path(value).exists()]
+    if not named:
+        return None
+    key, value = max(named, key=lambda pair: len(pair[1]))
+    beside = source.parent.resolve() / value
+    where = "" if Path(value).is_absolute() else f" in the current directory {Path.cwd()}"
+    remedy = f" The file is in the directory of the config: write {beside}, or work in {source.parent}." if beside.exists() else ""
+    return f"'{key[1:]}' is '{value}', but there is no such file{where}.{remedy}"
+
+
+def _names(said: str, path: str) -> bool:
+    return re.search(rf"(?<![\w/.]){re.escape(path)}(?![\w/])", said) is not None

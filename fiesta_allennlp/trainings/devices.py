@@ -17,7 +17,7 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
     `ConfigError` : with the candidate and what to give.
     """
     for name, candidate in candidates.items():
-        trainer = candidate.config["trainer"]
+        trainer = candidate.config.get("trainer", {})  # a program has none
         device = trainer.get("cuda_device", -1)
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(

@@ -1,6 +1,6 @@
 """What `fiesta-select --dry-run` finds: everything is checked and built, and nothing is trained."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Mapping
 
 from rich.console import Console
@@ -10,13 +10,15 @@ from fiesta_allennlp.selection.session import rehearsed
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.pool import Pool
 from fiesta_allennlp.trainings.preparation import Preparation
+from fiesta_allennlp.trainings.program_config import example_command, is_program
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a dry run tells. `least` and `most` are numbers of evaluations."""
+    """What a dry run tells. `least` and `most` are numbers of evaluations. `commands` are, of programs, the command of
+    their first run."""
 
     metric: Metric
     preparations: Mapping[str, Preparation]
@@ -24,6 +26,7 @@ class Plan:
     least: int
     most: int
     division: Division = AT_OFFICIAL_RATIOS
+    commands: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def pool(self) -> Pool:
@@ -41,4 +44,6 @@ def plan(settings: Settings, console: Console) -> Plan:
         console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
     least, most = prepared.checked.strategy.bounds(len(prepared.checked.roster.given))
     scored_by = prepared.checked.settings.scored_by
-    return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, settings.division)
+    configs = prepared.checked.roster.configs
+    commands = {name: example_command(name, config) for name, config in configs.items() if is_program(config)}
+    return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, settings.division, commands)

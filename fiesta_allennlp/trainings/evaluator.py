@@ -120,23 +120,19 @@ class AllenNLPTraining(Evaluator):
             started_at=started_at.isoformat(timespec="seconds"),
             metrics={name: value for name, value in metrics.items() if isinstance(value, (int, float))},
         )
-        _write_outcome(evaluation, directory)
+        write_outcome(evaluation, directory)
         return evaluation
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """The outcome that a worker wrote just before the parent died, if it is of this request and this config,
         wherever the run directory with its word vectors stood then."""
         try:
-            outcome = json.loads((directory / OUTCOME_NAME).read_text(encoding="utf-8"))
             config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        if (
-            _with_bare_vectors(config) != _with_bare_vectors(self.config_of(request))
-            or outcome.pop("metric") != self.metric
-        ):
+        if _with_bare_vectors(config) != _with_bare_vectors(self.config_of(request)):
             return None
-        return Evaluation(request=request, metric=self.metric, **outcome)
+        return read_outcome(request, directory, self.metric)
 
     def files(self, request: Request) -> List[str]:
         """The official parts of the candidate. Anything else that its config names must be on every machine."""
@@ -207,7 +203,8 @@ def _with_bare_vectors(config: Config) -> Config:
     return result
 
 
-def _write_outcome(evaluation: Evaluation, directory: Path) -> None:
+def write_outcome(evaluation: Evaluation, directory: Path) -> None:
+    """Leave an outcome for whoever recovers the selection, should the parent die before it records it."""
     outcome = {
         "score": evaluation.score,
         "metric": evaluation.metric,
@@ -217,3 +214,12 @@ def _write_outcome(evaluation: Evaluation, directory: Path) -> None:
     }
     with replacing(directory / OUTCOME_NAME) as part:
         part.write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
+    """The outcome that `write_outcome` left of this request; None where there is none, or its metric is another."""
+    try:
+        outcome = json.loads((directory / OUTCOME_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return Evaluation(request=request, **outcome) if outcome["metric"] == metric else None

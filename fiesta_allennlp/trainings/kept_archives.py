@@ -1,13 +1,16 @@
 """Which trained models stay on the disk with `--keep best`: never more than one of each candidate."""
 
-from typing import Dict, Optional, Sequence, Tuple
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.files import delete
 from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
 
 
 class BestArchives:
-    """A listener of the selection that deletes the archive of every evaluation which is not the best of its candidate.
+    """A listener of the selection that deletes the model of every evaluation which is not the best of its candidate:
+    the archive of a training, and the directory `model` of a program.
 
     # Parameters
 
@@ -31,7 +34,7 @@ class BestArchives:
 
     def on_outcome(self, outcome: Outcome) -> None:
         name = outcome.request.name
-        if not isinstance(outcome, Evaluation) or not self._directory.archive(name).exists():
+        if not isinstance(outcome, Evaluation) or not self._models(name):
             return
         candidate = outcome.request.candidate
         before = self._best.get(candidate)
@@ -39,10 +42,17 @@ class BestArchives:
             self._best[candidate] = (self._sign * outcome.score, name)
             name = before[1] if before is not None else ""
         if name:
-            self._directory.archive(name).unlink(missing_ok=True)
+            self._delete(name)
 
     def keep_only(self, winner: Optional[str]) -> None:
-        """Of all candidates, the archive of this one alone."""
+        """Of all candidates, the model of this one alone."""
         for candidate, (_, name) in self._best.items():
             if candidate != winner:
-                self._directory.archive(name).unlink(missing_ok=True)
+                self._delete(name)
+
+    def _models(self, name: str) -> List[Path]:
+        return [path for path in (self._directory.archive(name), self._directory.model(name)) if path.exists()]
+
+    def _delete(self, name: str) -> None:
+        for path in self._models(name):
+            delete(path)

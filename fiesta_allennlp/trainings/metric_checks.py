@@ -39,7 +39,13 @@ def with_metric(
 
 
 def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console) -> str:
-    shared = frozenset.intersection(*(preparation.metrics for preparation in preparations.values()))
+    reported = [preparation.metrics for preparation in preparations.values() if preparation.metrics is not None]
+    if len(reported) < len(preparations):
+        raise ConfigError(
+            "--metric is missing. What a program reports is not known before its first run, so name the metric: "
+            "--metric NAME, or --metric=-NAME where less is better."
+        )
+    shared = frozenset.intersection(*reported)
     if DEFAULT_METRIC in shared or len(shared) != 1:
         return DEFAULT_METRIC
     (found,) = shared
@@ -51,8 +57,10 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
 
 
 def _refusal(name: str, preparation: Preparation, metric: Metric) -> Optional[str]:
-    """That the candidate's model does not report the metric, and what it does report; None where it does. The trainer
-    reports the loss of every model."""
+    """That the candidate's model does not report the metric, and what it does report; None where it does, or that is
+    not known. The trainer reports the loss of every model."""
+    if preparation.metrics is None:
+        return None
     reported = sorted(preparation.metrics | {LOSS})
     if metric.name in reported:
         return None

@@ -4,11 +4,11 @@ import hashlib
 import itertools
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import Any, DefaultDict, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance
-from allennlp.data.fields import LabelField
+from allennlp.data.fields import LabelField, SequenceLabelField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.errors import DataError
@@ -16,6 +16,7 @@ from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
 from fiesta_allennlp.trainings.matching import check_match
 from fiesta_allennlp.trainings.multitask import by_task, check_one_task
+from fiesta_allennlp.trainings.pairing import with_labels
 from fiesta_allennlp.trainings.reading import read_parts
 from fiesta_allennlp.trainings.resplit import groups_of
 from fiesta_allennlp.trainings.second_reading import check_reads_alike
@@ -27,7 +28,9 @@ class Pool:
 
     `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the
     data files, `fingerprint` one of the instances' groups and labels in their order. `words` are those of all
-    vocabulary namespaces, `counts` how often each occurs, by namespace.
+    vocabulary namespaces, `counts` how often each occurs, by namespace. `pairing` are digests by which a program and an
+    AllenNLP config have the same items at the same positions; see `pairing_digests`. `is_of_program`: it is what the
+    files hold, not what a reader makes of them.
     """
 
     official: Mapping[str, int]
@@ -36,6 +39,8 @@ class Pool:
     group_by: Optional[str]
     data: str
     fingerprint: str
+    pairing: Tuple[str, ...] = ()
+    is_of_program: bool = False
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
@@ -78,7 +83,7 @@ def read_pool(
         targets = group_targets(views[-1].sizes, ratios=division.ratios, parts=division.parts)
     for view in views:
         _check_labels(view, paths)
-    _check_groups(views[-1], targets, key)
+    check_groups(views[-1].groups, targets, key)
     return Pool(
         official=views[-1].sizes,
         targets=targets,
@@ -86,6 +91,7 @@ def read_pool(
         group_by=key,
         data=data,
         fingerprint=hashlib.sha256(repr(views[-1].identities).encode("utf-8")).hexdigest(),
+        pairing=views[-1].pairing,
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
     )
@@ -93,8 +99,14 @@ def read_pool(
 
 def _group_key(config: Config, group_by: Optional[str], readers: Sequence[DatasetReader]) -> Optional[str]:
     """What splits keep whole: the first that says it of the option, the config and the readers."""
-    said = [group_by, *own_group_by(config).values(), *(getattr(reader, "group_by", None) for reader in readers)]
-    key = next((key for key in said if key is not None), None)
+    return first_said(
+        [group_by, *own_group_by(config).values(), *(getattr(reader, "group_by", None) for reader in readers)]
+    )
+
+
+def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
+    """The first group key that is given; None where that is `none`, or none is."""
+    key = next((key for key in keys if key is not None), None)
     return None if key == "none" else key
 
 
@@ -122,9 +134,14 @@ def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
         )
 
 
-def _check_groups(view: "_View", targets: Mapping[str, int], group_by: Optional[str]) -> None:
-    """Refuse a group that fills a whole part: splits could not keep the official sizes."""
-    (group, size), *_ = Counter(view.groups).most_common(1)
+def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:
+    """Refuse a group that fills a whole part: splits could not keep the official sizes.
+
+    # Raises
+
+    `DataError` : with the group, its size and that of the part.
+    """
+    (group, size), *_ = Counter(groups).most_common(1)
     part = min((name for name in targets if name != "train"), key=lambda name: targets[name])
     if group_by is not None and size > targets[part]:
         raise DataError(
@@ -157,12 +174,25 @@ class _View:
         except DataError as error:
             raise DataError(f"'{fresh[0][0]}': {error}") from error
         self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
+        self.pairing = with_labels(self.groups, _label_fields(pool))
         self.counts = _counts([(reader, itertools.chain.from_iterable(parts.values())) for reader, parts in read])
 
 
 def _labels(instance: Instance) -> List[Any]:
     """What tells two instances apart whatever the tokenizer: their labels."""
     return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
+
+
+def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
+    """The labels of each field that labels every instance, or every token of it."""
+    kinds = (LabelField, SequenceLabelField)
+    first = pool[0].fields if pool else {}
+    names = [name for name in first if all(isinstance(one.fields.get(name), kinds) for one in pool)]
+    return {name: [_labels_in(one.fields[name]) for one in pool] for name in names}
+
+
+def _labels_in(field: Any) -> Hashable:
+    return tuple(field.labels) if isinstance(field, SequenceLabelField) else field.label
 
 
 def _reader(params: Config) -> DatasetReader:

@@ -32,11 +32,14 @@ from fiesta_allennlp.records import Candidate, Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, evaluation_config, keys_of, vector_references
-from fiesta_allennlp.trainings.config_checks import missing_file
+from fiesta_allennlp.trainings.data_files import missing_file
 from fiesta_allennlp.trainings.evaluator import built, number_of
 from fiesta_allennlp.trainings.multitask import first_batches
 from fiesta_allennlp.trainings.points import split_place
 from fiesta_allennlp.trainings.pool import Pool, read_pool
+from fiesta_allennlp.trainings.program_config import is_program
+from fiesta_allennlp.trainings.program_pool import program_pool
+from fiesta_allennlp.trainings.same_pool import check_same_pool
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.vectors import coverage_of, filtered_vectors, rows_of, width_of
 
@@ -46,14 +49,15 @@ Vectors = Tuple[Tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Preparation:
-    """What building a candidate once told: the pool, the parameters, and what its metrics are called.
+    """What building a candidate once told: the pool, the parameters, and what its metrics are called. Of a program only
+    the pool is known.
 
     `coverage` is, for each file of word vectors, the share of the tokens in the data that have a vector.
     """
 
     pool: Pool
-    num_parameters: int
-    metrics: FrozenSet[str]
+    num_parameters: Optional[int] = None
+    metrics: Optional[FrozenSet[str]] = None
     vectors: Vectors = ()
     coverage: Tuple[float, ...] = ()
 
@@ -62,15 +66,15 @@ def facts_of(preparation: Preparation) -> Dict[str, Any]:
     """A preparation as plain data, for the store. The words of the pool are left out."""
     facts = asdict(preparation)
     del facts["pool"]["words"], facts["pool"]["counts"]
-    return {**facts, "metrics": sorted(preparation.metrics)}
+    return {**facts, "metrics": None if preparation.metrics is None else sorted(preparation.metrics)}
 
 
 def preparation_of(facts: Mapping[str, Any]) -> Preparation:
     """Back from `facts_of`, without the words."""
     return Preparation(
-        pool=Pool(**facts["pool"]),
+        pool=Pool(**{**facts["pool"], "pairing": tuple(facts["pool"].get("pairing", ()))}),
         num_parameters=facts["num_parameters"],
-        metrics=frozenset(facts["metrics"]),
+        metrics=None if facts["metrics"] is None else frozenset(facts["metrics"]),
         vectors=tuple((original, filtered) for original, filtered in facts["vectors"]),
         coverage=tuple(facts.get("coverage", ())),
     )
@@ -92,7 +96,9 @@ def prepare_all(
     `ConfigError` : naming each candidate that is wrong, and what is wrong with it.
     """
     num_tasks = f"{len(candidates)} candidates" if len(candidates) > 1 else "1 candidate"
-    console.print(f"Checking {num_tasks}: reading the data and building each model once ...", highlight=False)
+    are_built = not all(is_program(candidate.config) for candidate in candidates.values())
+    building = " and building each model once" if are_built else ""
+    console.print(f"Checking {num_tasks}: reading the data{building} ...", highlight=False)
     given = (settings.group_by, settings.division)
     tasks = {
         name: (candidate.config, *given, roster.data[name].fingerprint, place.vectors)
@@ -111,7 +117,7 @@ def prepare_all(
     if wrong:
         refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
         raise ConfigError(all_in_one(refusals, what="candidates are wrong")) from next(iter(wrong.values()))
-    check_same_pool(results)
+    check_same_pool({name: result.pool for name, result in results.items()})
     return {name: _found_in(directory, result) for name, result in results.items()}
 
 
@@ -140,6 +146,8 @@ def _at_once(settings: Settings) -> int:
 
 
 def _prepare_task(config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
+    if is_program(config):
+        return Preparation(program_pool(config, group_by, data=data, division=division))
     try:
         return prepare_candidate(config, group_by=group_by, division=division, data=data, vectors_directory=vectors)
     except (ConfigurationError, TypeError) as error:
@@ -252,33 +260,3 @@ def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
                 f"'trainer.validation_metric' is '{name}' but the model does not report that. It reports: "
                 f"{', '.join(sorted(metrics))}."
             )
-
-
-def check_same_pool(preparations: Dict[str, Preparation]) -> None:
-    """Refuse candidates that would be scored on different data.
-
-    # Raises
-
-    `ConfigError` : naming the first candidate whose pool differs from that of the first one, and how.
-    """
-    (first_name, first), *others = preparations.items()
-    for name, other in others:
-        for what in ("official", "group_by", "num_groups", "data", "fingerprint"):
-            mine, theirs = getattr(first.pool, what), getattr(other.pool, what)
-            if mine != theirs:
-                raise ConfigError(
-                    f"candidates '{first_name}' and '{name}' do not have the same pool of data, so their scores cannot "
-                    f"be compared: {_POOL_WORDS[what]} {mine} and {theirs}. {_REMEDIES.get(what, _SAME_DATA)}"
-                )
-
-
-_POOL_WORDS = {
-    "official": "the instances read are",
-    "group_by": "the splits would keep whole",
-    "num_groups": "the numbers of groups are",
-    "data": "the contents of the data files differ, with fingerprints",
-    "fingerprint": "the groups or labels of the instances differ, with fingerprints",
-}
-
-_SAME_DATA = "Give both the same data files, and readers that make the same instances of them."
-_REMEDIES = {"group_by": "Say it for all of them with --group-by."}

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataChangedError, DataError
-from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
 from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress
@@ -25,22 +25,23 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, importin
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
-from fiesta_allennlp.trainings.config import SEED_KEYS, with_absolute_paths
+from fiesta_allennlp.trainings.config import SEED_KEYS
 from fiesta_allennlp.trainings.data_files import found_again
 from fiesta_allennlp.trainings.devices import check_gpus
-from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.evaluator_choice import evaluator_of
 from fiesta_allennlp.trainings.executor_building import build_executor
 from fiesta_allennlp.trainings.kept_archives import BestArchives
 from fiesta_allennlp.trainings.metric_checks import with_metric
 from fiesta_allennlp.trainings.pool import Pool
 from fiesta_allennlp.trainings.preparation import (
     Preparation,
-    check_same_pool,
     facts_of,
     preparation_of,
     prepare_all,
     vectors_are_there,
 )
+from fiesta_allennlp.trainings.program_config import code_of, is_program, notes_on_program
+from fiesta_allennlp.trainings.same_pool import check_same_pool
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -66,9 +67,14 @@ class PreparedTrainings:
     def pool(self) -> Pool:
         return next(iter(self.preparations.values())).pool
 
+    def evaluator(self) -> Evaluator:
+        """What makes the runs."""
+        settings, gives_devices = self.checked.settings, self.executor.gives_devices
+        return evaluator_of(settings, self.checked.roster, self.preparations, gives_devices=gives_devices)
+
 
 class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
-    """Candidates are AllenNLP configs, and an evaluation is a training."""
+    """Candidates are AllenNLP configs or programs, and an evaluation is a training."""
 
     name = "trainings"
     settings = Settings
@@ -109,6 +115,10 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     def meta(self, prepared: PreparedTrainings) -> Mapping[str, Any]:
         return {"removed": sorted(prepared.checked.roster.removed)}
 
+    def code(self, prepared: PreparedTrainings) -> Sequence[str]:
+        configs = [candidate.config for candidate in prepared.checked.roster.given.values()]
+        return sorted({file for config in configs if is_program(config) for file in code_of(config)})
+
     @contextmanager
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
         settings, executor = prepared.checked.settings, prepared.executor
@@ -127,7 +137,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
                 listeners.append(stack.enter_context(tensorboard(prepared.directory.tensorboard, metric.name)))
             yield Work(
                 strategy=prepared.checked.strategy,
-                evaluator=training_of(prepared),
+                evaluator=prepared.evaluator(),
                 executor=executor,
                 listener=Listeners(listeners),
                 shared_splits=settings.splits == "shared",
@@ -182,25 +192,10 @@ def prepared_trainings(
         if fresh:
             known.update(prepare(fresh, roster, settings, directory, place, console))
             _check_data(roster)
-            check_same_pool({name: known[name] for name in roster.given})
+            check_same_pool({name: known[name].pool for name in roster.given})
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
-
-
-def training_of(prepared: PreparedTrainings) -> AllenNLPTraining:
-    """What makes the runs."""
-    settings, roster = prepared.checked.settings, prepared.checked.roster
-    return AllenNLPTraining(
-        configs={name: with_absolute_paths(config) for name, config in roster.configs.items()},
-        metric=settings.scored_by.name,
-        group_by=prepared.pool.group_by,
-        vectors={name: dict(preparation.vectors) for name, preparation in prepared.preparations.items()},
-        keep_archives=settings.keep != "none",
-        free_device=prepared.executor.gives_devices,
-        data=roster.data,
-        division=settings.division,
-    )
 
 
 def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[Remaining]]:
@@ -232,6 +227,9 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
     seeded = [name for name, config in configs.items() if any(key in config for key in SEED_KEYS)]
     if seeded:
         yield f"every run gets seeds of its own, instead of the seeds in the config of {', '.join(seeded)}."
+    for name, config in configs.items():
+        if is_program(config):
+            yield from (f"{name}: {note}" for note in notes_on_program(config))
 
 
 def _known(roster: Roster) -> Dict[str, Preparation]:

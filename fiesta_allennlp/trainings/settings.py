@@ -63,16 +63,16 @@ def _points(text: str) -> Any:
 class Settings(SelectionSettings):
     """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
 
-    `candidates` are configs, each as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind. `points` is a
-    JSONL file or a list of objects. `executor` is a registered name or a JSON object
-    with a `type`. `workers` is a number or `auto`.
+    `candidates` are configs of trainings or programs, each as `CONFIG` or `NAME=CONFIG`, with or without
+    `?NAME=VALUE,...` behind. `points` is a JSONL file or a list of objects. `executor` is a registered name or a JSON
+    object with a `type`. `workers` is a number or `auto`.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, RAY)
 
     candidates: Tuple[str, ...] = option(
         (),
-        "two or more configs for `allennlp train`. The file name without its extension names the candidate; NAME=PATH "
+        "two or more configs for `allennlp train`, or of programs. The file name without its extension names the candidate; NAME=PATH "
         "sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and overrides of one candidate",
         metavar="CANDIDATE.jsonnet",
     )
@@ -169,7 +169,8 @@ class Settings(SelectionSettings):
     )
     keep: str = option(
         "none",
-        "trained models to keep: none (default), best (one model of the winner), or all",
+        "trained models to keep: none (default), best (one model of the winner), or all; of a program its directory "
+        "{directory}/model",
         group=RESOURCES,
         metavar="none|best|all",
         choices=("none", "best", "all"),

@@ -6,7 +6,8 @@ import pytest
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.config_checks import check_config, missing_file
+from fiesta_allennlp.trainings.config_checks import check_config
+from fiesta_allennlp.trainings.data_files import missing_file
 from tests.conftest import classifier_config
 
 

@@ -19,7 +19,8 @@ from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.matching import check_match
 from fiesta_allennlp.trainings.pool import read_pool
-from fiesta_allennlp.trainings.preparation import check_same_pool, prepare_candidate
+from fiesta_allennlp.trainings.preparation import prepare_candidate
+from fiesta_allennlp.trainings.same_pool import check_same_pool
 from tests.conftest import classifier_config
 from tests.trainings import own_readers  # noqa: F401
 
@@ -78,7 +79,10 @@ def test_the_pool_is_what_the_validation_reader_reads(reviews: Path, training: D
 def test_candidates_with_and_without_augmentation_can_be_compared(reviews: Path, tmp_path: Path) -> None:
     configs = {"augmented": config_of(reviews, AUGMENTED, {}), "plain": config_of(reviews, {}, None)}
     check_same_pool(
-        {name: prepare_candidate(config, group_by="id", vectors_directory=tmp_path) for name, config in configs.items()}
+        {
+            name: prepare_candidate(config, group_by="id", vectors_directory=tmp_path).pool
+            for name, config in configs.items()
+        }
     )
 
 

@@ -16,7 +16,8 @@ from fiesta_allennlp.trainings.config import evaluation_config, load_config, off
 from fiesta_allennlp.trainings.data_files import mark_data
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.pool import read_pool
-from fiesta_allennlp.trainings.preparation import check_same_pool, prepare_candidate
+from fiesta_allennlp.trainings.preparation import prepare_candidate
+from fiesta_allennlp.trainings.same_pool import check_same_pool
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
@@ -112,9 +113,9 @@ def test_another_pool_is_refused_by_name(reviews: Path, tmp_path: Path) -> None:
     with (reviews / "train.jsonl").open("a") as out:
         out.write('{"text": "one more", "label": "good"}\n')
     other = dataclasses.replace(preparation, pool=read_pool(classifier_config(reviews), None))
-    check_same_pool({"a": preparation, "b": preparation})
+    check_same_pool({"a": preparation.pool, "b": preparation.pool})
     with pytest.raises(ConfigError, match="'a' and 'c' do not have the same pool.*40.*41"):
-        check_same_pool({"a": preparation, "b": preparation, "c": other})
+        check_same_pool({"a": preparation.pool, "b": preparation.pool, "c": other.pool})
 
 
 def test_a_change_inside_the_data_is_another_pool(reviews: Path) -> None:
@@ -220,4 +221,4 @@ def test_candidates_with_other_groups_are_told_the_option(reviews: Path, tmp_pat
     preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
     other = dataclasses.replace(preparation, pool=dataclasses.replace(preparation.pool, group_by="author"))
     with pytest.raises(ConfigError, match=r"'a' and 'b' .* keep whole None and author. Say it for all .* --group-by\."):
-        check_same_pool({"a": preparation, "b": other})
+        check_same_pool({"a": preparation.pool, "b": other.pool})

@@ -1,0 +1,158 @@
+"""Runs a program on one split with given seeds and returns the score that it reports."""
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional
+
+from fiesta_allennlp.directory import MODEL, SETS
+from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.files import delete, replacing
+from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.config import Config, moved, official_paths
+from fiesta_allennlp.trainings.data_files import DataMark, unchanged
+from fiesta_allennlp.trainings.evaluator import NO_DATA, read_outcome, write_outcome
+from fiesta_allennlp.trainings.program_config import (
+    METRICS,
+    STDOUT,
+    code_of,
+    filled,
+    filled_command,
+    filled_environment,
+)
+from fiesta_allennlp.trainings.program_metrics import metrics_in_file, metrics_in_line, numbers_in, score_in
+from fiesta_allennlp.trainings.program_pool import read_data, write_sets
+from fiesta_allennlp.trainings.program_process import Output, run_program
+
+PROGRAM_NAME = "program.json"
+"""What a run was: the config, the seeds, the options of its split, and the command as it was started."""
+
+
+@dataclass(frozen=True)
+class ProgramRun(Evaluator):
+    """Writes the sets of a run into files, runs the program of a candidate over them, and reads its metrics.
+
+    # Parameters
+
+    configs : the config of each candidate, as plain data.
+    metric : the name under which the program reports the score.
+    working_directory : the current directory of the program, where this machine has it.
+    group_by : the field of the data that splits keep whole.
+    keep_models : leave the directory `model` that the program made. The files of the sets are deleted in any case.
+    places : where this machine has files that the configs name.
+    data : by what each candidate's data are known again.
+    division : how the sets come about, and which of them is scored.
+    """
+
+    configs: Mapping[str, Config]
+    metric: str
+    working_directory: str
+    group_by: Optional[str] = None
+    keep_models: bool = False
+    places: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, DataMark] = field(default_factory=dict)
+    division: Division = AT_OFFICIAL_RATIOS
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Run the program. `directory` is left with `program.json`, `outcome.json` and what the program wrote there.
+
+        # Raises
+
+        `DataChangedError` : where the data are not what they were.
+        `ProgramError`, `ProgramKilledError` : where the program ends otherwise than with exit status 0.
+        `FiestaError` : where the score is missing, or not a finite number.
+        """
+        started_at, start = datetime.now(timezone.utc), time.monotonic()
+        directory = directory.resolve()
+        directory.mkdir(parents=True, exist_ok=True)
+        config = moved(self.configs[request.candidate], self.places)
+        try:
+            with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
+                values = {**self._sets(config, request, directory / SETS), **values_of(request, directory)}
+                metrics = self._metrics(config, self._run(config, request, values), values)
+        finally:
+            delete(directory / SETS)
+        if not self.keep_models:
+            delete(directory / MODEL)
+        evaluation = Evaluation(
+            request=request,
+            score=score_in(metrics, self.metric, scored=self.division.scored),
+            metric=self.metric,
+            seconds=time.monotonic() - start,
+            started_at=started_at.isoformat(timespec="seconds"),
+            metrics=numbers_in(metrics),
+        )
+        write_outcome(evaluation, directory)
+        return evaluation
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        try:
+            done = json.loads((directory / PROGRAM_NAME).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return read_outcome(request, directory, self.metric) if done.get("run") == self._about(request) else None
+
+    def files(self, request: Request) -> List[str]:
+        """The data files, and those that the command names."""
+        config = self.configs[request.candidate]
+        return [*self.division.used(official_paths(config)).values(), *map(self._absolute, code_of(config))]
+
+    def reading(self, places: Mapping[str, str]) -> "ProgramRun":
+        return replace(self, places=places)
+
+    def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
+        """The files of the sets by part: new ones, or the official ones as they are."""
+        paths = self.division.used(official_paths(config))
+        if not paths or self.division.is_official:
+            return paths
+        data = read_data(config["data"], paths, self.group_by)
+        written = write_sets(data, directory, split_seed=request.split_seed, division=self.division)
+        return {part: str(path) for part, path in written.items()}
+
+    def _run(self, config: Config, request: Request, values: Mapping[str, str]) -> Output:
+        command = [self.places.get(self._absolute(part), part) for part in filled_command(config, values)]
+        about = {
+            "run": self._about(request),
+            "metric": self.metric,
+            "command": command,
+            "working_directory": self.working_directory,
+        }
+        with replacing(Path(values["directory"]) / PROGRAM_NAME) as part:
+            part.write_text(json.dumps(about, indent=2), encoding="utf-8")
+        has_it = Path(self.working_directory).is_dir()
+        return run_program(
+            command,
+            environment=filled_environment(config, values),
+            directory=self.working_directory if has_it else None,
+        )
+
+    def _absolute(self, part: str) -> str:
+        """Where a file is that a command names."""
+        return os.path.abspath(os.path.join(self.working_directory, part))
+
+    def _metrics(self, config: Config, output: Output, values: Mapping[str, str]) -> Dict[str, Any]:
+        place = config.get("metrics", METRICS)
+        return metrics_in_line(output.stdout) if place == STDOUT else metrics_in_file(Path(filled(place, values)))
+
+    def _about(self, request: Request) -> Dict[str, Any]:
+        """What decides the score, as plain data."""
+        about = {
+            "config": self.configs[request.candidate],
+            "seeds": asdict(request),
+            "group_by": self.group_by,
+            "division": asdict(self.division),
+        }
+        return json.loads(json.dumps(about))
+
+
+def values_of(request: Request, directory: Path) -> Dict[str, str]:
+    """The values of the placeholders other than the sets."""
+    return {
+        "seed": str(request.random_seed),
+        "split_seed": str(request.split_seed),
+        "directory": str(directory),
+    }

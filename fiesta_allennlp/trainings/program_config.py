@@ -1,0 +1,244 @@
+"""The config of a candidate that is a program: its keys, what can be wrong with them, and its placeholders."""
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.directory import SETS
+from fiesta_allennlp.errors import ConfigError, did_you_mean, not_keys
+from fiesta_allennlp.files import shortened
+from fiesta_allennlp.splits import PARTS, Division
+from fiesta_allennlp.trainings.program_data import FORMATS
+
+TYPE = "program"
+KEYS = ("type", "command", "data", "metrics", "environment")
+DATA_KEYS = (*PARTS, "format", "group_by")
+
+PLACEHOLDERS = (*PARTS, "seed", "split_seed", "directory", "python")
+PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
+"""`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
+
+METRICS = "{directory}/metrics.json"
+"""Where the metrics are read, unless the config says otherwise."""
+STDOUT = "stdout"
+"""What `metrics` is where they are the last line of the standard output."""
+
+PYTHON = "python"
+"""What a command begins with that is to run on the interpreter of the selection, as `{python}` does."""
+SCRIPTS = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
+"""Endings by which the first argument of a command is known to be a script."""
+OURS = "FIESTA_"
+"""How the variables begin by which the selection finds the processes of a run."""
+
+
+def is_program(config: Mapping[str, Any]) -> bool:
+    """Whether a candidate is a program. No AllenNLP config has a `type` of its own."""
+    return config.get("type") == TYPE
+
+
+def check_keys(config: Mapping[str, Any]) -> None:
+    """Refuse keys that a program does not have, and values that are of another kind.
+
+    # Raises
+
+    `ConfigError` : with the key, the value and the remedy.
+    """
+    _check_known(config, KEYS, "a program")
+    command = config.get("command")
+    if not _is_list_of_texts(command) or not command:
+        raise ConfigError(
+            f'\'command\' must be a list of texts such as ["python", "train.py"] but is {shortened(command)}.'
+        )
+    environment = config.get("environment", {})
+    if not isinstance(environment, dict) or not _is_list_of_texts(list(environment.values())):
+        raise ConfigError(f"'environment' must be an object of texts but is {shortened(environment)}.")
+    for name in environment:
+        if not name or "=" in name or name.startswith(OURS):
+            raise ConfigError(f"'environment.{name}': no program may be given a variable of this name. Choose another.")
+    if not isinstance(config.get("metrics", METRICS), str):
+        raise ConfigError(f"'metrics' must be the path of a JSON file, or \"stdout\", but is {config['metrics']}.")
+    if config.get("data") is not None:
+        _check_data_keys(config["data"])
+
+
+def _check_known(given: Mapping[str, Any], known: Sequence[str], owner: str) -> None:
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        raise ConfigError(not_keys(unknown, owner, known))
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) and "\0" not in part for part in value)
+
+
+def _check_data_keys(data: Any) -> None:
+    if not isinstance(data, dict):
+        raise ConfigError(
+            '\'data\' must be an object such as {"train": "train.jsonl", "format": "jsonl"} but is '
+            f"{shortened(data)}."
+        )
+    _check_known(data, DATA_KEYS, "'data' of a program")
+    for part in PARTS:
+        path = data.get(part)
+        if path is not None and (not isinstance(path, str) or "://" in path or Path(path).is_dir()):
+            raise ConfigError(f"'data.{part}' must be the path of one file but is {shortened(path)}.")
+    if data.get("format") not in FORMATS:
+        hint = did_you_mean(str(data.get("format")), FORMATS)
+        given = "is missing" if data.get("format") is None else f"is {shortened(data['format'])}"
+        raise ConfigError(f"'data.format' {given}. Give one of {', '.join(FORMATS)}.{hint}")
+
+
+# Placeholders.
+
+
+def _texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
+    """The texts of a config in which there may be placeholders, by key."""
+    yield from ((f"command.{number}", part) for number, part in enumerate(config["command"]))
+    yield from ((f"environment.{name}", text) for name, text in config.get("environment", {}).items())
+    yield "metrics", config.get("metrics", METRICS)
+
+
+def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
+    """What the command and the variables of a program are given."""
+    told = [text for key, text in _texts(config) if key != "metrics"]
+    return frozenset(name for text in told for _, name in PLACEHOLDER.findall(text) if name)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with these values for its placeholders."""
+    return PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], text)
+
+
+def filled_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
+    """The program and its arguments. A plain `python` is this interpreter."""
+    values = {**values, PYTHON: sys.executable}
+    first, *others = config["command"]
+    return [sys.executable if first == PYTHON else filled(first, values), *(filled(part, values) for part in others)]
+
+
+def filled_environment(config: Mapping[str, Any], values: Mapping[str, str]) -> Dict[str, str]:
+    values = {**values, PYTHON: sys.executable}
+    return {name: filled(text, values) for name, text in config.get("environment", {}).items()}
+
+
+def example_command(name: str, config: Mapping[str, Any]) -> str:
+    """What the first run of a candidate starts, for a shell, with the seeds 1 and 2."""
+    directory = f"DIR/evaluations/{name}-0"
+    sets = {part: f"{directory}/{SETS}/{part}" for part in PARTS}
+    return shlex.join(filled_command(config, {**sets, "directory": directory, "seed": "1", "split_seed": "2"}))
+
+
+# What can be known of a program before its first run.
+
+
+def check_program(config: Mapping[str, Any], *, group_by: Optional[str], division: Division) -> None:
+    """Refuse what could not run, or would give scores that say something else.
+
+    # Raises
+
+    `ConfigError` : with the key and the remedy.
+    """
+    _check_placeholders(config)
+    _check_metrics(config)
+    named = placeholders_of(config)
+    if config.get("data") is not None:
+        _check_sets(named, division)
+    else:
+        _check_own_splits(named, group_by, division)
+    _check_is_there(config["command"])
+
+
+def _check_placeholders(config: Mapping[str, Any]) -> None:
+    for key, text in _texts(config):
+        for _, name in PLACEHOLDER.findall(text):
+            if name and name not in PLACEHOLDERS:
+                hint = did_you_mean(name, PLACEHOLDERS)
+                raise ConfigError(
+                    f"'{key}': there is no placeholder {{{name}}}.{hint} There are "
+                    f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. Write {{{{{name}}}}} for braces that are "
+                    "to stay."
+                )
+
+
+def _check_metrics(config: Mapping[str, Any]) -> None:
+    metrics = config.get("metrics", METRICS)
+    if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER.findall(metrics)]:
+        raise ConfigError(
+            f"'metrics' is {json.dumps(metrics)}, one file for all runs, which may run at once. Write the metrics into "
+            'the directory of the run, as in "{directory}/metrics.json"; or give "stdout" for the last line that the '
+            "program prints."
+        )
+
+
+def _check_sets(named: FrozenSet[str], division: Division) -> None:
+    lacking = [part for part in division.parts if part not in named]
+    if lacking:
+        raise ConfigError(
+            f"'command' does not name {', '.join(f'{{{part}}}' for part in lacking)}, so the program would not read "
+            f"every set that it is given. Hand over {', '.join(f'{{{part}}}' for part in division.parts)}; or leave "
+            "'data' out and give {split_seed}, for a program that cuts its own sets."
+        )
+    for part in PARTS:
+        if part in named and part not in division.parts:
+            raise ConfigError(
+                f"'command' names {{{part}}}, but with --score {division.scored} a run has no {part} set. Take it out."
+            )
+
+
+def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
+    """Refuse what needs data of a program that is given none."""
+    for part in PARTS:
+        if part in named:
+            raise ConfigError(
+                f"'command' names {{{part}}}, but 'data' is missing. Give the files: "
+                '"data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
+            )
+    given = {"--group-by": group_by not in (None, "none"), "--split-ratios": bool(division.ratios)}
+    for option, is_given in given.items():
+        if is_given:
+            raise ConfigError(
+                f"{option} is about the splits of the selection, but without 'data' the program cuts its own. Give "
+                "'data', or leave the option out."
+            )
+    if division.is_official and "split_seed" in named:
+        raise ConfigError(
+            "'command' names {split_seed}, but with --splits official only seeds vary. Take it out, or give --splits "
+            "shared."
+        )
+    if not division.is_official and "split_seed" not in named:
+        raise ConfigError(
+            "'data' is missing, and 'command' does not name {split_seed}, so all runs would have the same sets. Give "
+            "'data' for splits that the selection cuts; name {split_seed} for those that the program cuts; or give "
+            "--splits official, where only seeds vary."
+        )
+
+
+def _check_is_there(command: Sequence[str]) -> None:
+    """Refuse a program, or a script, that is not there."""
+    if PLACEHOLDER.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
+        may_not = " It is a file that may not be run: chmod +x." if Path(command[0]).is_file() else ""
+        raise ConfigError(
+            f"'command' begins with '{command[0]}', which is no program on the PATH and no file that may be run."
+            f"{may_not} Correct it, or give its whole path."
+        )
+    script = next((part for part in command[1:] if not part.startswith("-")), "")
+    if script.endswith(SCRIPTS) and not PLACEHOLDER.search(script) and not Path(script).is_file():
+        raise ConfigError(
+            f"'command' runs '{script}', but there is no such file in the current directory {Path.cwd()}."
+        )
+
+
+def notes_on_program(config: Mapping[str, Any]) -> Iterator[str]:
+    """What to say of a program that is right, before its first run."""
+    named = placeholders_of(config)
+    if "seed" not in named and "split_seed" not in named:
+        yield "its command names no {seed}, so its runs differ by their sets alone."
+
+
+def code_of(config: Mapping[str, Any]) -> List[str]:
+    """The files that a command names as they are, such as its script: paths as they are typed."""
+    return [part for part in config["command"] if not PLACEHOLDER.search(part) and Path(part).is_file()]

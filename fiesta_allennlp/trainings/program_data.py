@@ -1,0 +1,272 @@
+"""Data files as records that are written back byte for byte: what the sets of programs are made of."""
+
+import csv
+import json
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
+
+from fiesta_allennlp.errors import DataError, did_you_mean
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DOCUMENT_START = b"-DOCSTART-"
+DOCUMENT = "document"
+"""What sentences of column files can be grouped by."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """An item of a data file: its bytes, ended by a line feed, and the number of its first line, from 1.
+
+    In a column file with documents, `document` names the one that it is of, and `opening` is the line that begins it.
+    """
+
+    text: bytes
+    line: int
+    document: str = ""
+    opening: bytes = b""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """The records of a file, and what stands before them, such as the names of columns."""
+
+    path: str
+    head: bytes
+    records: Tuple[Record, ...]
+
+
+class DataFormat(ABC):
+    """How the records of a file are told apart, and what they hold. `suffix` ends the names of files that have none."""
+
+    suffix: str
+
+    @abstractmethod
+    def read(self, content: bytes, path: str) -> DataFile:
+        """The records of a file with this content.
+
+        # Raises
+
+        `DataError` : with the line that is no record.
+        """
+
+    @abstractmethod
+    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
+        """The values of each field, None where a record does not have it. Shape of each: `(num_records,)`."""
+
+    def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
+        """What each record belongs to. Shape: `(num_records,)`.
+
+        # Raises
+
+        `DataError` : with the first record that has no such field.
+        """
+        columns = self.columns(file)
+        values = columns.get(group_by, [None])
+        for record, value in zip(file.records, values, strict=False):
+            if value in (None, ""):
+                raise DataError(
+                    f"{file.path}, line {record.line}: the record has no '{group_by}' to group by."
+                    f"{did_you_mean(group_by, columns)} The fields are: {', '.join(columns) or 'none'}. Give one of "
+                    "these, or --group-by none."
+                )
+        return values
+
+    def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
+        """The content of a file with these records. `by_document`: they are of whole documents."""
+        return head + b"".join(record.text for record in records)
+
+
+class JsonLines(DataFormat):
+    """An object in each line."""
+
+    suffix = ".jsonl"
+
+    def read(self, content: bytes, path: str) -> DataFile:
+        file = DataFile(path, b"", tuple(record for record in _lines_of(content) if record.text.strip()))
+        self._objects(file)
+        return file
+
+    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
+        objects = self._objects(file)
+        names = dict.fromkeys(name for found in objects for name in found)
+        return {name: [hashable(found.get(name)) for found in objects] for name in names}
+
+    def _objects(self, file: DataFile) -> List[Dict[str, Any]]:
+        return [_object(record, file.path) for record in file.records]
+
+
+class Table(DataFormat):
+    """A header, and a row in each line; with `quotes`, fields in quotes may hold separators and line ends."""
+
+    def __init__(self, separator: str, suffix: str, *, quotes: bool) -> None:
+        self.suffix = suffix
+        self._separator, self._quotes = separator, quotes
+
+    def read(self, content: bytes, path: str) -> DataFile:
+        rows = list(self._rows(content, path))
+        if not rows:
+            raise DataError(f"{path}: is empty. Its first line must name the columns.")
+        (first, header), *others = rows
+        for record, row in others:
+            if len(row) != len(header):
+                raise DataError(
+                    f"{path}, line {record.line}: has {len(row)} fields, but the header has {len(header)}: "
+                    f"{', '.join(header)}."
+                )
+        return DataFile(path, first.text, tuple(record for record, _ in others))
+
+    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
+        content = file.head + b"".join(record.text for record in file.records)
+        (_, header), *rows = self._rows(content, file.path)
+        return {name: [row[number] for _, row in rows] for number, name in enumerate(header)}
+
+    def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
+        """Each row that is not empty, with its bytes."""
+        taken: List[Record] = []
+
+        def texts() -> Iterator[str]:
+            for line in _lines_of(content):
+                taken.append(line)
+                yield _decoded(line, path)
+
+        csv.field_size_limit(sys.maxsize)
+        quoting: Any = csv.QUOTE_MINIMAL if self._quotes else csv.QUOTE_NONE
+        try:
+            for row in csv.reader(texts(), delimiter=self._separator, quoting=quoting, strict=True):
+                if row:
+                    yield Record(b"".join(line.text for line in taken), taken[0].line), row
+                taken.clear()
+        except csv.Error as error:
+            start = taken[0].line if taken else 1
+            raise DataError(f"{path}, line {start}: is no row of a table: {error}.") from error
+
+
+class Columns(DataFormat):
+    """A word and its columns in each line; an empty line ends a sentence, `-DOCSTART-` begins a document."""
+
+    suffix = ".conll"
+
+    def read(self, content: bytes, path: str) -> DataFile:
+        records: List[Record] = []
+        document, opening = "", b""
+        for is_break, block in groupby(_lines_of(content), key=_is_break):
+            lines = list(block)
+            if not is_break:
+                text = b"".join(line.text for line in lines)
+                records.append(Record(text, lines[0].line, document, opening))
+                continue
+            for line in lines:
+                if line.text.startswith(DOCUMENT_START):
+                    document, opening = f"{path}:{line.line}", line.text
+        return DataFile(path, b"", tuple(records))
+
+    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
+        tables = [_words(record) for record in file.records]
+        width = min((len(row) for rows in tables for row in rows), default=0)
+        return {str(number): [tuple(row[number] for row in rows) for rows in tables] for number in range(width)}
+
+    def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
+        """The words of the document, so that a repeated one is on one side; those of the sentence without documents."""
+        if group_by != DOCUMENT:
+            raise DataError(
+                f"'{group_by}': sentences of the format conll can be grouped by '{DOCUMENT}' alone. Give this, or "
+                "--group-by none."
+            )
+        sentences = [tuple(row[0] for row in _words(record)) for record in file.records]
+        if not any(record.opening for record in file.records):
+            return list(sentences)
+        of_document: Dict[str, List[Any]] = {}
+        for record, words in zip(file.records, sentences, strict=True):
+            of_document.setdefault(record.document, []).append(words)
+        named = {document: tuple(words) for document, words in of_document.items()}
+        return [named[record.document] for record in file.records]
+
+    def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
+        parts: List[bytes] = []
+        before = ""
+        for record in records:
+            if by_document and record.document != before:
+                parts.append(record.opening)
+            before = record.document
+            parts.append(record.text)
+        return b"\n".join(parts)
+
+
+class Lines(DataFormat):
+    """Each line that is not empty."""
+
+    suffix = ".txt"
+
+    def read(self, content: bytes, path: str) -> DataFile:
+        return DataFile(path, b"", tuple(record for record in _lines_of(content) if record.text.strip()))
+
+    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
+        words = [record.text.split() for record in file.records]
+        return {"first word": [line[0] for line in words], "last word": [line[-1] for line in words]}
+
+    def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
+        raise DataError(f"'{group_by}': lines have no fields to group by. Give another format, or --group-by none.")
+
+
+FORMATS: Mapping[str, DataFormat] = {
+    "jsonl": JsonLines(),
+    "csv": Table(",", ".csv", quotes=True),
+    "tsv": Table("\t", ".tsv", quotes=False),
+    "conll": Columns(),
+    "lines": Lines(),
+}
+"""By the name that a config gives."""
+
+
+def read_file(path: str, data_format: DataFormat) -> DataFile:
+    """The records of a data file.
+
+    # Raises
+
+    `DataError` : where there are none, or one is wrong.
+    """
+    file = data_format.read(Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK), path)
+    if not file.records:
+        raise DataError(f"{path}: has no records.")
+    return file
+
+
+def hashable(value: Any) -> Hashable:
+    """A value of a record, lists and objects as JSON."""
+    return value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
+
+
+def _lines_of(content: bytes) -> Iterator[Record]:
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines if lines[-1] else lines[:-1], start=1):
+        yield Record(line + b"\n", number)
+
+
+def _words(record: Record) -> List[List[bytes]]:
+    """The columns of each line of a sentence."""
+    return [line.split() for line in record.text.split(b"\n") if line.strip()]
+
+
+def _is_break(line: Record) -> bool:
+    return not line.text.strip() or line.text.startswith(DOCUMENT_START)
+
+
+def _object(record: Record, path: str) -> Dict[str, Any]:
+    try:
+        found = json.loads(_decoded(record, path))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}, line {record.line}: is not valid JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{path}, line {record.line}: must be a JSON object but is a {type(found).__name__}.")
+    return found
+
+
+def _decoded(line: Record, path: str) -> str:
+    try:
+        return line.text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}, line {line.line}: is not UTF-8: {error.reason}. Save it as UTF-8.") from error

@@ -1,0 +1,133 @@
+"""The pool of a candidate that is a program, and the sets that one run gets of it."""
+
+import hashlib
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Hashable, List, Mapping, Optional, Sequence
+
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
+from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
+from fiesta_allennlp.trainings.pairing import codes_of, pairing_digests
+from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said
+from fiesta_allennlp.trainings.program_data import FORMATS, DataFile, DataFormat, Record, read_file
+
+
+@dataclass(frozen=True)
+class ProgramData:
+    """The data files of a program, by official part in the order train, validation, test."""
+
+    files: Mapping[str, DataFile]
+    format: DataFormat
+    group_by: Optional[str]
+
+    @property
+    def records(self) -> List[Record]:
+        """Those of all files."""
+        return list(itertools.chain.from_iterable(file.records for file in self.files.values()))
+
+    @property
+    def sizes(self) -> Dict[str, int]:
+        return {part: len(file.records) for part, file in self.files.items()}
+
+    def groups(self) -> List[Hashable]:
+        """The group of each record, which is its position where there are none. Shape: `(num_records,)`."""
+        if self.group_by is None:
+            return list(range(len(self.records)))
+        return [group for file in self.files.values() for group in self.format.groups(file, self.group_by)]
+
+    def fields(self) -> Dict[str, List[Hashable]]:
+        """The fields that all files have. Shape of each: `(num_records,)`."""
+        columns = [self.format.columns(file) for file in self.files.values()]
+        shared = [name for name in columns[0] if all(name in others for others in columns)]
+        return {name: [value for found in columns for value in found[name]] for name in shared}
+
+
+def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optional[str]) -> ProgramData:
+    """Read the files of a program.
+
+    # Parameters
+
+    data : what the config says of them.
+    paths : the files to read by part.
+    group_by : the field that splits keep whole; None for none.
+
+    # Raises
+
+    `DataError` : where a file is wrong, or begins with other columns than the first one.
+    """
+    data_format = FORMATS[data["format"]]
+    files = {part: read_file(paths[part], data_format) for part in PARTS if part in paths}
+    first, *others = files.values()
+    for other in others:
+        if other.head.strip() != first.head.strip():
+            raise DataError(
+                f"{other.path}: the header is not that of {first.path}, so their rows cannot be put together. Give "
+                "both the same columns in the same order."
+            )
+    return ProgramData(files, data_format, group_by)
+
+
+def program_pool(config: Config, group_by: Optional[str], *, data: str, division: Division) -> Pool:
+    """What the candidates have to have in common; of a program that cuts its own splits, nothing is known.
+
+    # Parameters
+
+    group_by : what `--group-by` says.
+    data : the fingerprint of the data files.
+    division : how runs get their sets.
+
+    # Raises
+
+    `DataError` : where the data are wrong or too small.
+    """
+    paths = division.used(official_paths(config))
+    if not paths:
+        return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
+    key = None if division.is_official else first_said([group_by, *own_group_by(config).values()])
+    read = read_data(config["data"], paths, key)
+    groups = read.groups()
+    if division.is_official:
+        targets = read.sizes
+    else:
+        targets = group_targets(read.sizes, ratios=division.ratios, parts=division.parts)
+        check_groups(groups, targets, key)
+        split_pool(groups, targets, seed=0)
+    return Pool(
+        official=read.sizes,
+        targets=targets,
+        num_groups=len(set(groups)),
+        group_by=key,
+        data=data,
+        fingerprint=_fingerprint(groups, read.records),
+        pairing=pairing_digests(groups, read.fields()),
+        is_of_program=True,
+    )
+
+
+def _fingerprint(groups: Sequence[Hashable], records: Sequence[Record]) -> str:
+    whole = hashlib.sha256(repr(codes_of(groups)).encode("ascii"))
+    for record in records:
+        whole.update(record.text)
+    return whole.hexdigest()
+
+
+def write_sets(data: ProgramData, directory: Path, *, split_seed: int, division: Division) -> Dict[str, Path]:
+    """Cut the sets of a run and write each into a file of its own, by part. The files are new, in the same format.
+
+    # Raises
+
+    `DataError` : where a set would be empty.
+    """
+    targets = group_targets(data.sizes, ratios=division.ratios, parts=division.parts)
+    split = split_pool(data.groups(), targets, seed=split_seed)
+    records, first = data.records, next(iter(data.files.values()))
+    suffix = Path(first.path).suffix or data.format.suffix
+    directory.mkdir(parents=True)
+    written: Dict[str, Path] = {}
+    for part in division.parts:
+        chosen = [records[index] for index in split.part(part)]
+        written[part] = directory / f"{part}{suffix}"
+        written[part].write_bytes(data.format.written(first.head, chosen, by_document=data.group_by is not None))
+    return written
