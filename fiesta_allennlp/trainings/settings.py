@@ -72,8 +72,9 @@ class Settings(SelectionSettings):
 
     candidates: Tuple[str, ...] = option(
         (),
-        "two or more configs for `allennlp train`, or of programs. The file name without its extension names the candidate; NAME=PATH "
-        "sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and overrides of one candidate",
+        "two or more configs for `allennlp train`, or of programs. The file name without its extension names the "
+        "candidate; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
+        "overrides of one candidate",
         metavar="CANDIDATE.jsonnet",
     )
     metric: Optional[str] = option(

@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import pytest
+
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.trainings.program_data import BYTE_ORDER_MARK, FORMATS, DataFile, read_file
+
+CONTENTS = {
+    "jsonl": b'{"a": 1,  "b":"\xc3\xa9"}\r\n\n{"b": "x", "a": 2}',
+    "csv": b'a,b\r\n1,"two\nlines, and ""quotes"""\r\n\r\n2,x\r\n',
+    "tsv": b'a\tb\n1\t"never closed\n2\tx\n',
+    "conll": b"Ada B-PER\nspoke O\n\n\nHi O\n",
+    "lines": b"__label__a one\n  \n__label__b two\n",
+}
+
+
+def made(name: str, content: bytes) -> DataFile:
+    return FORMATS[name].read(content, f"file.{name}")
+
+
+def texts(name: str) -> "list[bytes]":
+    return [record.text for record in made(name, CONTENTS[name]).records]
+
+
+def test_records_keep_every_byte() -> None:
+    assert texts("jsonl") == [b'{"a": 1,  "b":"\xc3\xa9"}\r\n', b'{"b": "x", "a": 2}\n']
+    assert texts("csv") == [b'1,"two\nlines, and ""quotes"""\r\n', b"2,x\r\n"]
+    assert texts("tsv") == [b'1\t"never closed\n', b"2\tx\n"]
+    assert texts("conll") == [b"Ada B-PER\nspoke O\n", b"Hi O\n"]
+    assert texts("lines") == [b"__label__a one\n", b"__label__b two\n"]
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_what_is_written_is_read_again(name: str) -> None:
+    file = made(name, CONTENTS[name])
+    content = FORMATS[name].written(file.head, file.records[::-1], by_document=False)
+    again = made(name, content)
+    assert again.head == file.head
+    assert [record.text for record in again.records] == [record.text for record in file.records][::-1]
+
+
+def test_fields_of_records() -> None:
+    columns = {name: FORMATS[name].columns(made(name, content)) for name, content in CONTENTS.items()}
+    assert columns["jsonl"] == {"a": [1, 2], "b": ["é", "x"]}
+    assert columns["csv"] == {"a": ["1", "2"], "b": ['two\nlines, and "quotes"', "x"]}
+    assert columns["tsv"] == {"a": ["1", "2"], "b": ['"never closed', "x"]}
+    assert columns["conll"] == {"0": [(b"Ada", b"spoke"), (b"Hi",)], "1": [(b"B-PER", b"O"), (b"O",)]}
+    assert columns["lines"] == {"first word": [b"__label__a", b"__label__b"], "last word": [b"one", b"two"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("jsonl", b'{"a": 1}\n{"a": \n', r"file.jsonl, line 2: is not valid JSON"),
+        ("jsonl", b"[1]\n", r"line 1: must be a JSON object but is a list"),
+        ("jsonl", b'{"a": "\xff"}\n', r"line 1: is not UTF-8"),
+        ("csv", b"a,b\n1,2\n3\n", r"line 3: has 1 fields, but the header has 2: a, b"),
+        ("csv", b'a,b\n1,"open\n', r"line 2: is no row of a table"),
+        ("csv", b"", r"is empty. Its first line must name the columns"),
+    ],
+)
+def test_a_wrong_record_is_named(name: str, content: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        made(name, content)
+
+
+def test_groups_are_values_of_a_field_and_each_record_has_one() -> None:
+    file = made("jsonl", b'{"doc": [1, 2]}\n{"doc": "b"}\n{"dok": "c"}\n')
+    with pytest.raises(DataError, match=r"line 3: the record has no 'doc' .*The fields are: doc, dok"):
+        FORMATS["jsonl"].groups(file, "doc")
+    with pytest.raises(DataError, match=r"line 1: the record has no 'doctor' to group by. Did you mean 'doc'"):
+        FORMATS["jsonl"].groups(file, "doctor")
+    rows = made("csv", b"doc,x\nb,1\n,2\n")
+    with pytest.raises(DataError, match=r"line 3: the record has no 'doc'"):
+        FORMATS["csv"].groups(rows, "doc")
+    assert FORMATS["csv"].groups(made("csv", b"doc,x\nb,1\na,2\n"), "doc") == ["b", "a"]
+    with pytest.raises(DataError, match="lines have no fields"):
+        FORMATS["lines"].groups(made("lines", b"x\n"), "doc")
+
+
+DOCUMENTS = b"-DOCSTART- O\n\nA O\n\nB O\n\n-DOCSTART- O\n\nC O\n\n-DOCSTART- O\n\nA O\n\nB O\n"
+
+
+def test_sentences_of_a_document_stay_together_with_the_line_that_begins_it() -> None:
+    conll = FORMATS["conll"]
+    file = made("conll", DOCUMENTS)
+    one, two, other, *same = conll.groups(file, "document")
+    assert one == two and [one, two] == same and other != one
+    written = conll.written(b"", [file.records[0], file.records[1], file.records[3]], by_document=True)
+    assert written == b"-DOCSTART- O\n\nA O\n\nB O\n\n-DOCSTART- O\n\nA O\n"
+    assert conll.written(b"", file.records[1:3], by_document=False) == b"B O\n\nC O\n"
+    with pytest.raises(DataError, match="can be grouped by 'document' alone"):
+        conll.groups(file, "paragraph")
+
+
+def test_without_documents_equal_sentences_are_one_group() -> None:
+    assert FORMATS["conll"].groups(made("conll", b"A X\n\nB X\n\nA Y\n"), "document") == [(b"A",), (b"B",), (b"A",)]
+
+
+def test_a_mark_of_the_byte_order_is_no_part_of_a_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(BYTE_ORDER_MARK + b"a,b\n1,2\n")
+    assert read_file(str(path), FORMATS["csv"]).head == b"a,b\n"
+    path.write_bytes(b"a,b\n")
+    with pytest.raises(DataError, match=r"a.csv: has no records"):
+        read_file(str(path), FORMATS["csv"])

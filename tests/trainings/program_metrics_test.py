@@ -1,0 +1,73 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.trainings.program_metrics import metrics_in_file, metrics_in_line, numbers_in, score_in
+
+
+@pytest.mark.parametrize(
+    ("line", "metrics"),
+    [
+        ('{"accuracy": 0.5, "f1": {"macro": 1}}', {"accuracy": 0.5, "f1.macro": 1}),
+        ("accuracy 0.5", {"accuracy": 0.5}),
+        ("epoch 1 of 2\naccuracy: 5e-1  \n\n", {"accuracy": 0.5}),
+        ("accuracy=0.5", {"accuracy": 0.5}),
+    ],
+)
+def test_the_last_line_has_the_metrics(line: str, metrics: Any) -> None:
+    assert metrics_in_line(line.rstrip()) == metrics
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("", "is missing: it printed nothing"),
+        ("accuracy 0.5\ndone", "is 'done'. It must be a JSON object, or a name and a number"),
+        ("accuracy high", "is 'accuracy high'"),
+        ("{accuracy}", "are not valid JSON"),
+    ],
+)
+def test_another_last_line_is_told(output: str, message: str) -> None:
+    with pytest.raises(FiestaError, match=message):
+        metrics_in_line(output)
+
+
+def test_a_file_has_the_metrics(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    with pytest.raises(FiestaError, match=r"did not write its metrics to .*metrics.json"):
+        metrics_in_file(path)
+    path.write_text("[0.5]")
+    with pytest.raises(FiestaError, match=r"must be a JSON object but are \[0.5\]"):
+        metrics_in_file(path)
+    path.write_text('{"accuracy": 0.5, "report": {"macro avg": {"f1-score": 0.25}}, "name": "x"}')
+    found = metrics_in_file(path)
+    assert numbers_in(found) == {"accuracy": 0.5, "report.macro avg.f1-score": 0.25}
+    assert score_in(found, "report.macro avg.f1-score", scored="test") == 0.25
+
+
+def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
+    metrics = {"f1": 0.1, "test_f1": 0.2, "test_em": 0.3, "validation_em": 0.4, "best_validation_em": 0.5}
+    assert score_in(metrics, "f1", scored="test") == 0.1
+    assert score_in(metrics, "em", scored="test") == 0.3
+    assert score_in(metrics, "em", scored="validation") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ('{"f1": 1}', "reported no metric 'accuracy', also not as 'test_accuracy', but: f1"),
+        ("{}", "but: nothing"),
+        ('{"accuracy": NaN}', "accuracy = nan, which is not a finite number"),
+        ('{"test_accuracy": Infinity}', "test_accuracy = inf, which is not a finite number"),
+        ('{"accuracy": "0.5"}', "accuracy = 0.5, which is not a number"),
+        ('{"accuracy": true}', "which is not a number"),
+        ('{"accuracy": null}', "which is not a number"),
+    ],
+)
+def test_a_score_that_is_none_is_told_with_what_was_reported(metrics: str, message: str) -> None:
+    with pytest.raises(FiestaError, match=message):
+        score_in(json.loads(metrics), "accuracy", scored="test")
+    assert numbers_in({"a": float("nan"), "b": True, "c": 1}) == {"c": 1}

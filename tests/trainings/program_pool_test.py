@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from allennlp.common import Params
+from allennlp.data import DatasetReader
+
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.config import official_paths
+from fiesta_allennlp.trainings.pairing import codes_of, pairing_digests, with_labels
+from fiesta_allennlp.trainings.pool import Pool, read_pool
+from fiesta_allennlp.trainings.program_pool import program_pool, read_data, write_sets
+from fiesta_allennlp.trainings.same_pool import check_same_pool
+from tests.conftest import classifier_config
+from tests.programs import program_config
+
+
+def pool_of(config: Dict[str, Any], group_by: Any = None, division: Division = AT_OFFICIAL_RATIOS) -> Pool:
+    return program_pool(config, group_by, data="d", division=division)
+
+
+def rewrite(reviews: Path, change: Any) -> None:
+    """Change every record of the reviews by its position in its file."""
+    for part in ("train", "validation", "test"):
+        rows = [json.loads(line) for line in (reviews / f"{part}.jsonl").open()]
+        lines = [json.dumps({**row, **change(k, row)}) for k, row in enumerate(rows)]
+        (reviews / f"{part}.jsonl").write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize("split_seed", [1, 2])
+def test_a_program_gets_the_very_sets_of_an_allennlp_config(reviews: Path, split_seed: int) -> None:
+    config, stock = program_config(reviews, ""), classifier_config(reviews)
+    read = read_data(config["data"], official_paths(config), None)
+    written = write_sets(read, reviews / "sets", split_seed=split_seed, division=AT_OFFICIAL_RATIOS)
+    reader = {"type": "resplit", "reader": stock["dataset_reader"], "paths": official_paths(stock)}
+    resplit = DatasetReader.from_params(Params({**reader, "split_seed": split_seed}))
+    for part, path in written.items():
+        texts = [" ".join(token.text for token in instance["tokens"]) for instance in resplit.read(part)]
+        assert [json.loads(line)["text"] for line in path.open()] == texts
+    assert [path.name for path in written.values()] == ["train.jsonl", "validation.jsonl", "test.jsonl"]
+
+
+def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
+    rewrite(reviews, lambda k, row: {"author": f"author {k // 3}"})
+    config = program_config(reviews, "")
+    pool = pool_of(config)
+    assert pool.official == pool.targets == {"train": 40, "validation": 12, "test": 20}
+    assert (pool.num_groups, pool.group_by, pool.size) == (72, None, 72)
+    config["data"]["group_by"] = "author"
+    assert (pool_of(config).num_groups, pool_of(config).group_by) == (14, "author")
+    assert pool_of(config, "none").num_groups == 72
+    assert pool_of(config, division=Division(is_official=True)).group_by is None
+    two = pool_of(config, division=Division(ratios=(0.5, 0.5), scored="validation"))
+    assert two.targets == {"train": 26, "validation": 26} and two.official == {"train": 40, "validation": 12}
+    with pytest.raises(DataError, match="the record has no 'autor' to group by. Did you mean 'author'"):
+        pool_of(config, "autor")
+
+
+def test_groups_are_whole_in_the_sets(reviews: Path) -> None:
+    rewrite(reviews, lambda k, row: {"author": k % 9})
+    config = program_config(reviews, "")
+    read = read_data(config["data"], official_paths(config), "author")
+    written = write_sets(read, reviews / "sets", split_seed=5, division=AT_OFFICIAL_RATIOS)
+    authors = [{json.loads(line)["author"] for line in path.open()} for path in written.values()]
+    assert sum(map(len, authors)) == 9 == len(set().union(*authors))
+
+
+def test_tables_need_one_header(reviews: Path) -> None:
+    (reviews / "a.csv").write_text("text,label\nx,y\n")
+    (reviews / "b.csv").write_text("label,text\ny,x\n")
+    config = program_config(
+        reviews, "", data={"train": str(reviews / "a.csv"), "test": str(reviews / "b.csv"), "format": "csv"}
+    )
+    with pytest.raises(DataError, match=r"b.csv: the header is not that of .*a.csv"):
+        pool_of(config)
+
+
+# Programs and AllenNLP configs together.
+
+
+def check(reviews: Path, **changes: Any) -> None:
+    """A program and a stock config, whose reader is changed, over the same files."""
+    stock = classifier_config(reviews)
+    stock["dataset_reader"].update(changes)
+    check_same_pool({"stock": read_pool(stock, None, data="d"), "program": pool_of(program_config(reviews, ""))})
+
+
+def test_a_reader_that_gives_each_item_in_its_place_shares_a_selection_with_a_program(reviews: Path) -> None:
+    check(reviews)
+
+
+def test_labels_may_have_other_names_in_the_file(reviews: Path) -> None:
+    """The reader takes the label from the key `label` and a program from any field."""
+    config = program_config(reviews, "")
+    before = read_pool(classifier_config(reviews), None, data="d")
+    rewrite(reviews, lambda k, row: {"label": {"good": 1, "bad": 0}[row["label"]]})
+    check_same_pool({"stock": before, "program": pool_of(config)})
+
+
+def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
+    with pytest.raises(ConfigError, match=r"the instances read are .*'train': 30.*Give both the same data files"):
+        check(reviews, max_instances=30)
+    stock = read_pool(classifier_config(reviews), None, data="d")
+    lines = (reviews / "train.jsonl").read_text().splitlines()
+    assert json.loads(lines[0])["label"] != json.loads(lines[1])["label"]
+    (reviews / "train.jsonl").write_text("\n".join([lines[1], lines[0], *lines[2:]]))
+    with pytest.raises(ConfigError, match=r"instance i of the config's reader is not item i of the program's file"):
+        check_same_pool({"program": pool_of(program_config(reviews, "")), "stock": stock})
+
+
+def test_a_program_that_cuts_its_own_sets_is_alone_with_its_like(reviews: Path) -> None:
+    own = pool_of(program_config(reviews, "", data=None))
+    check_same_pool({"one": own, "other": own})
+    with pytest.raises(ConfigError, match="one of them has no data of the selection.*Give it 'data'"):
+        check_same_pool({"one": own, "other": pool_of(program_config(reviews, ""))})
+
+
+def test_codes_and_digests() -> None:
+    assert codes_of(["b", "a", "b", None]) == [0, 1, 0, 2]
+    groups: List[int] = [0, 1, 2]
+    alone = pairing_digests(groups, {})
+    assert pairing_digests(groups, {"id": [7, 8, 9], "all": [1, 1, 1]}) == alone, "these tell nothing of an order"
+    renamed = pairing_digests(groups, {"x": ["p", "q", "p"], "y": [1, 0, 1]})
+    assert len(renamed) == 2 and set(alone) < set(renamed)
+    assert set(with_labels(groups, {"z": [0, 5, 0]})) == set(renamed) - set(alone)
+    assert with_labels(groups, {"z": [0, 0, 5]})[0] not in renamed
+    assert with_labels(groups, {}) == alone

@@ -1,0 +1,162 @@
+import json
+import os
+import sys
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, Dict, Tuple
+
+import psutil
+import pytest
+
+from fiesta_allennlp.errors import DataChangedError, FiestaError, ProgramError, ProgramKilledError
+from fiesta_allennlp.files import digest_of
+from fiesta_allennlp.records import Evaluation
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.splits import Division
+from fiesta_allennlp.trainings.config import official_paths
+from fiesta_allennlp.trainings.data_files import mark_data
+from fiesta_allennlp.trainings.program import ProgramRun
+from fiesta_allennlp.trainings.program_process import last_lines
+from fiesta_allennlp.trainings.repeat_program import repeat_program
+from tests.conftest import still_runs, until
+from tests.programs import program_config
+
+REQUEST = make_request(99, "a", 0, shared_splits=True)
+
+KEEP = 'cat "$1" > "$5/1"; cat "$2" > "$5/2"; cat "$3" > "$5/3"; echo "accuracy 0.$4"'
+"""Leaves the sets, and scores the seed."""
+
+
+def make_run(config: Dict[str, Any], **options: Any) -> ProgramRun:
+    return ProgramRun({"a": config}, "accuracy", os.getcwd(), **options)
+
+
+def ran(reviews: Path, script: str, *, config: Any = (), **options: Any) -> Tuple[Evaluation, Path]:
+    """The evaluation of a script, and its directory."""
+    directory = reviews / "run" / "evaluations" / "a-0"
+    return make_run(program_config(reviews, script, **dict(config)), **options).evaluate(REQUEST, directory), directory
+
+
+def test_a_run_gets_its_sets_and_seeds_and_leaves_what_it_wrote(reviews: Path) -> None:
+    evaluation, directory = ran(reviews, KEEP)
+    assert evaluation.score == evaluation.metrics["accuracy"] == float(f"0.{REQUEST.random_seed}")
+    assert sorted(path.name for path in directory.iterdir()) == ["1", "2", "3", "outcome.json", "program.json"]
+    sets = [(directory / name).read_text().splitlines() for name in "123"]
+    assert [len(lines) for lines in sets] == [40, 12, 20]
+    official = [(reviews / f"{part}.jsonl").read_text().splitlines() for part in ("train", "validation", "test")]
+    assert sorted(chain(*sets)) == sorted(chain(*official))
+    assert sorted(sets[2]) != sorted(official[2])
+
+
+def test_official_sets_are_handed_over_as_they_are(reviews: Path) -> None:
+    _, directory = ran(reviews, KEEP, division=Division(is_official=True))
+    assert [digest_of(directory / name) for name in "123"] == [
+        digest_of(reviews / f"{part}.jsonl") for part in ("train", "validation", "test")
+    ]
+
+
+def test_a_program_may_cut_its_own_sets_and_use_variables(reviews: Path) -> None:
+    command = ["sh", "-c", 'echo "accuracy 0.$SPLIT"']
+    config = {"data": None, "command": command, "environment": {"SPLIT": "{split_seed}"}}
+    evaluation, _ = ran(reviews, "", config=config)
+    assert evaluation.score == float(f"0.{REQUEST.split_seed}")
+
+
+def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: Path) -> None:
+    script = 'mkdir "$5/model"; echo x > "$5/model/x"; echo \'{"test_accuracy": 0.5}\' > "$5/metrics.json"; echo done'
+    evaluation, directory = ran(reviews, script, config={"metrics": None})
+    assert (evaluation.score, evaluation.metrics) == (0.5, {"test_accuracy": 0.5})
+    assert not (directory / "model").exists()
+    kept = make_run(program_config(reviews, script, metrics=None), keep_models=True)
+    kept.evaluate(REQUEST, reviews / "kept")
+    assert (reviews / "kept" / "model" / "x").exists()
+    assert not (reviews / "kept" / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        ("echo reading; echo broken >&2; exit 3", ProgramError, r"exit status 3. The end of its output: broken$"),
+        ("echo only here; exit 1", ProgramError, r"exit status 1. The end of its output: only here$"),
+        ("exit 1", ProgramError, r"exit status 1 and wrote nothing"),
+        ("kill -TERM $$", ProgramKilledError, r"was ended by signal 15 \(SIGTERM\) and wrote nothing"),
+        ("kill -9 $$", ProgramKilledError, r"signal 9 \(SIGKILL\), on Linux often for lack of memory"),
+        ("true", FiestaError, r"the last line of the program's standard output is missing"),
+        ("echo accuracy nan", FiestaError, r"accuracy = nan, which is not a finite number"),
+        ("echo f1 0.5", FiestaError, r"no metric 'accuracy', .* but: f1"),
+    ],
+)
+def test_a_run_that_gives_no_score_says_why(reviews: Path, script: str, kind: Any, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        ran(reviews, script)
+    assert not (reviews / "run" / "evaluations" / "a-0" / "data").exists()
+
+
+def test_the_end_of_an_output_is_one_short_line() -> None:
+    assert last_lines("a\n\nb\rc\n  d \n\n") == "b / c / d"
+    assert last_lines("x" * 1000) == "... " + "x" * 300
+
+
+def test_a_file_that_cannot_be_run_is_told(reviews: Path) -> None:
+    (reviews / "program").write_bytes(b"\0\0")
+    (reviews / "program").chmod(0o755)
+    with pytest.raises(ProgramError, match=r"cannot be run: Exec format error"):
+        ran(reviews, "", config={"command": [str(reviews / "program")]})
+
+
+def test_what_holds_the_output_does_not_hold_the_run(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a session of its own: it is known by the mark of the worker, which this process is for the moment."""
+    from fiesta_allennlp.isolation.left_behind import WORKER, mark_this_worker
+
+    monkeypatch.setenv(WORKER, "")
+    mark_this_worker()
+    left = f"{sys.executable} -c 'import os, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(600)'"
+    _, directory = ran(reviews, f'{left} > "$5/pid" & until [ -s "$5/pid" ]; do sleep 0.05; done; echo accuracy 1')
+    pid = int((directory / "pid").read_text())
+    until(lambda: not psutil.pid_exists(pid) or not still_runs(psutil.Process(pid)))
+
+
+def test_a_run_over_changed_data_fails(reviews: Path) -> None:
+    config = program_config(reviews, "echo accuracy 1")
+    run = make_run(config, data={"a": mark_data(official_paths(config))})
+    assert run.evaluate(REQUEST, reviews / "before").score == 1
+    (reviews / "test.jsonl").write_text('{"text": "new", "label": "good"}\n')
+    with pytest.raises(DataChangedError, match=r"test.jsonl is not what it was"):
+        run.evaluate(REQUEST, reviews / "after")
+
+
+def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> None:
+    done, directory = ran(reviews, KEEP)
+    run = make_run(program_config(reviews, KEEP))
+    assert run.salvage(REQUEST, directory) == done
+    assert run.salvage(make_request(98, "a", 0, shared_splits=True), directory) is None
+    assert replace(run, metric="f1").salvage(REQUEST, directory) is None
+    assert make_run(program_config(reviews, "echo accuracy 1")).salvage(REQUEST, directory) is None
+    assert run.salvage(REQUEST, reviews) is None
+    (directory / "outcome.json").unlink()
+    assert run.salvage(REQUEST, directory) is None
+
+
+def test_a_run_is_repeated_from_what_it_left(reviews: Path) -> None:
+    done, directory = ran(reviews, KEEP, division=Division(ratios=(0.5, 0.25, 0.25)))
+    again = repeat_program(directory / "program.json", reviews / "again")
+    assert (again.request, again.score) == (REQUEST, done.score)
+    for name in "123":
+        assert digest_of(reviews / "again" / name) == digest_of(directory / name)
+
+
+def test_files_are_read_where_a_machine_has_them(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(reviews)
+    (reviews / "script.sh").write_text("echo accuracy 0.1")
+    command = ["sh", "script.sh", "{train}", "{validation}", "{test}"]
+    run = make_run(program_config(reviews, "", command=command))
+    data = [str((reviews / f"{part}.jsonl").resolve()) for part in ("train", "validation", "test")]
+    assert run.files(REQUEST) == [*data, str(reviews / "script.sh")]
+    sent = reviews / "sent"
+    sent.mkdir()
+    (sent / "1").write_text("echo accuracy 0.2")
+    away = run.reading({str(reviews / "script.sh"): str(sent / "1")})
+    assert [one.evaluate(REQUEST, reviews / "run").score for one in (run, away)] == [0.1, 0.2]
+    assert away.salvage(REQUEST, reviews / "run") == run.salvage(REQUEST, reviews / "run") is not None
+    assert json.loads((reviews / "run" / "program.json").read_text())["command"][1] == str(sent / "1")
