@@ -3,9 +3,6 @@
 from pathlib import Path
 from typing import Any, Dict
 
-SETS = '"$1" "$2" "$3"'
-"""The files of the sets, to a script of `program_config`."""
-
 
 def program_config(reviews: Path, script: str, **changes: Any) -> Dict[str, Any]:
     """A program of a shell script over the data in `reviews`. Its arguments are the files of the training, validation

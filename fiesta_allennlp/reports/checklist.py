@@ -155,7 +155,8 @@ def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:
 def _pool(pool: Mapping[str, Any], settings: Settings) -> Checklist:
     if not pool["official"]:
         return (("data", "known to the programs alone, which cut their own sets"),)
-    fingerprint = ("data fingerprint (SHA-256)", f"files {pool['data']}; labels and groups {pool['fingerprint']}")
+    items = "records and groups" if pool.get("is_of_program") else "labels and groups"
+    fingerprint = ("data fingerprint (SHA-256)", f"files {pool['data']}; {items} {pool['fingerprint']}")
     if settings.on_official_splits:
         sizes = ", ".join(f"{part} {size}" for part, size in pool["official"].items())
         return (("data", f"{sum(pool['official'].values())} instances; every run: {sizes}"), fingerprint)
