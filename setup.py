@@ -64,6 +64,7 @@ setup(
     ],
     extras_require={
         "dev": [
+            "accelerate>=1.0,<1.1; python_version >= '3.11'",  # which the Trainer of Transformers needs
             "hypothesis>=6.100",
             "mypy==1.18.2",
             "psutil>=5.9",

@@ -30,7 +30,7 @@ from fiesta_allennlp.commands import add_command
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "scripts/benchmarks/*.md", "training_configs/*/README.md")
 PROGRAMS = ("allennlp", "python", "make", "pip", "git", "export", ".", "ray", "$", "tensorboard")
-COPIED = (".allennlp_plugins", "data", "docs", "Makefile", "scripts", "training_configs")
+COPIED = (".allennlp_plugins", "data", "docs", "examples", "Makefile", "scripts", "training_configs")
 SECONDS = 1800
 
 FENCE = re.compile(r"^( *)```(\w*)\s*$")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import numpy as np
-import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import (
     BertConfig,
@@ -68,7 +67,6 @@ def main() -> None:
         report_to=[],
         disable_tqdm=True,
         seed=args.seed,
-        use_cpu=not torch.cuda.is_available(),
     )
     trainer = Trainer(
         model=BertForSequenceClassification(config),
