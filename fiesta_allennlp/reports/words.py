@@ -45,8 +45,8 @@ def scope_in_words(summary: Mapping[str, Any]) -> str:
         "therefore about new seeds on this one split. It says nothing about new data."
     )
     validation = (
-        "The scores are of the validation set, on which each run also chose its best epoch, so they tend to be better "
-        "than scores on unseen data."
+        "The scores are of the validation set, on which a run may also choose its epoch or settings, so they tend to "
+        "be better than scores on unseen data."
     )
     told = (official, summary.get("splits") == OFFICIAL), (validation, summary.get("score") == "validation")
     return " ".join(sentence for sentence, holds in told if holds)

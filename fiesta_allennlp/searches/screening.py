@@ -89,6 +89,9 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
             for name, candidate in prepared.checked.roster.given.items()
         ]
 
+    def code(self, prepared: PreparedTrainings) -> Sequence[str]:
+        return prepared.code
+
     @contextmanager
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
         clear(RunDirectory(prepared.directory.root.parent), keep=prepared.directory.root)

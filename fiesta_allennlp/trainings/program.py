@@ -80,7 +80,7 @@ class ProgramRun(Evaluator):
             delete(directory / MODEL)
         evaluation = Evaluation(
             request=request,
-            score=score_in(metrics, self.metric, scored=self.division.scored),
+            score=score_in(metrics, self.metric, scored=self.division.scored, alone=not self.division.keeps_test),
             metric=self.metric,
             seconds=time.monotonic() - start,
             started_at=started_at.isoformat(timespec="seconds"),

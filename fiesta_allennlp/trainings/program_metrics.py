@@ -56,22 +56,23 @@ def metrics_in_line(stdout: str) -> Metrics:
     return {found[1] or found[3]: value}
 
 
-def score_in(metrics: Metrics, name: str, *, scored: str) -> float:
+def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) -> float:
     """The score of a run.
 
     # Parameters
 
     name : that of `--metric`. The metric is called so, or has a prefix for the set that is scored.
+    alone : the name alone will do. It does not where a run has a test set and is scored on the validation set.
 
     # Raises
 
     `FiestaError` : where it is missing, or not a finite number, with what was reported.
     """
-    names = [name, *(f"{prefix}{name}" for prefix in PREFIXES[scored])]
+    names = [*([name] if alone else []), *(f"{prefix}{name}" for prefix in PREFIXES[scored])]
     found = next((known for known in names if known in metrics), None)
     if found is None:
         reported = ", ".join(sorted(metrics)) or "nothing"
-        raise FiestaError(f"the program reported no metric '{name}', also not as '{names[-1]}', but: {reported}.")
+        raise FiestaError(f"the program reported no metric {' or '.join(map(repr, names))} but: {reported}.")
     value = metrics[found]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FiestaError(f"the program reported {found} = {shortened(value)}, which is not a number.")

@@ -67,6 +67,12 @@ class PreparedTrainings:
     def pool(self) -> Pool:
         return next(iter(self.preparations.values())).pool
 
+    @property
+    def code(self) -> List[str]:
+        """The files that the commands of programs name."""
+        configs = [candidate.config for candidate in self.checked.roster.given.values()]
+        return sorted({file for config in configs if is_program(config) for file in code_of(config)})
+
     def evaluator(self) -> Evaluator:
         """What makes the runs."""
         settings, gives_devices = self.checked.settings, self.executor.gives_devices
@@ -116,8 +122,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         return {"removed": sorted(prepared.checked.roster.removed)}
 
     def code(self, prepared: PreparedTrainings) -> Sequence[str]:
-        configs = [candidate.config for candidate in prepared.checked.roster.given.values()]
-        return sorted({file for config in configs if is_program(config) for file in code_of(config)})
+        return prepared.code
 
     @contextmanager
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:

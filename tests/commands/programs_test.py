@@ -94,7 +94,7 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(programs: List[str], writ
     said = [
         r"failed: silent-0 error: the last line of the program's standard output is missing: it printed nothing",
         r"failed: nan-0 error: the program reported accuracy = nan, which is not a finite number",
-        r"failed: other-0 error: the program reported no metric 'accuracy', also not as 'test_accuracy', but: f1, loss",
+        r"failed: other-0 error: the program reported no metric 'accuracy' or 'test_accuracy' but: f1, loss",
         r"failed: broken-0 error: the program ended with exit status 3. The end of its output: no such layer",
         r"failed: hanging-0 timeout: out of time: it ran longer than --time-limit 2 seconds",
         r"failed: unwritten-0 error: the program ended with exit status 0 but did not write its metrics to .*/metrics",
@@ -129,6 +129,17 @@ def test_a_killed_selection_recovers_to_the_uninterrupted_one(programs: List[str
     assert status == 0, output
     call(*slow, "-s", run.with_name("whole"), *options)
     assert scores_of(run) == scores_of(run.with_name("whole")) and len(scores_of(run)) == 8
+
+
+def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
+    programs: List[str], write: Write, run: Path, call: Any
+) -> None:
+    die_once = 'died="$5/../../died"; [ -e "$died" ] || { touch "$died"; kill -9 $$; }'
+    given = [programs[0], write("dying", f"{die_once}; {POOR}")]
+    status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 4)
+    assert status == 0, output
+    assert "dying-0 killed: the program was ended by signal 9 (SIGKILL), on Linux often for lack of memory" in output
+    assert {(name, replicate) for name, replicate, _ in scores_of(run)} >= {("dying", "0"), ("dying", "1")}
 
 
 def test_an_edited_script_is_noted_and_edited_data_are_refused(

@@ -53,12 +53,16 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     assert score_in(metrics, "f1", scored="test") == 0.1
     assert score_in(metrics, "em", scored="test") == 0.3
     assert score_in(metrics, "em", scored="validation") == 0.5
+    assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation") == 0.1
+    assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation", alone=False) == 0.4
+    with pytest.raises(FiestaError, match="no metric 'best_validation_em' or 'validation_em' but: em"):
+        score_in({"em": 0.1}, "em", scored="validation", alone=False)
 
 
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ('{"f1": 1}', "reported no metric 'accuracy', also not as 'test_accuracy', but: f1"),
+        ('{"f1": 1}', "reported no metric 'accuracy' or 'test_accuracy' but: f1"),
         ("{}", "but: nothing"),
         ('{"accuracy": NaN}', "accuracy = nan, which is not a finite number"),
         ('{"test_accuracy": Infinity}', "test_accuracy = inf, which is not a finite number"),
