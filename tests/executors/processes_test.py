@@ -18,7 +18,7 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, ReaderError
+from fiesta_allennlp.errors import ConfigError, ProgramError, ProgramKilledError, ReaderError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
@@ -49,6 +49,10 @@ class Behaviour(Evaluator):
             raise OSError(24, "Too many open files")
         if self.what == "lacking in a reader":
             raise ReaderError("a.txt, after 0 instances") from RuntimeError("CUDA out of memory")
+        if self.what == "lacking in a program":
+            raise ProgramError("the program ended with exit status 1. The end of its output: CUDA out of memory")
+        if self.what == "program killed":
+            raise ProgramKilledError("the program was ended by signal 9")
         if self.what == "order":
             return Evaluation(request, float(hash("a text")), "m")
         if self.what == "exit":
@@ -129,7 +133,14 @@ def test_an_exception_is_a_failure_with_its_reason_and_its_log(
 
 @pytest.mark.parametrize(
     ("what", "kind"),
-    [("sys.exit", "error"), ("interrupt", "error"), ("lacking", "machine"), ("lacking in a reader", "machine")],
+    [
+        ("sys.exit", "error"),
+        ("interrupt", "error"),
+        ("lacking", "machine"),
+        ("lacking in a reader", "machine"),
+        ("lacking in a program", "machine"),
+        ("program killed", "killed"),
+    ],
 )
 def test_whatever_is_raised_is_a_failure(make: Callable[..., ProcessExecutor], what: str, kind: str) -> None:
     failure = only(make(), what)

@@ -26,10 +26,12 @@ from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.executors.ray_cluster import connect
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.trainings.dry_run import plan
+from fiesta_allennlp.trainings.program import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY, until
 from tests.executors.processes_test import Behaviour, is_running, request
+from tests.programs import program_config
 from tests.warm import Command
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
@@ -189,6 +191,22 @@ def test_made_files_are_always_sent_and_data_files_on_demand(
     assert vectors != str(tmp_path / "vectors.txt")
     assert (Path(train).name, Path(vectors).name) == ("train.txt", "vectors.txt")
     assert not Path(vectors).exists()
+
+
+def test_a_program_gets_its_sets_and_its_script_on_a_node(
+    make: Callable[..., RayExecutor], directory: RunDirectory, reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(reviews)
+    (reviews / "score.sh").write_text('cp "$3" "$5/test"; echo "accuracy 0.$4"')
+    command = ["sh", "score.sh", "{train}", "{validation}", "{test}", "{seed}", "{directory}"]
+    config = program_config(reviews, "", command=command)
+    executor = make(ship_data=True)
+    outcome = only(executor, ProgramRun({request(0).candidate: config}, "accuracy", str(reviews)))
+    assert isinstance(outcome, Evaluation) and outcome.score == float(f"0.{request(0).random_seed}")
+    left = directory.evaluation(request(0).name)
+    assert len((left / "test").read_text().splitlines()) == 20 and not (left / "data").exists()
+    sent = json.loads((left / "program.json").read_text())["command"][1]
+    assert sent.endswith("/score.sh") and sent != str(reviews / "score.sh")
 
 
 @pytest.fixture
