@@ -13,10 +13,10 @@ SAMPLE = HERE.parent.parent / "data" / "sample"
 WORDS_BEHIND = 6
 
 
-def main() -> None:
+def main(directory: Path = HERE / "data") -> None:
     """Write `train.jsonl` and `test.jsonl`."""
     for part in ("train", "test"):
-        with (HERE / "data" / f"{part}.jsonl").open("w", encoding="utf-8") as out:
+        with (directory / f"{part}.jsonl").open("w", encoding="utf-8") as out:
             for sentence in ElementTree.parse(SAMPLE / f"restaurants_{part}.xml").getroot():
                 aspect = sentence.findall(".//aspectTerm")[0]
                 text, end = sentence.findtext("text") or "", int(aspect.get("to", 0))

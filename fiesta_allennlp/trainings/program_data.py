@@ -1,6 +1,7 @@
 """Data files as records that are written back byte for byte: what the sets of programs are made of."""
 
 import csv
+import hashlib
 import json
 import sys
 from abc import ABC, abstractmethod
@@ -170,7 +171,8 @@ class Columns(DataFormat):
         return {str(number): [tuple(row[number] for row in rows) for rows in tables] for number in range(width)}
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
-        """The words of the document, so that a repeated one is on one side; those of the sentence without documents."""
+        """A digest of the words of the document, or of the sentence where there are no documents: those of equal words
+        are on one side."""
         if group_by != DOCUMENT:
             raise DataError(
                 f"'{group_by}': sentences of the format conll can be grouped by '{DOCUMENT}' alone. Give this, or "
@@ -178,11 +180,11 @@ class Columns(DataFormat):
             )
         sentences = [tuple(row[0] for row in _words(record)) for record in file.records]
         if not any(record.opening for record in file.records):
-            return list(sentences)
+            return [_digest([words]) for words in sentences]
         of_document: Dict[str, List[Any]] = {}
         for record, words in zip(file.records, sentences, strict=True):
             of_document.setdefault(record.document, []).append(words)
-        named = {document: tuple(words) for document, words in of_document.items()}
+        named = {document: _digest(words) for document, words in of_document.items()}
         return [named[record.document] for record in file.records]
 
     def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
@@ -249,6 +251,10 @@ def _lines_of(content: bytes) -> Iterator[Record]:
 def _words(record: Record) -> List[List[bytes]]:
     """The columns of each line of a sentence."""
     return [line.split() for line in record.text.split(b"\n") if line.strip()]
+
+
+def _digest(sentences: Sequence[Any]) -> str:
+    return hashlib.sha256(repr(sentences).encode("ascii")).hexdigest()[:16]
 
 
 def _is_break(line: Record) -> bool:

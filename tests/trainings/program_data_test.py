@@ -94,7 +94,8 @@ def test_sentences_of_a_document_stay_together_with_the_line_that_begins_it() ->
 
 
 def test_without_documents_equal_sentences_are_one_group() -> None:
-    assert FORMATS["conll"].groups(made("conll", b"A X\n\nB X\n\nA Y\n"), "document") == [(b"A",), (b"B",), (b"A",)]
+    one, other, again = FORMATS["conll"].groups(made("conll", b"A X\n\nB X\n\nA Y\n"), "document")
+    assert one == again != other
 
 
 def test_a_mark_of_the_byte_order_is_no_part_of_a_record(tmp_path: Path) -> None:

@@ -91,6 +91,28 @@ def test_a_reader_that_gives_each_item_in_its_place_shares_a_selection_with_a_pr
     check(reviews)
 
 
+def test_sentences_and_documents_of_column_files_are_known_again_by_their_tags(tmp_path: Path) -> None:
+    """Also where the reader writes the tags otherwise."""
+    documents = [
+        f"-DOCSTART- O\n\n{name} I-PER\nspoke O\n\nIn O\n{name} I-LOC\n" for name in ("Ada", "Eve", "Rome", "Oslo")
+    ]
+    (tmp_path / "a.conll").write_text("\n".join(documents))
+    data = {"train": str(tmp_path / "a.conll"), "format": "conll", "group_by": "document"}
+    reader = {"type": "tagged_columns", "encoding": "IOB1", "convert_to": "BIOUL", "document_prefix": "-DOCSTART-"}
+    stock = {"dataset_reader": reader, "train_data_path": data["train"]}
+    division = Division(ratios=(0.5, 0.25, 0.25))
+    pools = {
+        "stock": read_pool(stock, None, data="d", division=division),
+        "program": pool_of(program_config(tmp_path, "", data=data), division=division),
+    }
+    assert pools["program"].num_groups == 4 and len(pools["program"].pairing) == 2
+    check_same_pool(pools)
+    reader["convert_to"] = "BIO"
+    (tmp_path / "a.conll").write_text((tmp_path / "a.conll").read_text().replace("Eve I-PER", "Eve I-LOC"))
+    with pytest.raises(ConfigError, match="instance i of the config's reader is not item i"):
+        check_same_pool({**pools, "stock": read_pool(stock, None, data="d", division=division)})
+
+
 def test_labels_may_have_other_names_in_the_file(reviews: Path) -> None:
     """The reader takes the label from the key `label` and a program from any field."""
     config = program_config(reviews, "")

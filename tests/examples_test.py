@@ -1,0 +1,28 @@
+"""The examples are complete: their configs pass all checks, and their data are those that the script makes."""
+
+from pathlib import Path
+from runpy import run_path
+
+import pytest
+
+from fiesta_allennlp.trainings.candidates import load_candidates
+from fiesta_allennlp.trainings.program_config import code_of, is_program
+from fiesta_allennlp.trainings.settings import merge
+from tests.conftest import REPOSITORY
+
+EXAMPLES = Path("examples") / "programs"
+
+
+def test_the_candidates_are_right_and_all_scripts_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    configs = sorted(map(str, EXAMPLES.glob("*.jsonnet")))
+    candidates = load_candidates(merge({"candidates": configs, "metric": "accuracy"}))
+    scripts = {code for one in candidates.values() if is_program(one.config) for code in code_of(one.config)}
+    assert len(candidates) == len(configs) == 4
+    assert scripts == {str(path) for path in EXAMPLES.glob("*.py")} - {str(EXAMPLES / "make_data.py")}
+
+
+def test_the_data_are_what_the_script_makes(tmp_path: Path) -> None:
+    run_path(str(REPOSITORY / EXAMPLES / "make_data.py"))["main"](tmp_path)
+    for name in ("train.jsonl", "test.jsonl"):
+        assert (tmp_path / name).read_bytes() == (REPOSITORY / EXAMPLES / "data" / name).read_bytes()
