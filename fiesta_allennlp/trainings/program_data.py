@@ -55,8 +55,18 @@ class DataFormat(ABC):
         """
 
     @abstractmethod
-    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
+    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
+        """The fields of each record, one record after the other."""
+
+    def columns(self, file: DataFile) -> Dict[str, List[Hashable]]:
         """The values of each field, None where a record does not have it. Shape of each: `(num_records,)`."""
+        columns: Dict[str, List[Hashable]] = {}
+        for number, fields in enumerate(self.fields(file)):
+            for name, value in fields.items():
+                columns.setdefault(name, [None] * number).append(_hashable(value))
+            for values in columns.values():
+                values.extend([None] * (number + 1 - len(values)))
+        return columns
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """What each record belongs to. Shape: `(num_records,)`.
@@ -65,16 +75,16 @@ class DataFormat(ABC):
 
         `DataError` : with the first record that has no such field.
         """
-        columns = self.columns(file)
-        values = columns.get(group_by, [None])
-        for record, value in zip(file.records, values, strict=False):
-            if value in (None, ""):
+        groups: List[Hashable] = []
+        for record, fields in zip(file.records, self.fields(file), strict=True):
+            groups.append(_hashable(fields.get(group_by)))
+            if groups[-1] in (None, ""):
                 raise DataError(
                     f"{file.path}, line {record.line}: the record has no '{group_by}' to group by."
-                    f"{did_you_mean(group_by, columns)} The fields are: {', '.join(columns) or 'none'}. Give one of "
-                    "these, or --group-by none."
+                    f"{did_you_mean(group_by, fields)} Its fields are: {', '.join(fields) or 'none'}. Give one that "
+                    "every record has, or --group-by none."
                 )
-        return values
+        return groups
 
     def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
         """The content of a file with these records. `by_document`: they are of whole documents."""
@@ -88,16 +98,12 @@ class JsonLines(DataFormat):
 
     def read(self, content: bytes, path: str) -> DataFile:
         file = DataFile(path, b"", tuple(record for record in _lines_of(content) if record.text.strip()))
-        self._objects(file)
+        for _ in self.fields(file):  # each is looked at, and none is kept
+            pass
         return file
 
-    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
-        objects = self._objects(file)
-        names = dict.fromkeys(name for found in objects for name in found)
-        return {name: [hashable(found.get(name)) for found in objects] for name in names}
-
-    def _objects(self, file: DataFile) -> List[Dict[str, Any]]:
-        return [_object(record, file.path) for record in file.records]
+    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
+        return (_object(record, file.path) for record in file.records)
 
 
 class Table(DataFormat):
@@ -120,10 +126,11 @@ class Table(DataFormat):
                 )
         return DataFile(path, first.text, tuple(record for record, _ in others))
 
-    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
+    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
         content = file.head + b"".join(record.text for record in file.records)
-        (_, header), *rows = self._rows(content, file.path)
-        return {name: [row[number] for _, row in rows] for number, name in enumerate(header)}
+        rows = self._rows(content, file.path)
+        _, header = next(rows)
+        return (dict(zip(header, row, strict=True)) for _, row in rows)
 
     def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
         """Each row that is not empty, with its bytes."""
@@ -165,10 +172,11 @@ class Columns(DataFormat):
                     document, opening = f"{path}:{line.line}", line.text
         return DataFile(path, b"", tuple(records))
 
-    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
-        tables = [_words(record) for record in file.records]
-        width = min((len(row) for rows in tables for row in rows), default=0)
-        return {str(number): [tuple(row[number] for row in rows) for rows in tables] for number in range(width)}
+    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
+        for record in file.records:
+            rows = _words(record)
+            width = min(map(len, rows))
+            yield {str(number): tuple(row[number] for row in rows) for number in range(width)}
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """A digest of the words of the document, or of the sentence where there are no documents: those of equal words
@@ -206,9 +214,10 @@ class Lines(DataFormat):
     def read(self, content: bytes, path: str) -> DataFile:
         return DataFile(path, b"", tuple(record for record in _lines_of(content) if record.text.strip()))
 
-    def columns(self, file: DataFile) -> Mapping[str, List[Hashable]]:
-        words = [record.text.split() for record in file.records]
-        return {"first word": [line[0] for line in words], "last word": [line[-1] for line in words]}
+    def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
+        for record in file.records:
+            words = record.text.split()
+            yield {"first word": words[0], "last word": words[-1]}
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         raise DataError(f"'{group_by}': lines have no fields to group by. Give another format, or --group-by none.")
@@ -237,7 +246,7 @@ def read_file(path: str, data_format: DataFormat) -> DataFile:
     return file
 
 
-def hashable(value: Any) -> Hashable:
+def _hashable(value: Any) -> Hashable:
     """A value of a record, lists and objects as JSON."""
     return value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
 
