@@ -36,7 +36,7 @@ OURS = "FIESTA_"
 
 
 def is_program(config: Mapping[str, Any]) -> bool:
-    """Whether a candidate is a program. No AllenNLP config has a `type` of its own."""
+    """Whether a candidate is a program: its `type` at the top, which AllenNLP configs do not need, says so."""
     return config.get("type") == TYPE
 
 
