@@ -229,7 +229,11 @@ def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional
     key, value = max(named, key=lambda pair: len(pair[1]))
     beside = source.parent.resolve() / value
     where = "" if Path(value).is_absolute() else f" in the current directory {Path.cwd()}"
-    remedy = f" The file is in the directory of the config: write {beside}, or work in {source.parent}." if beside.exists() else ""
+    remedy = (
+        f" The file is in the directory of the config: write {beside}, or work in {source.parent}."
+        if beside.exists()
+        else ""
+    )
     return f"'{key[1:]}' is '{value}', but there is no such file{where}.{remedy}"
 
 
