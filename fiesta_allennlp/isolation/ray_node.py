@@ -18,8 +18,8 @@ from filelock import FileLock, Timeout
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.isolation.ray_server import Work, ask
-from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.isolation.ray_server import ask
+from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 

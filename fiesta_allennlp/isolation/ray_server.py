@@ -11,17 +11,15 @@ Imports neither AllenNLP nor torch, because every Ray worker imports it.
 
 import hashlib
 import os
-import pickle
 import subprocess
 import sys
 import threading
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, List, Mapping, Optional
+from typing import Any, List, Optional
 
 from filelock import FileLock
 
@@ -33,8 +31,8 @@ from fiesta_allennlp.isolation.fork_server import (
     start_fork_server,
     stop_all,
 )
-from fiesta_allennlp.isolation.worker import WorkerSettings, run_evaluation
-from fiesta_allennlp.records import Outcome, Request
+from fiesta_allennlp.isolation.worker import Work, evaluate_here
+from fiesta_allennlp.records import Outcome
 
 SECONDS_IDLE = 20.0
 MOST_WAITING = 128
@@ -43,28 +41,6 @@ MOST_WAITING = 128
 
 class ServerLost(Exception):
     """The server ended under an evaluation. That says nothing of the candidate."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """One evaluation for a fresh process. The evaluator is pickled: only that process need import what it needs.
-
-    `places` are where this machine has the files that the evaluator names.
-    """
-
-    evaluator: bytes
-    places: Mapping[str, str]
-    request: Request
-    directory: Path
-    log: Path
-    settings: WorkerSettings
-    time_limit: Optional[float]
-
-
-def evaluate_here(work: Work) -> Outcome:
-    """Make the evaluation in this process, which is a fresh one."""
-    reading = pickle.loads(work.evaluator).reading(work.places)
-    return run_evaluation(reading.evaluate, work.request, work.directory, work.log, work.settings)
 
 
 def ask(work: Work, root: Path, key: str) -> Outcome:

@@ -5,6 +5,7 @@ import errno
 import logging
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import tempfile
@@ -13,7 +14,7 @@ import traceback
 from dataclasses import dataclass
 from multiprocessing import connection, util
 from pathlib import Path
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError, describe
 from fiesta_allennlp.isolation.left_behind import end_marked, mark_this_worker
@@ -45,6 +46,22 @@ class WorkerSettings:
     device: Optional[str] = None
 
 
+@dataclass(frozen=True)
+class Work:
+    """One evaluation for a fresh process. The evaluator is pickled: only that process need import what it needs.
+
+    `places` are where this machine has the files that the evaluator names.
+    """
+
+    evaluator: bytes
+    places: Mapping[str, str]
+    request: Request
+    directory: Path
+    log: Path
+    settings: WorkerSettings
+    time_limit: Optional[float]
+
+
 def run_evaluation(
     evaluate: Callable[[Request, Path], Evaluation],
     request: Request,
@@ -60,6 +77,12 @@ def run_evaluation(
         return run_logged(evaluate, request, directory, log=log, settings=settings)
     except BaseException as error:
         return Failure(request, kind=_kind(error, directory), error=describe(error))
+
+
+def evaluate_here(work: Work) -> Outcome:
+    """Make the evaluation in this process, which is a fresh one."""
+    reading = pickle.loads(work.evaluator).reading(work.places)
+    return run_evaluation(reading.evaluate, work.request, work.directory, work.log, work.settings)
 
 
 def _kind(error: BaseException, directory: Path) -> str:

@@ -12,8 +12,8 @@ from typing import Iterator, List
 import psutil
 import pytest
 
-from fiesta_allennlp.isolation.ray_server import ServerLost, Work, ask, connected
-from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.isolation.ray_server import ServerLost, ask, connected
+from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure
 from tests.conftest import REPOSITORY, still_runs, until
 from tests.executors.processes_test import Behaviour, is_running, request
