@@ -101,6 +101,16 @@ class RunDirectory:
         return self.root / "systems" / f"{name}.log"
 
     @property
+    def slurm(self) -> Path:
+        """What the jobs of a selection on a Slurm cluster share with the command, and their own logs."""
+        return self.root / "slurm"
+
+    @property
+    def detached_log(self) -> Path:
+        """What a command that went into the background wrote since then."""
+        return self.root / "detached.log"
+
+    @property
     def prepared(self) -> Tuple[Path, ...]:
         """What the checks before the first evaluation write."""
         return self.vectors, self.root / "checks", self.root / "systems"
@@ -124,5 +134,5 @@ class RunDirectory:
         """Everything that is there and that a selection, or a report on it, made."""
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "notify.log", "selection.json"]
         made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
-        made += ["next", "screening"]
+        made += ["next", "screening", "slurm"]
         return [path for path in (self.root / name for name in made) if path.exists()]

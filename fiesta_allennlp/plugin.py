@@ -6,6 +6,7 @@ import fiesta_allennlp.documents.evaluator
 import fiesta_allennlp.documents.systems
 import fiesta_allennlp.executors.processes
 import fiesta_allennlp.executors.ray
+import fiesta_allennlp.executors.slurm
 import fiesta_allennlp.modules
 import fiesta_allennlp.searches.searchers
 import fiesta_allennlp.strategies

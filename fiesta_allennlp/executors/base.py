@@ -51,6 +51,9 @@ class Executor(Registrable):
     hides_gpus: bool = False
     """No evaluation sees a GPU, whatever its config says."""
 
+    last_words: str = ""
+    """What the user should hear of closing it."""
+
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         """Start an evaluation, or queue it where all slots are busy. Does not wait for it.
 

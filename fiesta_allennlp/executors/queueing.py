@@ -17,6 +17,9 @@ from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
 
+MAX_LOSSES = 10
+"""Against an evaluation that takes its node along, or a cluster on which nothing works."""
+
 
 @dataclass(frozen=True)
 class Running:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Mapping, Optional, Tuple, Union
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import FiestaError, describe
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
+from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
 from fiesta_allennlp.executors.ray_cluster import RayCluster, raise_if_ours
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
@@ -17,9 +17,6 @@ from fiesta_allennlp.isolation.worker import NO_ROOM
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
-
-MAX_LOSSES = 10
-"""Against an evaluation that takes its node along, or a cluster on which nothing works."""
 
 
 @Executor.register("ray")

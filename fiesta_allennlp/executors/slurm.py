@@ -1,0 +1,324 @@
+import json
+import logging
+import pickle
+import secrets
+import shutil
+import time
+from collections import Counter
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
+from fiesta_allennlp.executors.slurm_commands import (
+    JobStatus,
+    SlurmDown,
+    cancel,
+    cancelled_in_words,
+    statuses_of,
+)
+from fiesta_allennlp.executors.slurm_jobs import (
+    SlurmJobs,
+    end_jobs_left,
+    import_submitit,
+    keep_run,
+    queues_left,
+    take_in,
+)
+from fiesta_allennlp.executors.slurm_options import as_flags, asks_for_gpus, check_options, job_options, whole
+from fiesta_allennlp.isolation.fork_server import Begun
+from fiesta_allennlp.isolation.slurm_job import JobWork
+from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.worker import Work, WorkerSettings
+from fiesta_allennlp.records import Outcome, Request
+
+logger = logging.getLogger(__name__)
+
+SECONDS_BETWEEN_LOOKS = 0.5
+"""At the queue in the run directory."""
+
+SECONDS_IDLE = 120.0
+"""A job ends when no run has come for so long. A network file system may show a new file after a minute."""
+
+SECONDS_TO_STOP = 10.0
+
+MAX_TIMEOUTS = 2
+"""So many jobs may reach their time limit under the first of their runs, always the same."""
+
+
+@Executor.register("slurm")
+class SlurmExecutor(QueueingExecutor):
+    """Runs evaluations in Slurm jobs, on a file system that this machine and the nodes share.
+
+    The runs wait in a queue in the run directory, and the jobs take them from there. A job belongs to the selection and
+    not to a run, so a command that is killed leaves nothing behind that must be known: `--recover` finds the queue, the
+    outcomes that have come since, and all jobs by their common name, whether or not they have started.
+
+    A run that is lost with its job, because that was preempted, requeued or cancelled, reached its time limit or lost
+    its node, is started again, and that is no failure. One whose own process dies, or whose job fails under it, is a
+    failure as everywhere; one whose memory ran out is tried again after a pause.
+
+    # Parameters
+
+    directory : the run directory, on the shared file system.
+    workers : how many evaluations run at once, which is how many jobs there are at most.
+    time_limit : seconds after which an evaluation is killed and counts as a failure; None for no limit. Waiting for a
+        node does not count.
+    num_threads : torch threads of each evaluation.
+    packages : packages to import for each evaluation, for the models and readers that they register.
+    runs_per_job : how many evaluations a job makes, one after the other.
+    array_size : how many jobs are submitted as one job array, at most.
+    partition, account : as for `sbatch`; None for the cluster's defaults.
+    job_time : the time limit of a job as `sbatch --time` takes it; None for the partition's.
+    cpus_per_evaluation : CPUs of each job; None for as many as threads.
+    gpus_per_evaluation : GPUs of each job. 0 hides all, unless `slurm` asks for some.
+    memory_per_evaluation : memory of each job in GiB; None for the cluster's default.
+    slurm : further options of `sbatch`, as `key=value` or as an object.
+
+    # Raises
+
+    `ConfigError` : where submitit or Slurm is not installed, a number is out of range, or Slurm would not take such a
+        job.
+    """
+
+    gives_devices = True
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        *,
+        workers: Union[int, str] = 1,
+        time_limit: Optional[float] = None,
+        num_threads: int = 1,
+        packages: Tuple[str, ...] = (),
+        runs_per_job: int = 1,
+        array_size: int = 1,
+        partition: Optional[str] = None,
+        account: Optional[str] = None,
+        job_time: Optional[str] = None,
+        cpus_per_evaluation: Optional[float] = None,
+        gpus_per_evaluation: float = 0.0,
+        memory_per_evaluation: Optional[float] = None,
+        slurm: Any = (),
+    ) -> None:
+        super().__init__(directory, workers=workers, time_limit=time_limit, num_threads=num_threads, packages=packages)
+        if not isinstance(workers, int):
+            raise ConfigError("--workers auto does not go with --executor slurm: give the number of runs at once.")
+        self.slots = workers
+        self._runs_per_job = whole("runs-per-job", runs_per_job)
+        self._array_size = whole("array-size", array_size)
+        self._options = job_options(
+            {"partition": partition, "account": account, "time": job_time},
+            cpus=cpus_per_evaluation or num_threads,
+            gpus=gpus_per_evaluation,
+            memory=memory_per_evaluation,
+            further=slurm,
+        )
+        self.hides_gpus = not asks_for_gpus(self._options)
+        import_submitit()
+        check_options(self._options)
+        self._shared: Optional[RunQueue] = None
+        self._found: Dict[str, Claim] = {}
+        self._read: List[Claim] = []
+        self._lost: Dict[str, Tuple[Optional[Claim], JobStatus]] = {}
+        self._num_losses: Counter[Request] = Counter()
+        self._num_timeouts: Counter[Request] = Counter()
+
+    def describe(self) -> str:
+        return (
+            f"up to {self.slots} at once in Slurm jobs of {self._runs_per_job} run(s) each, submitted with "
+            f"{' '.join(as_flags(self._options))}"
+        )
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        self._open()
+        claim = self._found.pop(request.name, None)
+        if claim is None:
+            super().submit(evaluator, request)
+        else:
+            logger.info("%s is with Slurm job %s already", request.name, claim.job)
+            self._running[claim.ticket] = Running(evaluator, Begun.now(request))
+
+    def close(self) -> None:
+        """Cancel all jobs, and wait a little for those that work. What has ended is kept for the next session."""
+        self._queue.clear()
+        was_at_work, self._running = bool(self._running), {}
+        shared, self._shared = self._shared, None
+        if shared is None:
+            return
+        take_in(shared, self._directory)
+        shared.close()
+        try:
+            said = cancelled_in_words(cancel(shared.name))
+            _wait_for_end(shared.name)
+        except SlurmDown as error:
+            said = f"Slurm gives no answer ({error}). Later, type: scancel --name={shared.name}"
+        logger.info("%s", said or "no Slurm job is left")
+        self.last_words = said if was_at_work else ""
+        if not self._jobs.had_trouble:
+            shutil.rmtree(shared.root, ignore_errors=True)
+
+    def _open(self) -> RunQueue:
+        """The queue that a command left behind when it was killed, with its jobs, or else a new one."""
+        if self._shared is not None:
+            return self._shared
+        left = queues_left(self._directory)
+        name = left[-1].name if left and _read(left[-1]) == self._terms(left[-1]) else f"fiesta-{secrets.token_hex(5)}"
+        shared = RunQueue(self._directory.slurm.absolute() / name)
+        if not shared.is_open:
+            if left:
+                logger.info("jobs on other terms are ended. %s", end_jobs_left(self._directory))
+            shared.open()
+            shared.terms.write_text(json.dumps(self._terms(shared)), encoding="utf-8")
+        work = JobWork(shared.root, self._runs_per_job, SECONDS_IDLE, self._num_threads, self.hides_gpus)
+        self._jobs = SlurmJobs(shared, work, self._options, array_size=self._array_size)
+        shared.withdraw()
+        self._found = {claim.run: claim for claim in [*shared.taken(), *shared.done().values()]}
+        self._shared = shared
+        return shared
+
+    def _terms(self, queue: RunQueue) -> Dict[str, Any]:
+        """What must be as before for jobs to be taken over. They know their place by its absolute path."""
+        return {
+            "place": str(queue.root.absolute()),
+            "options": self._options,
+            "runs_per_job": self._runs_per_job,
+            "num_threads": self._num_threads,
+            "time_limit": self._time_limit,
+            "packages": list(self._packages),
+        }
+
+    def _start(self, evaluator: Evaluator, request: Request) -> None:
+        shared = self._open()
+        ticket = shared.ticket_for(request)
+        directory = shared.directory(ticket)
+        work = Work(
+            evaluator=pickle.dumps(evaluator),
+            places={},
+            request=request,
+            directory=directory,
+            log=directory / self._directory.evaluation_log(request.name).name,
+            settings=WorkerSettings(num_threads=self._num_threads, packages=self._packages),
+            time_limit=self._time_limit,
+        )
+        shared.put(ticket, work)
+        self._running[ticket] = Running(evaluator, Begun.now(request))
+
+    def _wait(self, timeout: Optional[float]) -> Optional[Any]:
+        shared = self._open()
+        end = float("inf") if timeout is None else time.monotonic() + timeout
+        self._forget(shared)
+        while True:
+            ended = self._ended(shared)
+            if ended is not None:
+                return ended
+            self._jobs.call()
+            if time.monotonic() >= end:
+                return None
+            time.sleep(min(SECONDS_BETWEEN_LOOKS, max(0.0, end - time.monotonic())))
+
+    def _forget(self, shared: RunQueue) -> None:
+        """Whoever waits for the next run has written the last one down, and wants none that was found and not asked
+        for."""
+        for claim in self._found.values():
+            shared.drop(claim.ticket)
+            shared.forget(claim)
+        for claim in self._read:
+            shared.forget(claim)
+        self._found, self._read = {}, []
+
+    def _ended(self, shared: RunQueue) -> Optional[str]:
+        """The ticket of a run that has ended, or that was lost."""
+        done = shared.done()
+        self._jobs.note([*shared.taken(), *done.values()])
+        ended = next((ticket for ticket in done if ticket in self._running), None)
+        if ended is not None:
+            return ended
+        if not self._lost and self._jobs.ask():
+            self._lost = self._find_lost(shared)
+        return next((ticket for ticket in self._lost if ticket in self._running), None)
+
+    def _find_lost(self, shared: RunQueue) -> Dict[str, Tuple[Optional[Claim], JobStatus]]:
+        """Runs that no job has any more. A run only goes from waiting to taken to done, so they are read in this order,
+        and what is done after all is not lost."""
+        waiting = set(shared.waiting())
+        shared.refresh()
+        taken = {claim.ticket: claim for claim in shared.taken()}
+        lost: Dict[str, Tuple[Optional[Claim], JobStatus]] = {}
+        for ticket in self._running.keys() - waiting:
+            claim = taken.get(ticket)
+            status = JobStatus("") if claim is None else self._jobs.status(claim.job)
+            if claim is None or not status.still_has(claim.life):
+                lost[ticket] = claim, status
+        if lost:
+            shared.refresh()
+        return {ticket: found for ticket, found in lost.items() if ticket not in shared.done()}
+
+    def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
+        shared, request = self._open(), running.begun.request
+        claim = shared.done().get(done)
+        outcome = self._of_lost(shared, done, running) if claim is None else shared.outcome(claim)
+        self._lost.pop(done, None)
+        if claim is not None:
+            self._read.append(claim)
+        if outcome is None:
+            return None
+        keep_run(shared, done, self._directory.evaluation(request.name))
+        return self._with_log(outcome)
+
+    def _of_lost(self, shared: RunQueue, ticket: str, running: Running) -> Optional[Outcome]:
+        """What came of a run whose job is gone; None to start it again.
+
+        # Raises
+
+        `FiestaError` : where the time of a job is too short for this run.
+        """
+        claim, status = self._lost[ticket]
+        request = running.begun.request
+        shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
+        salvaged = running.evaluator.salvage(request, shared.directory(ticket))
+        if salvaged is not None:
+            return salvaged
+        job = claim.job if claim is not None else "?"
+        what = f"Slurm job {job} ended as {status.state or 'one that Slurm has forgotten'}"
+        if status.state == "OUT_OF_MEMORY":
+            return running.begun.failed("machine", f"{what}: it ran out of memory")
+        if status.state in ("FAILED", "COMPLETED"):
+            return running.begun.failed("killed", f"{what} under its run: {self._jobs.last_line(job) or 'no message'}")
+        if status.state == "TIMEOUT" and claim is not None and claim.number == 0:
+            self._note_timeout(request)
+        self._num_losses[request] += 1
+        if self._num_losses[request] % MAX_LOSSES == 0:
+            return running.begun.failed("killed", f"lost {MAX_LOSSES} times with its job: {what}")
+        logger.warning("%s was lost: %s. It is started again", request.name, what)
+        return None
+
+    def _note_timeout(self, request: Request) -> None:
+        """See `_of_lost`."""
+        self._num_timeouts[request] += 1
+        if self._num_timeouts[request] >= MAX_TIMEOUTS:
+            raise FiestaError(
+                f"{request.name} does not end within the time of a Slurm job: {MAX_TIMEOUTS} jobs reached their time "
+                "limit with it alone. Nothing that finished is lost: go on with --recover and a longer --job-time, or "
+                "have a run that takes so long count as failed with a shorter --time-limit."
+            )
+
+    def _stop(self, unwanted: Mapping[Any, Running]) -> None:
+        """The jobs see that these runs are not wanted any more, and take others."""
+        for ticket in unwanted:
+            self._open().drop(ticket)
+
+
+def _read(queue: RunQueue) -> Any:
+    try:
+        return json.loads(queue.terms.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _wait_for_end(name: str) -> None:
+    """Wait a little until no job of this name runs."""
+    end = time.monotonic() + SECONDS_TO_STOP
+    while time.monotonic() < end and any(status.goes_on for status in statuses_of(name).values()):
+        time.sleep(SECONDS_BETWEEN_LOOKS)
