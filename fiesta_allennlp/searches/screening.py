@@ -33,6 +33,7 @@ from fiesta_allennlp.trainings.select import (
     CheckedTrainings,
     PreparedTrainings,
     prepared_trainings,
+    told_of_jobs,
 )
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
@@ -102,14 +103,15 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
             soft_wrap=True,
         )
         history = store.history(max_failures=settings.max_failures)
-        yield Work(
-            strategy=screener,
-            evaluator=prepared.evaluator(),
-            executor=prepared.executor,
-            listener=ScreeningProgress(console, settings.scored_by, configs=screener.configs, history=history),
-            shared_splits=False,
-            max_hours=settings.max_hours,
-        )
+        with told_of_jobs(prepared.executor, prepared.directory, console):
+            yield Work(
+                strategy=screener,
+                evaluator=prepared.evaluator(),
+                executor=prepared.executor,
+                listener=ScreeningProgress(console, settings.scored_by, configs=screener.configs, history=history),
+                shared_splits=False,
+                max_hours=settings.max_hours,
+            )
 
     def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
         """The configs that ran, in the order in which they are finalists; those that failed last."""

@@ -10,7 +10,8 @@ from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, overlay, registered
 from fiesta_allennlp.selection.store import Meta
 from fiesta_allennlp.splits import Division
-from fiesta_allennlp.trainings.settings import RAY, SCORING, Settings
+from fiesta_allennlp.trainings.executor_settings import CLUSTER, RAY, SLURM
+from fiesta_allennlp.trainings.settings import SCORING, Settings
 
 SCREENING = "Screening"
 
@@ -28,7 +29,7 @@ CONFIGS_TO_FINALISTS = 3
 class SearchSettings(Settings):
     """What `allennlp fiesta-search` can be told. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING, SCORING, CHOOSING, RESOURCES, RAY)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
     template: str = option(
         "",

@@ -43,6 +43,7 @@ class Option:
     least, above : the least number allowed, and the one that it must be above.
     parse : from what is typed to the value, where the field's type does not say it.
     can_be_undone : whether a switch has a `--no-` form.
+    is_repeated : it is typed once for each of several values.
     is_fixed : it decides which scores are made, so a selection that is resumed keeps it.
     is_of_executor : it is an option of one executor or the other, and a key of `--executor` as JSON.
     """
@@ -56,6 +57,7 @@ class Option:
     above: Optional[float] = None
     parse: Optional[Callable[[str], Any]] = None
     can_be_undone: bool = True
+    is_repeated: bool = False
     is_fixed: bool = False
     is_of_executor: bool = False
 
@@ -198,6 +200,8 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
 def _how_to_parse(declared: Option, kind: Allowed) -> Dict[str, Any]:
     if kind.types == (bool,):
         return {"action": argparse.BooleanOptionalAction if declared.can_be_undone else "store_true"}
+    if declared.is_repeated:
+        return {"action": "append", "metavar": declared.metavar}
     parse = declared.parse or next((number for number in (float, int) if number in kind.types), None)
     return {key: value for key, value in (("type", parse), ("metavar", declared.metavar)) if value is not None}
 

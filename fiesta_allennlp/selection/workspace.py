@@ -8,6 +8,7 @@ from typing import Iterator, Optional
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.selection.store import RunStore, lock
 
 
@@ -46,6 +47,7 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
         return
     held = lock(directory)
     try:
+        end_jobs_left(directory)
         for path in directory.contents():
             if path not in (keep, instead and instead.root):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

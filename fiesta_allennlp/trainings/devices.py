@@ -21,9 +21,10 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
         device = trainer.get("cuda_device", -1)
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
-                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but Ray shows GPUs only to "
-                "runs that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25; or take "
-                "the key out, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the processor."
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but a cluster shows GPUs "
+                "only to runs that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25 with Ray; "
+                "or take the key out, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the "
+                "processor."
             )
         if not executor.gives_devices and not _is_there(device, trainer):
             raise ConfigError(

@@ -10,10 +10,10 @@ from fiesta_allennlp.errors import ConfigError, plainly
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.trainings.devices import check_devices
-from fiesta_allennlp.trainings.settings import Settings, executor_options
+from fiesta_allennlp.trainings.executor_settings import ExecutorSettings, executor_options
 
 
-def build_executor(settings: Settings, directory: RunDirectory) -> Executor:
+def build_executor(settings: ExecutorSettings, directory: RunDirectory) -> Executor:
     """The executor, ready to work.
 
     # Raises

@@ -11,6 +11,8 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataChangedError, DataError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
+from fiesta_allennlp.executors.slurm import SlurmExecutor
+from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.tensorboard import tensorboard
@@ -130,6 +132,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         metric = settings.scored_by
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         with ExitStack() as stack:
+            stack.enter_context(told_of_jobs(executor, prepared.directory, console))
             remaining = _estimate(prepared.checked.strategy, entropy)
             progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
             listeners: List[Listener] = [stack.enter_context(progress)]
@@ -201,6 +204,20 @@ def prepared_trainings(
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
+
+
+@contextmanager
+def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
+    """End the jobs that an earlier session left on a cluster, where this one does not go on with them; and say at the
+    end what became of those of this one."""
+    left = "" if isinstance(executor, SlurmExecutor) else end_jobs_left(directory)
+    if left:
+        console.print(left, highlight=False, markup=False, soft_wrap=True)
+    try:
+        yield
+    finally:
+        if executor.last_words:
+            console.print(executor.last_words, highlight=False, markup=False, soft_wrap=True)
 
 
 def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[Remaining]]:

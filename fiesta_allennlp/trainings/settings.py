@@ -3,42 +3,18 @@
 import argparse
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, ClassVar, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import flag, option, options_of
-from fiesta_allennlp.selection.settings import (
-    CHOOSING,
-    OFFICIAL,
-    RESOURCES,
-    SelectionSettings,
-    fill,
-    overlay,
-    registered,
-    splits_option,
-)
+from fiesta_allennlp.selection.options import flag, option
+from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, overlay, splits_option
 from fiesta_allennlp.splits import PARTS, Division, check_ratios
+from fiesta_allennlp.trainings.executor_settings import CLUSTER, RAY, SLURM, ExecutorSettings
 
 SCORING = "Data and scoring"
-RAY = "Ray (with --executor ray)"
 
 DEFAULT_METRIC = "macro_f1"
-
-OF_EVERY_EXECUTOR = {
-    "workers": "--workers",
-    "time_limit": "--time-limit",
-    "num_threads": "--threads-per-worker",
-    "packages": "--include-package",
-}
-"""Arguments of every executor and where they come from."""
-
-
-def _number_or_auto(text: str) -> Union[int, str]:
-    try:
-        return "auto" if text == "auto" else int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number or auto but got '{text}'") from None
 
 
 def _numbers(text: str) -> Tuple[float, ...]:
@@ -60,15 +36,14 @@ def _points(text: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Settings(SelectionSettings):
+class Settings(ExecutorSettings):
     """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
 
     `candidates` are configs of trainings or programs, each as `CONFIG` or `NAME=CONFIG`, with or without
-    `?NAME=VALUE,...` behind. `points` is a JSONL file or a list of objects. `executor` is a registered name or a JSON
-    object with a `type`. `workers` is a number or `auto`.
+    `?NAME=VALUE,...` behind. `points` is a JSONL file or a list of objects.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, RAY)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
     candidates: Tuple[str, ...] = option(
         (),
@@ -117,48 +92,6 @@ class Settings(SelectionSettings):
         group=SCORING,
         is_fixed=True,
     )
-    workers: Any = option(
-        1,
-        "number of runs at once (default 1); auto: as many as the machine has room for",
-        group=RESOURCES,
-        metavar="N|auto",
-        parse=_number_or_auto,
-    )
-    executor: Any = option(
-        "processes",
-        "processes (default) on this machine, ray for a cluster, or a JSON object with a `type`",
-        group=RESOURCES,
-        metavar="NAME|JSON",
-    )
-    threads_per_worker: int = option(1, "torch threads per run (default 1)", group=RESOURCES)
-    cuda_devices: Optional[str] = option(
-        None,
-        "GPUs to distribute over the workers, such as 0,1; 0,0,1,1 with --workers auto puts two runs on each",
-        group=RESOURCES,
-        is_of_executor=True,
-    )
-    ray_address: Optional[str] = option(
-        None,
-        "auto (default): the cluster that this machine belongs to; local: start one on this machine alone; or "
-        "HOST:PORT",
-        group=RAY,
-        is_of_executor=True,
-    )
-    cpus_per_evaluation: Optional[float] = option(
-        None, "CPUs to reserve per run (default: --threads-per-worker)", group=RAY, is_of_executor=True
-    )
-    gpus_per_evaluation: Optional[float] = option(
-        None, "GPUs to reserve per run (default 0); 0.25 puts four runs on one GPU", group=RAY, is_of_executor=True
-    )
-    memory_per_evaluation: Optional[float] = option(
-        None, "GiB of memory to reserve per run (default none)", group=RAY, is_of_executor=True
-    )
-    ship_data: Optional[bool] = option(
-        None, "send the data files to nodes that do not have them", group=RAY, is_of_executor=True
-    )
-    time_limit: Optional[float] = option(
-        None, "kill a run after this number of seconds and count it as failed", group=RESOURCES
-    )
     max_hours: Optional[float] = option(
         None,
         "stop as inconclusive after this number of hours in total, earlier sessions included",
@@ -204,8 +137,6 @@ class Settings(SelectionSettings):
         super().__post_init__()
         if self.metric is not None and not Metric.of(self.metric).name:
             raise ConfigError(f"--metric must be a name, or -NAME to minimise it, but got '{self.metric}'.")
-        if self.workers != "auto" and (not isinstance(self.workers, int) or isinstance(self.workers, bool)):
-            raise ConfigError(f"--workers must be a whole number or auto but got {json.dumps(self.workers)}.")
         self._check_splits()
 
     def _check_splits(self) -> None:
@@ -238,29 +169,6 @@ class Settings(SelectionSettings):
     def scored_by(self) -> Metric:
         """The metric, with its direction. While `metric` is None, the default one."""
         return Metric.of(self.metric or DEFAULT_METRIC)
-
-    def executor_params(self) -> Dict[str, Any]:
-        """The executor as a config, with the options that belong to it filled in; those that all have are left out.
-
-        # Raises
-
-        `ConfigError` : where options contradict the executor's own entries.
-        """
-        params = registered(self.executor, "--executor")
-        for key, typed in OF_EVERY_EXECUTOR.items():
-            if key in params:
-                raise ConfigError(f"{typed} is an option of its own: take '{key}' out of --executor.")
-        fill(params, {name: getattr(self, name) for name in executor_options()}, "--executor")
-        devices = params.get("cuda_devices")
-        if devices is not None:
-            given = devices.split(",") if isinstance(devices, str) else devices
-            params["cuda_devices"] = [str(device).strip() for device in given]
-        return params
-
-
-def executor_options() -> List[str]:
-    """The settings that are options of one executor or the other."""
-    return [name for name, declared in options_of(Settings) if declared.is_of_executor]
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
