@@ -33,12 +33,13 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
+SelectTypeParameters=CR_CPU_Memory
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
+DefMemPerNode=8000
 KillWait=2
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,bf_interval=1
@@ -49,7 +50,7 @@ SlurmctldPidFile=$DIR/slurmctld.pid
 SlurmdPidFile=$DIR/slurmd.pid
 SlurmctldLogFile=$DIR/slurmctld.log
 SlurmdLogFile=$DIR/slurmd.log
-NodeName=$host NodeAddr=127.0.0.1 CPUs=8 RealMemory=8000 State=UNKNOWN
+NodeName=$host NodeAddr=127.0.0.1 CPUs=8 RealMemory=64000 State=UNKNOWN
 PartitionName=main Nodes=$host Default=YES MaxTime=INFINITE PriorityTier=1 State=UP
 PartitionName=urgent Nodes=$host MaxTime=INFINITE PriorityTier=2 State=UP
 END

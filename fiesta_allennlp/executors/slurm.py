@@ -5,6 +5,7 @@ import secrets
 import shutil
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
@@ -158,6 +159,8 @@ class SlurmExecutor(QueueingExecutor):
         self.last_words = said if was_at_work else ""
         if not self._jobs.had_trouble:
             shutil.rmtree(shared.root, ignore_errors=True)
+            with suppress(OSError):
+                self._directory.slurm.rmdir()
 
     def _open(self) -> RunQueue:
         """The queue that a command left behind when it was killed, with its jobs, or else a new one."""
@@ -249,7 +252,7 @@ class SlurmExecutor(QueueingExecutor):
         for ticket in self._running.keys() - waiting:
             claim = taken.get(ticket)
             status = JobStatus("") if claim is None else self._jobs.status(claim.job)
-            if claim is None or not status.still_has(claim.life):
+            if claim is None or status.has_lost(claim.life):
                 lost[ticket] = claim, status
         if lost:
             shared.refresh()
@@ -281,11 +284,11 @@ class SlurmExecutor(QueueingExecutor):
         if salvaged is not None:
             return salvaged
         job = claim.job if claim is not None else "?"
-        what = f"Slurm job {job} ended as {status.state or 'one that Slurm has forgotten'}"
-        if status.state == "OUT_OF_MEMORY":
-            return running.begun.failed("machine", f"{what}: it ran out of memory")
+        what = f"Slurm job {job} {status.in_words()}"
+        if not status.goes_on and self._jobs.ran_out_of_memory(job):
+            return running.begun.failed("machine", f"{what}, because it ran out of memory: {self._jobs.last_line(job)}")
         if status.state in ("FAILED", "COMPLETED"):
-            return running.begun.failed("killed", f"{what} under its run: {self._jobs.last_line(job) or 'no message'}")
+            return running.begun.failed("killed", f"{what} under its run: {self._jobs.last_line(job)}")
         if status.state == "TIMEOUT" and claim is not None and claim.number == 0:
             self._note_timeout(request)
         self._num_losses[request] += 1

@@ -38,9 +38,14 @@ class JobStatus:
     def goes_on(self) -> bool:
         return self.state in WAITS + WORKS
 
-    def still_has(self, life: int) -> bool:
-        """Whether what the job took in this life is still with it."""
-        return self.state in WORKS and self.life == life
+    def has_lost(self, life: int) -> bool:
+        """Whether what the job took in this life is with it no more. Of a job that is about to end it is not known."""
+        return self.state != "COMPLETING" and (self.state not in WORKS or self.life != life)
+
+    def in_words(self) -> str:
+        if self.goes_on:
+            return "was requeued"
+        return f"ended as {self.state}" if self.state else "is one that Slurm has forgotten"
 
 
 def ask(*command: str) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 import time
 import warnings
@@ -29,6 +30,10 @@ SECONDS_BETWEEN_QUESTIONS = 10.0
 
 MAX_VAIN_JOBS = 3
 """So many jobs in a row may fail before they have taken a run."""
+
+LINES_TO_READ = 20
+NO_MEMORY = re.compile("exceeded (job |step )?memory limit|oom.?kill", re.IGNORECASE)
+"""What Slurm writes into the log of a job that used more memory than it has."""
 
 NO_FAULT = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
 """How a job may end before it has taken a run without anything being wrong with it."""
@@ -90,12 +95,21 @@ class SlurmJobs:
     def status(self, job: str) -> JobStatus:
         return self._statuses.get(job) or last_status(job)
 
-    def last_line(self, job: str) -> str:
-        """What a job wrote last on its standard error; empty where it wrote nothing."""
+    def last_lines(self, job: str) -> List[str]:
+        """What a job, or Slurm in its name, wrote last on its standard error."""
         with suppress(OSError):
-            lines = (self._queue.jobs / f"{job}_0_log.err").read_text(errors="replace").split("\n")
-            return next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return ""
+            lines = (self._queue.jobs / f"{job}_0_log.err").read_text(errors="replace").splitlines()
+            return [line.strip() for line in lines if line.strip()][-LINES_TO_READ:]
+        return []
+
+    def last_line(self, job: str) -> str:
+        return next(reversed(self.last_lines(job)), "it wrote nothing")
+
+    def ran_out_of_memory(self, job: str) -> bool:
+        """Whether Slurm or the kernel ended the job for that. Where Slurm itself watches the memory, the state of the
+        job is that of any job that was killed."""
+        is_said = any(NO_MEMORY.search(line) for line in self.last_lines(job))
+        return self.status(job).state == "OUT_OF_MEMORY" or is_said
 
     def call(self) -> None:
         """Submit as many jobs as it takes for every waiting run to be taken by one that has no other."""
@@ -151,7 +165,7 @@ class SlurmJobs:
             job = max(self._vain)
             raise FiestaError(
                 f"the last {len(self._vain)} Slurm jobs ended before they took a run, job {job} as "
-                f"{self.status(job).state}: {self.last_line(job) or 'it wrote nothing'}. Its log is "
+                f"{self.status(job).state}: {self.last_line(job)}. Its log is "
                 f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and the same file "
                 "system as this machine. Nothing that finished is lost: correct this, then go on with --recover."
             )

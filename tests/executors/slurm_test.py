@@ -1,0 +1,458 @@
+"""Against a real Slurm of one node on this machine, which `scripts/local_slurm.sh` starts."""
+
+import csv
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
+
+import pytest
+from rich.console import Console
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.executors import slurm_commands, slurm_jobs
+from fiesta_allennlp.executors.slurm import SlurmExecutor
+from fiesta_allennlp.executors.slurm_commands import JobStatus, SlurmDown, ask, statuses_of
+from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left, queues_left
+from fiesta_allennlp.executors.slurm_options import job_options
+from fiesta_allennlp.records import Evaluation, Failure, Outcome
+from fiesta_allennlp.trainings.select import select
+from tests.conftest import REPOSITORY, until
+from tests.executors.light import SITECUSTOMIZE, Light
+from tests.executors.processes_test import is_running, request
+from tests.warm import Command
+
+pytest.importorskip("submitit", reason="submitit is not installed: pip install fiesta-allennlp[slurm]")
+pytestmark = pytest.mark.xdist_group("slurm")
+
+SCRIPT = REPOSITORY / "scripts" / "local_slurm.sh"
+HELD = {"slurm": ("hold",)}
+"""A job that waits until it is released: it costs nothing."""
+
+
+@dataclass(frozen=True)
+class LocalSlurm:
+    """The daemons of a Slurm on this machine, by the directory of their files."""
+
+    root: Path
+
+    def restart_node(self) -> None:
+        """Kill the daemon of the node at once, and start it again. Its jobs go on."""
+        pid = int((self.root / "slurmd.pid").read_text())
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not is_running(pid))
+        subprocess.run([_program("slurmd")], check=True)
+
+
+def _program(name: str) -> str:
+    return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or pytest.skip(
+        f"{name} is not installed. On Debian, as root: apt-get install slurm-wlm munge"
+    )
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
+    for program in ("munged", "slurmctld", "slurmd", "sbatch"):
+        _program(program)
+    root = tmp_path_factory.mktemp("slurm")
+    started = subprocess.run([SCRIPT, "start", root], capture_output=True, text=True)
+    if started.returncode:
+        pytest.skip(f"no Slurm can be started here: {started.stderr.strip()[-300:]}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLURM_CONF", str(root / "slurm.conf"))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
+        patch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.5)
+        yield LocalSlurm(root)
+    subprocess.run([SCRIPT, "stop", root], check=True)
+    assert not root.exists()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path / "run")
+
+
+@pytest.fixture
+def make(
+    slurm: LocalSlurm, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Callable[..., SlurmExecutor]]:
+    (tmp_path / "light").mkdir()
+    (tmp_path / "light" / "sitecustomize.py").write_text(SITECUSTOMIZE)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "light"), os.environ["PYTHONPATH"]]))
+    made: List[SlurmExecutor] = []
+
+    def build(**kwargs: Any) -> SlurmExecutor:
+        made.append(SlurmExecutor(directory, **kwargs))
+        return made[-1]
+
+    yield build
+    for executor in made:
+        executor.close()
+    end_jobs_left(directory)
+
+
+def started(place: Path) -> Dict[str, Tuple[int, str]]:
+    """The process and the job of each run that waits, the last one of each."""
+    names = sorted((path for path in place.glob("a-*")), key=lambda path: path.stat().st_mtime_ns)
+    split = [path.name.split(".") for path in names]
+    return {run: (int(pid), job) for run, pid, job in split}
+
+
+def jobs_of(directory: RunDirectory) -> Dict[str, JobStatus]:
+    (queue,) = queues_left(directory)
+    return statuses_of(queue.name)
+
+
+def scores(outcomes: Any) -> List[float]:
+    return sorted(outcome.score for outcome in outcomes if isinstance(outcome, Evaluation))
+
+
+# What jobs do.
+
+
+def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory
+) -> None:
+    executor = make(runs_per_job=20, time_limit=4)
+    for replicate, what in enumerate(("score", "raise", "lack", "die", "hang", "see_a_gpu")):
+        executor.submit(Light(what), request(replicate))
+    outcomes: Dict[int, Outcome] = {}
+    for outcome in executor.completed():
+        outcomes[outcome.request.replicate] = outcome
+        assert "this is the log of" in directory.evaluation_log(outcome.request.name).read_text()
+    assert scores(outcomes.values()) == [0]
+    failures = {k: (o.kind, o.error) for k, o in outcomes.items() if isinstance(o, Failure)}
+    assert failures[1] == ("error", "ValueError: no such luck")
+    assert failures[2] == ("machine", "OSError: [Errno 24] Too many open files")
+    assert failures[3][0] == "killed" and "killed by signal 9" in failures[3][1]
+    assert failures[4][0] == "timeout" and "--time-limit 4 seconds" in failures[4][1]
+    assert failures[5] == ("error", "AssertionError")  # no GPU was asked for, so none is seen
+    child = int((directory.evaluation("a-4") / "child").read_text())
+    until(lambda: not is_running(child))
+    assert [status.state for status in jobs_of(directory).values()] == ["RUNNING"]
+    assert (directory.root / "failures" / "a-3.1.log").exists()
+    executor.close()
+    assert executor.last_words == ""  # nothing was at work any more
+    assert not list(directory.slurm.glob("*"))
+
+
+def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
+    make: Callable[..., SlurmExecutor], slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
+) -> None:
+    executor = make(workers=3)
+    for replicate, what in enumerate(("wait", "wait", "wait_when_done")):
+        executor.submit(Light(what, str(tmp_path)), request(replicate))
+    assert list(executor.completed(timeout=0)) == []
+    until(lambda: len(started(tmp_path)) == 3)
+    first = started(tmp_path)
+    slurm.restart_node()
+    assert list(executor.completed(timeout=1)) == []
+    assert started(tmp_path) == first
+    ask("scancel", first["a-0"][1])
+    ask("scancel", first["a-2"][1])
+    ask("scancel", "--signal=KILL", "--batch", first["a-1"][1])  # the job fails, as where something kills its script
+    outcomes = [next(executor.completed()) for _ in range(2)]
+    by_run = {outcome.request.name: outcome for outcome in outcomes}
+    killed, salvaged = by_run["a-1"], by_run["a-2"]
+    assert isinstance(killed, Failure) and killed.kind == "killed"
+    assert f"Slurm job {first['a-1'][1]} ended as FAILED under its run" in killed.error
+    assert isinstance(salvaged, Evaluation) and salvaged.score == 7  # it had finished
+    until(lambda: not any(is_running(pid) for pid, _ in first.values()))
+    assert list(executor.completed(timeout=1)) == []
+    until(lambda: started(tmp_path)["a-0"] != first["a-0"])
+    (tmp_path / "go").touch()
+    assert scores(executor.completed()) == [0]
+
+
+def test_a_requeued_job_has_lost_its_run(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory, tmp_path: Path
+) -> None:
+    executor = make(runs_per_job=2)
+    executor.submit(Light("wait", str(tmp_path)), request(0))
+    assert list(executor.completed(timeout=0)) == []
+    until(lambda: bool(started(tmp_path)))
+    (pid, job) = started(tmp_path)["a-0"]
+    ask("scontrol", "requeue", job)
+    until(lambda: not is_running(pid))
+    assert list(executor.completed(timeout=1)) == []
+    until(lambda: jobs_of(directory)[job].state == "PENDING")
+    ask("scontrol", "update", f"jobid={job}", "StartTime=now")
+    until(lambda: started(tmp_path)["a-0"][0] != pid)
+    assert started(tmp_path)["a-0"][1] == job  # which took it in its second life
+    (tmp_path / "go").touch()
+    assert scores(executor.completed()) == [0]
+
+
+def test_memory_that_ran_out_is_told_apart_from_a_kill(make: Callable[..., SlurmExecutor]) -> None:
+    executor = make(memory_per_evaluation=0.4)
+    executor.submit(Light("take_memory"), request(0))
+    (failure,) = executor.completed()
+    assert isinstance(failure, Failure)
+    assert failure.kind == "machine"
+    assert "because it ran out of memory: " in failure.error and "memory limit" in failure.error
+
+
+def test_a_job_goes_on_to_the_next_run_when_one_is_not_wanted(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory, tmp_path: Path
+) -> None:
+    executor = make(runs_per_job=5)
+    executor.submit(Light("wait", str(tmp_path)), request(0))
+    for replicate in (1, 2):
+        executor.submit(Light("score"), request(replicate))
+    assert list(executor.completed(timeout=0)) == []
+    until(lambda: bool(started(tmp_path)))
+    executor.abandon([request(0), request(1), request(9)])
+    until(lambda: not is_running(started(tmp_path)["a-0"][0]))
+    assert scores(executor.completed()) == [2]
+    assert len(jobs_of(directory)) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [
+        ("PREEMPTED", None),
+        ("TIMEOUT", None),
+        ("NODE_FAIL", None),
+        ("CANCELLED", None),
+        ("", None),
+        ("OUT_OF_MEMORY", "machine"),
+        ("FAILED", "killed"),
+    ],
+)
+def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
+    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch, state: str, kind: "str | None"
+) -> None:
+    """This test takes the run as a job does, and Slurm says what the case is about."""
+    executor = make(**HELD)
+    executor.submit(Light("score"), request(0))
+    shared = executor._open()
+    assert shared.take("77", 0, 0) is not None
+    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus(state)} if state else {})
+    outcomes = list(executor.completed(timeout=1))
+    assert [outcome.kind for outcome in outcomes if isinstance(outcome, Failure)] == ([kind] if kind else [])
+    assert shared.waiting() == ([] if kind else ["a-0.2"])
+
+
+def test_a_run_that_is_lost_time_and_again_fails_in_the_end(
+    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = make(**HELD)
+    executor.submit(Light("score"), request(0))
+    monkeypatch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.0)
+    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("PREEMPTED")})
+    monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 1))
+    (failure,) = executor.completed()
+    assert isinstance(failure, Failure)
+    assert (failure.kind, "lost 10 times with its job" in failure.error) == ("killed", True)
+    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("TIMEOUT")})
+    monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 0))
+    executor.submit(Light("score"), request(1))
+    with pytest.raises(FiestaError, match="a-1 does not end within the time of a Slurm job: 2 jobs .* --job-time"):
+        list(executor.completed())
+
+
+# How many jobs there are, and which.
+
+
+def test_no_more_jobs_than_workers_and_as_arrays_if_asked_for(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory
+) -> None:
+    executor = make(workers=3, array_size=2, **HELD)
+    for replicate in range(5):
+        executor.submit(Light("score"), request(replicate))
+    assert list(executor.completed(timeout=2)) == []
+    first, second, third = sorted(jobs_of(directory))
+    assert (first[-2:], second[-2:], "_" in third) == ("_0", "_1", False)
+    executor.close()
+    assert executor.last_words == "Cancelled 3 Slurm job(s): 3 pending."
+
+
+def test_a_command_that_comes_back_finds_its_jobs_and_its_outcomes(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory, tmp_path: Path
+) -> None:
+    """The first command is lost without a word. Of its runs one has ended, one is at work, and one waits with its job;
+    what the second one does not ask for is dropped."""
+    lost = SlurmExecutor(directory, workers=3)
+    for replicate, what in enumerate(("score", "wait", "wait")):
+        lost.submit(Light(what, str(tmp_path)), request(replicate))
+    assert list(lost.completed(timeout=0)) == []
+    until(lambda: len(started(tmp_path)) == 2 and "a-0.1" in lost._open().done())
+    before = sorted(jobs_of(directory)), started(tmp_path)
+    found = make(workers=3)
+    for replicate in (0, 1):
+        found.submit(Light("wait", str(tmp_path)), request(replicate))
+    assert scores([next(found.completed())]) == [0]
+    until(lambda: not is_running(before[1]["a-2"][0]))
+    (tmp_path / "go").touch()
+    assert scores(found.completed()) == [1]
+    assert (sorted(jobs_of(directory)), started(tmp_path)) == before
+
+
+def test_a_command_that_is_killed_between_sbatch_and_its_answer_finds_the_job(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = SlurmExecutor(directory, **HELD)
+    lost.submit(Light("score"), request(0))
+    name = lost._open().name
+    ask("sbatch", f"--job-name={name}", "--hold", "--output=/dev/null", "--wrap=true")
+    assert len(jobs_of(directory)) == 1
+    found = make(**HELD)
+    found.submit(Light("score"), request(0))
+    assert list(found.completed(timeout=1)) == []
+    assert len(jobs_of(directory)) == 1
+
+
+def test_jobs_with_other_options_are_ended_and_replaced(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory
+) -> None:
+    lost = SlurmExecutor(directory, **HELD)
+    lost.submit(Light("score"), request(0))
+    assert list(lost.completed(timeout=1)) == []
+    (queue,) = queues_left(directory)
+    found = make(memory_per_evaluation=0.1, **HELD)
+    found.submit(Light("score"), request(0))
+    assert list(found.completed(timeout=1)) == []
+    assert [status.state for status in statuses_of(queue.name).values()] == ["CANCELLED"]
+    assert [status.state for status in jobs_of(directory).values()] == ["PENDING"]
+
+
+def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(
+    slurm: LocalSlurm, make: Callable[..., SlurmExecutor], directory: RunDirectory
+) -> None:
+    lost = SlurmExecutor(directory, workers=2, **HELD)
+    for replicate in range(2):
+        lost.submit(Light("score"), request(replicate))
+    assert list(lost.completed(timeout=1)) == []
+    shared = lost._open()
+    claim = shared.take("77", 0, 0)
+    assert claim is not None
+    (shared.directory(claim.ticket) / "outcome.json").write_text("3.0")
+    shared.finish(claim, Evaluation(request(0), 3.0, "m"))
+    assert end_jobs_left(directory) == "Cancelled 2 Slurm job(s): 2 pending."
+    assert end_jobs_left(directory) == ""
+    assert (directory.evaluation("a-0") / "outcome.json").read_text() == "3.0"
+
+
+def test_jobs_that_fail_before_they_take_a_run_end_the_selection(
+    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    executor = make(workers=3)
+    for replicate in range(3):
+        executor.submit(Light("score"), request(replicate))
+    with pytest.raises(FiestaError, match=r"last 3 Slurm jobs ended before they took a run, .* /no/such/python"):
+        list(executor.completed())
+
+
+def test_a_slurm_that_gives_no_answer_is_asked_again(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*_: str) -> str:
+        raise SlurmDown("Unable to contact slurm controller")
+
+    executor = make(**HELD)
+    executor.submit(Light("score"), request(0))
+    with monkeypatch.context() as patch:
+        patch.setattr(slurm_commands, "ask", down)
+        assert list(executor.completed(timeout=1)) == []
+    assert jobs_of(directory) == {}
+    assert list(executor.completed(timeout=1)) == []
+    assert len(jobs_of(directory)) == 1
+
+
+# Options.
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"partition": "nope"}, "Slurm takes no job with --partition=nope .*invalid partition"),
+        ({"cpus_per_evaluation": 4000}, "Requested node configuration is not available"),
+        ({"slurm": ["no-such-option=1"]}, "unrecognized option"),
+        ({"slurm": ["output=/tmp/log"]}, 'must be an option of sbatch, .* but got "output"'),
+        ({"workers": "auto"}, "--workers auto does not go with --executor slurm"),
+        ({"gpus_per_evaluation": 0.25}, "--gpus-per-evaluation must be a whole number and at least 0 with Slurm"),
+        ({"cpus_per_evaluation": 0.5}, "--cpus-per-evaluation must be a whole number and at least 1"),
+        ({"memory_per_evaluation": 0.0}, "--memory-per-evaluation must be above 0"),
+        ({"runs_per_job": 0}, "--runs-per-job must be"),
+        ({"array_size": 0}, "--array-size must be"),
+    ],
+)
+def test_what_slurm_would_not_take_is_refused_before_the_first_run(
+    slurm: LocalSlurm, directory: RunDirectory, given: Dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        SlurmExecutor(directory, **given)
+    assert not directory.root.exists()
+
+
+def test_options_of_sbatch() -> None:
+    given = {"partition": "gpu", "account": None, "time": "4:00:00"}
+    options = job_options(given, cpus=2, gpus=1, memory=0.5, further=["qos=long", "exclusive", "time=5"])
+    assert options == {
+        "partition": "gpu",
+        "time": "5",
+        "cpus-per-task": 2,
+        "gpus": 1,
+        "mem": "512M",
+        "qos": "long",
+        "exclusive": True,
+    }
+    assert job_options({}, cpus=1, gpus=0, memory=None, further={"mail_type": "END,FAIL"}) == {
+        "cpus-per-task": 1,
+        "mail-type": "END,FAIL",
+    }
+
+
+@pytest.mark.parametrize(("slurm_options", "hides"), [((), True), (("gres=gpu:a100:1",), False)])
+def test_gpus_are_hidden_unless_some_are_asked_for(
+    directory: RunDirectory, monkeypatch: pytest.MonkeyPatch, slurm_options: Tuple[str, ...], hides: bool
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.executors.slurm.check_options", lambda options: None)
+    monkeypatch.setattr("fiesta_allennlp.executors.slurm.import_submitit", lambda: None)
+    assert SlurmExecutor(directory, slurm=slurm_options).hides_gpus is hides
+
+
+def test_what_is_missing_is_told(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ConfigError, match="needs the command sbatch, which this machine does not have"):
+        SlurmExecutor(directory)
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    with pytest.raises(ConfigError, match=r"Type: pip install fiesta-allennlp\[slurm\]"):
+        SlurmExecutor(directory)
+
+
+# The whole command, on stock classifiers that train in a blink.
+
+OPTIONS = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "entropy": 77}
+
+
+def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
+    with (directory / "evaluations.csv").open(newline="") as rows:
+        return {(row["candidate"], row["replicate"], row["score"]) for row in csv.DictReader(rows)}
+
+
+def test_a_selection_survives_its_command(slurm: LocalSlurm, write_config: Callable[..., Path], tmp_path: Path) -> None:
+    """The command is killed, then the selection is recovered with the job that goes on: the scores are those of an
+    uninterrupted selection on this machine, and nothing was started twice."""
+    on_cpu = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 2, "cuda_device": -1}}
+    candidates = [str(write_config(name, on_cpu)) for name in ("one", "two")]
+    quiet, run = Console(quiet=True), tmp_path / "run"
+    flags = [word for name, value in OPTIONS.items() for word in (f"--{name}", str(value))]
+    on_slurm = ["--executor", "slurm", "--runs-per-job", "20", "--slurm", "nice=1"]
+    command = Command(["-m", "allennlp", "fiesta-select", *candidates, "-s", run, *flags, *on_slurm])
+    until(lambda: len(list(run.glob("evaluations/*/outcome.json"))) >= 2 or command.poll() is not None)
+    command.send_signal(signal.SIGKILL)
+    assert command.wait() == -signal.SIGKILL
+    (job,) = jobs_of(RunDirectory(run))
+    summary = select({}, run, console=quiet, recover=True)
+    assert (summary["num_evaluations"], summary["num_failures"]) == (8, 0)
+    log = (run / "selection.log").read_text()
+    assert log.count("submit Slurm job(s)") == 1 and f"submit Slurm job(s) {job}\n" in log
+    select({**OPTIONS, "candidates": candidates}, tmp_path / "whole", console=quiet)
+    assert scores_of(run) == scores_of(tmp_path / "whole")
