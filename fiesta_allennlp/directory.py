@@ -136,3 +136,8 @@ class RunDirectory:
         made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
         made += ["next", "screening", "slurm"]
         return [path for path in (self.root / name for name in made) if path.exists()]
+
+
+def at_work_words(pid: int) -> str:
+    """What stands in the log of a selection from the moment on when this process makes its runs."""
+    return f"at work as process {pid} "

@@ -4,6 +4,8 @@ import argparse
 from importlib import import_module
 from typing import Any
 
+from fiesta_allennlp.commands.detaching import in_background
+
 HELP = {
     "select": "find the best of several models",
     "search": "screen many configs, then find the best of a few",
@@ -28,5 +30,6 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    parser.set_defaults(func=getattr(module, f"{name}_from_args"), program=f"{program} {called}")
+    work = in_background(getattr(module, f"{name}_from_args"))
+    parser.set_defaults(func=work, program=f"{program} {called}")
     return parser

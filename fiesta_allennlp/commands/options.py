@@ -21,6 +21,11 @@ def add_directory(parser: argparse.ArgumentParser, *, force: str, dry_run: str) 
     parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
     parser.add_argument("-f", "--force", action="store_true", help=force)
     parser.add_argument("--dry-run", action="store_true", help=dry_run)
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="go on in the background once the checks are done; DIR/detached.log gets the output",
+    )
     add_debug(parser)
     parser.add_argument(
         "--config", type=Path, help="a Jsonnet file with any of the options below; options that are typed override it"

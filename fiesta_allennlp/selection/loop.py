@@ -1,12 +1,14 @@
 """The loop: ask the strategy, write the requests down, let the workers work, write the outcomes down."""
 
 import logging
+import os
+import platform
 import shutil
 import time
 from dataclasses import dataclass, field, replace
 from typing import List, Optional, Protocol, Sequence, Set
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import UNDECIDED, Decision, Failure, History, Outcome, Request
@@ -128,6 +130,7 @@ class Selection:
         running stays pending in the store, and is started again with the same seeds when the selection is resumed.
         """
         working_time = WorkingTime(self.store, self.max_hours)
+        logger.info("%son %s", at_work_words(os.getpid()), platform.node())
         try:
             decision = self._loop(working_time)
         except KeyboardInterrupt:

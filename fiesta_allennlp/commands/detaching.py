@@ -1,0 +1,105 @@
+"""`--detach`: a command that goes on in the background once its checks are done."""
+
+import argparse
+import os
+import platform
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import BinaryIO, Callable, List, Optional
+
+from rich.console import Console
+
+from fiesta_allennlp.commands.options import directory_of
+from fiesta_allennlp.commands.running import run_and_exit
+from fiesta_allennlp.directory import RunDirectory, at_work_words
+from fiesta_allennlp.errors import ConfigError
+
+SECONDS_BETWEEN_LOOKS = 0.1
+FLAG = "--detach"
+
+
+def in_background(work: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Namespace], None]:
+    """A command as it is, except with `--detach`."""
+
+    def work_or_detach(args: argparse.Namespace) -> None:
+        if getattr(args, "detach", False):
+            run_and_exit(
+                lambda console: _detach(args, console),
+                debug=args.debug,
+                interrupted=lambda: "Interrupted; nothing goes on in the background.",
+            )
+        work(args)
+
+    return work_or_detach
+
+
+def _detach(args: argparse.Namespace, console: Console) -> int:
+    """Start the same command in a session of its own, and show what it writes until it is at work."""
+    if args.dry_run:
+        raise ConfigError("--dry-run makes no run that could go on in the background. Leave --detach out.")
+    directory = RunDirectory(directory_of(args))
+    output = directory.detached_log
+    is_new = not output.exists()
+    directory.root.mkdir(parents=True, exist_ok=True)
+    with output.open("ab") as out, output.open("rb") as written:
+        written.seek(0, os.SEEK_END)
+        process = subprocess.Popen(
+            _command(args), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+        )
+        try:
+            status = _show_until_at_work(process, written, directory, console)
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+            raise
+    if status is None:
+        for line in _how_to_go_on(process.pid, args, directory):
+            console.print(line, markup=False, soft_wrap=True)
+        return 0
+    if is_new:  # all of it was shown
+        output.unlink(missing_ok=True)
+        with suppress(OSError):
+            directory.root.rmdir()
+    return status
+
+
+def _command(args: argparse.Namespace) -> List[str]:
+    module = "allennlp" if args.program.startswith("allennlp") else "fiesta_allennlp"
+    return [sys.executable, "-m", module, *(word for word in sys.argv[1:] if word != FLAG)]
+
+
+def _show_until_at_work(
+    process: "subprocess.Popen[bytes]", written: BinaryIO, directory: RunDirectory, console: Console
+) -> Optional[int]:
+    """The exit status of a command that ended before; None where it goes on."""
+    while True:
+        status = process.poll()
+        is_at_work = status is None and _is_at_work(process.pid, directory)
+        console.print(written.read().decode(errors="replace"), end="", markup=False, soft_wrap=True)
+        if status is not None or is_at_work:
+            return status
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _is_at_work(pid: int, directory: RunDirectory) -> bool:
+    """Whether this process has begun with its runs, those of a search's first stage included."""
+    for log in (directory.log, directory.screening.log):
+        with suppress(OSError):
+            if at_work_words(pid) in log.read_text(encoding="utf-8", errors="replace"):
+                return True
+    return False
+
+
+def _how_to_go_on(pid: int, args: argparse.Namespace, directory: RunDirectory) -> List[str]:
+    program, _, command = args.program.rpartition(" ")
+    status = "fiesta-status" if command.startswith("fiesta-") else "status"
+    return [
+        f"It goes on in the background, as process {pid} on {platform.node()}, and writes into "
+        f"{directory.detached_log}.",
+        f"Watch it: {program} {status} {shlex.quote(str(directory.root))} --follow",
+        f"Stop it: kill {pid}",
+    ]
