@@ -7,6 +7,7 @@ VERSION = {}
 exec((HERE / "fiesta_allennlp" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 RAY = "ray>=2.45"  # the first with wheels for Python 3.10 to 3.13
+SLURM = "submitit>=1.5"
 
 # AllenNLP's own pins end at Python 3.10. From 3.11 on it is installed with --no-deps, and these are what it imports at
 # run time and what its configs can ask for, in versions that work.
@@ -73,9 +74,11 @@ setup(
             RAY,
             "ruff==0.14.5",
             "statsmodels>=0.14",
+            SLURM,
         ],
         "docs": ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0"],
         "ray": [RAY],
+        "slurm": [SLURM],
     },
     project_urls={"Paper (FIESTA, ACL 2019)": "https://aclanthology.org/P19-1281"},
     classifiers=[

@@ -17,11 +17,12 @@ from collections import Counter
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Protocol, Sequence, Tuple
 
 import psutil
 from common import show
-from ray_nodes import RayNodes, ray_nodes
+from ray_nodes import ray_nodes
+from slurm_node import slurm_node
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
@@ -36,11 +37,28 @@ LONGEST_WAIT = 2.0
 SHORT = json.dumps({"trainer.num_epochs": 1})
 
 
+class Nodes(Protocol):
+    """What can be killed on a cluster."""
+
+    @property
+    def options(self) -> List[str]:
+        """What a selection is told of it."""
+
+    def processes(self) -> List[psutil.Process]:
+        """All that runs on its nodes."""
+
+    def working(self) -> List[Any]:
+        """What waits for a training there, and can be killed."""
+
+    def kill_one(self) -> None:
+        """Kill a node, or what makes it one."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """A selection that chooses the same evaluations whichever finishes first; if `ordered`, in the same order too.
 
-    `targets` are what can be killed while it works.
+    `targets` are what can be killed while it works, and `cluster` is where it does; empty for this machine.
     """
 
     name: str
@@ -48,27 +66,30 @@ class Plan:
     working: Tuple[str, ...]
     targets: Tuple[str, ...] = ("parent", "worker")
     ordered: bool = False
-    on_ray: bool = False
+    cluster: str = ""
 
 
 EQUALLY = ("--strategy", "non_adaptive_fb", "--budget", "40")
 IN_TURN = ("--strategy", "top_two", "--belief", "student_t", "--confidence", "0.999999", "--max-evaluations", "40")
 ON_RAY = ("--executor", "ray", "--workers", "auto")
-RAY_PLAN = Plan("non_adaptive_fb, 2 Ray nodes", EQUALLY, ON_RAY, targets=("node", "parent", "worker"), on_ray=True)
+RAY_PLAN = Plan("non_adaptive_fb, 2 Ray nodes", EQUALLY, ON_RAY, targets=("node", "parent", "worker"), cluster="ray")
+ON_SLURM = ("--executor", "slurm", "--workers", "2", "--runs-per-job", "10")
+SLURM_PLAN = Plan("non_adaptive_fb, Slurm", EQUALLY, ON_SLURM, targets=("node", "parent", "worker"), cluster="slurm")
 PLANS = (
     Plan("non_adaptive_fb, 2 workers", EQUALLY, ("--workers", "2")),
     RAY_PLAN,
     Plan("top_two, 1 worker", IN_TURN, ("--workers", "1"), ordered=True),
     RAY_PLAN,
 )
+CLUSTERS: Dict[str, Callable[[], ContextManager[Any]]] = {"ray": ray_nodes, "slurm": slurm_node}
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What runs while a selection does: its own process and, with Ray, the nodes."""
+    """What runs while a selection does: its own process and, on a cluster, the nodes."""
 
     parent: psutil.Process
-    nodes: Optional[RayNodes] = None
+    nodes: Optional[Nodes] = None
 
 
 def trainings(scene: Scene) -> List[psutil.Process]:
@@ -88,7 +109,7 @@ def kill_parent(scene: Scene) -> bool:
 
 
 def kill_worker(scene: Scene) -> bool:
-    """Kill a process that trains or, with Ray, just as often the worker of Ray that waits for one."""
+    """Kill a process that trains or, on a cluster, just as often what waits for one: Ray's worker, or Slurm's job."""
     victims = trainings(scene)
     if not victims:
         return False
@@ -126,7 +147,7 @@ class Killed:
 
     directory: RunDirectory
     options: List[str]
-    nodes: Optional[RayNodes] = None
+    nodes: Optional[Nodes] = None
     finished: Dict[Any, Any] = field(default_factory=dict)
     written: Dict[Path, int] = field(default_factory=dict)
 
@@ -234,12 +255,13 @@ def num_twice(directory: RunDirectory) -> int:
     return len(keys) - len(set(keys))
 
 
-def kill_many(number: int, targets: Sequence[str], root: Path) -> Counts:
+def kill_many(number: int, targets: Sequence[str], root: Path, *, cluster: str = "ray") -> Counts:
     """Kill so often in all, every target equally often, over as many selections as it takes."""
     counts, waiting = Counts(), Counter(itertools.islice(itertools.cycle(targets), number))
     references: Dict[Tuple[str, ...], Dict[Any, Any]] = {}
-    with ray_nodes() if "node" in targets else nullcontext() as nodes:
-        for index, plan in enumerate(itertools.cycle(plan for plan in PLANS if nodes or not plan.on_ray)):
+    plans = PLANS if cluster == "ray" else (SLURM_PLAN,)
+    with CLUSTERS[cluster]() if "node" in targets else nullcontext() as nodes:
+        for index, plan in enumerate(itertools.cycle(plan for plan in plans if nodes or not plan.cluster)):
             if not waiting.total():
                 break
             kills = _planned(waiting, plan)
@@ -251,12 +273,9 @@ def kill_many(number: int, targets: Sequence[str], root: Path) -> Counts:
                 whole.run([])
                 references[plan.choosing] = finished_in(whole.directory)
             reference = references[plan.choosing]
-            address = ["--ray-address", nodes.address] if nodes and plan.on_ray else []
-            killed = Killed(
-                RunDirectory(root / f"killed-{index}"),
-                [*options, *plan.working, *address],
-                nodes if plan.on_ray else None,
-            )
+            there = nodes if plan.cluster else None
+            told = [*options, *plan.working, *(there.options if there else [])]
+            killed = Killed(RunDirectory(root / f"killed-{index}"), told, there)
             hit = killed.run(kills)
             waiting -= Counter(hit)
             _count(counts, killed, hit, reference, ordered=plan.ordered)

@@ -23,8 +23,9 @@ class RayNodes:
         self._cluster = cluster
 
     @property
-    def address(self) -> str:
-        return str(self._cluster.address)
+    def options(self) -> List[str]:
+        """What a selection is told of the cluster."""
+        return ["--ray-address", str(self._cluster.address)]
 
     def processes(self) -> List[psutil.Process]:
         """All that runs on the nodes."""
