@@ -305,3 +305,30 @@ def test_the_seed_has_two_names() -> None:
     assert as_typed(merge({"entropy": 5}), positional="candidates") == ["--seed", "5"]
     with pytest.raises(ConfigError, match="'sed' is an unknown setting"):
         merge({"sed": 5})
+
+
+def test_runs_that_share_a_gpu_are_so_many_devices() -> None:
+    params = merge({"cuda_devices": "0,1", "runs_per_gpu": 2}).executor_params()
+    assert params == {"type": "processes", "cuda_devices": ["0", "1", "0", "1"]}
+    with pytest.raises(ConfigError, match="--runs-per-gpu is about the devices of --cuda-devices"):
+        merge({"runs_per_gpu": 1}).executor_params()
+    with pytest.raises(ConfigError, match="--runs-per-gpu must be at least 1 but got 0"):
+        merge({"cuda_devices": "0", "runs_per_gpu": 0})
+    with pytest.raises(ConfigError, match="--runs-per-gpu must be at least 1 but got 0"):
+        merge(
+            {"executor": {"type": "processes", "cuda_devices": ["0"], "runs_per_gpu": 0}},
+        ).executor_params()
+
+
+def test_options_of_sbatch_are_typed_one_by_one_and_typed_again() -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser, Settings)
+    args = parser.parse_args(
+        ["--executor", "slurm", "--slurm", "qos=long", "--slurm", "exclude=a,b", "--job-time", "9"]
+    )
+    settings = merge(typed_options(args, Settings))
+    expected = {"type": "slurm", "slurm": ("qos=long", "exclude=a,b"), "job_time": "9"}
+    assert settings.executor_params() == expected
+    assert merge(as_json(settings)).executor_params() == expected
+    words = as_typed(settings, positional="candidates")
+    assert typed_options(parser.parse_args(words), Settings) == typed_options(args, Settings)

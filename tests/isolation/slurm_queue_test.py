@@ -1,0 +1,81 @@
+"""The queue on a shared file system, without jobs."""
+
+import os
+import threading
+from pathlib import Path
+from typing import List, Optional
+
+import pytest
+
+from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.worker import Work, WorkerSettings
+from fiesta_allennlp.records import Evaluation
+from tests.executors.processes_test import request
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> RunQueue:
+    made = RunQueue(tmp_path / "fiesta-0")
+    made.open()
+    return made
+
+
+def put(queue: RunQueue, replicate: int) -> str:
+    ticket = queue.ticket_for(request(replicate))
+    directory = queue.directory(ticket)
+    queue.put(ticket, Work(b"", {}, request(replicate), directory, directory / "log", WorkerSettings(), None))
+    return ticket
+
+
+def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
+    ticket = put(queue, 3)
+    assert (ticket, queue.waiting(), queue.taken(), queue.done()) == ("a-3.1", ["a-3.1"], [], {})
+    claim = queue.take("7_2", 1, 0)
+    assert claim == Claim("a-3.1", "7_2", 1, 0)
+    assert (queue.waiting(), queue.taken(), queue.has(claim), claim.run) == ([], [claim], True, "a-3")
+    assert queue.work(claim).request == request(3)
+    queue.finish(claim, Evaluation(request(3), 0.5, "m"))
+    assert (queue.taken(), queue.done(), queue.has(claim)) == ([], {"a-3.1": claim}, False)
+    assert queue.outcome(claim) == Evaluation(request(3), 0.5, "m")
+    queue.forget(claim)
+    assert queue.done() == {}
+    assert put(queue, 3) == "a-3.2"
+
+
+def test_every_run_is_taken_once_by_jobs_that_reach_for_them_at_once(queue: RunQueue) -> None:
+    for replicate in range(40):
+        put(queue, replicate)
+    taken: List[Optional[Claim]] = []
+
+    def work(job: int) -> None:
+        number = 0
+        while (claim := queue.take(str(job), 0, number)) is not None:
+            taken.append(claim)
+            number += 1
+
+    jobs = [threading.Thread(target=work, args=(job,)) for job in range(8)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert sorted(claim.ticket for claim in taken if claim) == sorted(f"a-{k}.1" for k in range(40))
+    assert len(queue.taken()) == 40
+
+
+def test_what_waits_longest_is_taken_first_and_half_a_file_is_not(queue: RunQueue) -> None:
+    for replicate, age in ((0, 5), (1, 3), (2, 9)):
+        os.utime(queue.root / "waiting" / put(queue, replicate), (age, age))
+    (queue.root / "waiting" / "a-9.1.part").write_text("half")
+    claims = [queue.take("1", 0, number) for number in range(4)]
+    assert [claim.ticket if claim else None for claim in claims] == ["a-1.1", "a-0.1", "a-2.1", None]
+
+
+def test_what_nobody_wants_any_more_is_neither_waiting_nor_with_a_job(queue: RunQueue) -> None:
+    first, second = put(queue, 0), put(queue, 1)
+    claim = queue.take("1", 0, 0)
+    assert claim is not None
+    for ticket in (first, second, "a-7.1"):
+        queue.drop(ticket)
+    assert (queue.has(claim), queue.waiting(), queue.is_open) == (False, [], True)
+    queue.close()
+    assert (queue.is_open, queue.take("1", 0, 0), queue.jobs.is_dir()) == (False, None, True)
