@@ -1,5 +1,7 @@
 """The loop with a real store and real strategies. Only the trainings are replaced, by scores computed at once."""
 
+import logging
+import os
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 from allennlp.common import Params
 
-from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
@@ -144,6 +146,12 @@ def test_the_best_is_found_and_nothing_is_left_pending(run: Run, slots: int) -> 
     assert decision.confidence >= 0.99
     assert run.history.pending == ()
     assert len(run.history.evaluations) >= 9
+
+
+def test_the_log_says_which_process_is_at_work(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "fiesta_allennlp"):
+        run.go()
+    assert caplog.messages[0].startswith(at_work_words(os.getpid()))
 
 
 def test_every_request_has_its_own_keyed_seeds_and_shared_splits(run: Run) -> None:
