@@ -1,11 +1,14 @@
-"""What several tests share: the data variable, a Ray cluster, a tiny text classification task, one thread for torch."""
+"""What several tests share: the data variable, a Ray cluster, a Slurm, a tiny text classification task, one thread."""
 
 import json
 import os
 import random
 import secrets
+import shutil
 import signal
+import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
@@ -20,6 +23,7 @@ for told in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS"):  # 
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_worker_niceness="0")
 
 import fiesta_allennlp.plugin  # noqa: E402, F401
+from tests.executors.light import SITECUSTOMIZE  # noqa: E402
 
 # A busy machine fails no test, and nor does a new example; `--hypothesis-profile default` looks for new ones.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -63,6 +67,57 @@ def second_node(cluster: Any) -> Iterator[Any]:
     yield node
     if node in cluster.worker_nodes:
         cluster.remove_node(node)
+
+
+@dataclass(frozen=True)
+class LocalSlurm:
+    """The daemons of a Slurm on this machine, by the directory of their files."""
+
+    root: Path
+
+    def restart_node(self) -> None:
+        """Kill the daemon of the node at once, and start it again. Its jobs go on."""
+        pid = int((self.root / "slurmd.pid").read_text())
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not still_runs(psutil.Process(pid)) if psutil.pid_exists(pid) else True)
+        subprocess.run([program_of_slurm("slurmd")], check=True)
+
+
+def program_of_slurm(name: str) -> str:
+    found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    return found or pytest.skip(f"{name} is not installed. On Debian, as root: apt-get install slurm-wlm munge")
+
+
+@pytest.fixture(scope="session")
+def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
+    """A real Slurm of one node on this machine."""
+    pytest.importorskip("submitit", reason="submitit is not installed: pip install fiesta-allennlp[slurm]")
+    for name in ("munged", "slurmctld", "slurmd", "sbatch"):
+        program_of_slurm(name)
+    script, root = REPOSITORY / "scripts" / "local_slurm.sh", tmp_path_factory.mktemp("slurm")
+    started = subprocess.run([script, "start", root], capture_output=True, text=True)
+    if started.returncode:
+        pytest.skip(f"no Slurm can be started here: {started.stderr.strip()[-300:]}")
+    yield LocalSlurm(root)
+    subprocess.run([script, "stop", root], check=True)
+    assert not root.exists()
+
+
+@pytest.fixture
+def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSlurm:
+    """The same, found by the commands of Slurm, and asked often. Its jobs find this package."""
+    monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setattr("fiesta_allennlp.executors.slurm_jobs.SECONDS_BETWEEN_QUESTIONS", 0.5)
+    return slurm_daemons
+
+
+@pytest.fixture
+def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every Python that is started from now on is fit for the runs of `tests/executors/light.py` alone."""
+    (tmp_path / "light").mkdir()
+    (tmp_path / "light" / "sitecustomize.py").write_text(SITECUSTOMIZE)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "light"), os.environ.get("PYTHONPATH", "")]))
 
 
 @pytest.fixture

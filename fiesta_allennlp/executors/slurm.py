@@ -2,10 +2,8 @@ import json
 import logging
 import pickle
 import secrets
-import shutil
 import time
 from collections import Counter
-from contextlib import suppress
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
@@ -21,6 +19,7 @@ from fiesta_allennlp.executors.slurm_commands import (
 )
 from fiesta_allennlp.executors.slurm_jobs import (
     SlurmJobs,
+    delete,
     end_jobs_left,
     import_submitit,
     keep_run,
@@ -158,9 +157,7 @@ class SlurmExecutor(QueueingExecutor):
         logger.info("%s", said or "no Slurm job is left")
         self.last_words = said if was_at_work else ""
         if not self._jobs.had_trouble:
-            shutil.rmtree(shared.root, ignore_errors=True)
-            with suppress(OSError):
-                self._directory.slurm.rmdir()
+            delete(shared, self._directory)
 
     def _open(self) -> RunQueue:
         """The queue that a command left behind when it was killed, with its jobs, or else a new one."""

@@ -225,6 +225,13 @@ def keep_run(queue: RunQueue, ticket: str, target: Path) -> None:
         os.replace(made, target)
 
 
+def delete(queue: RunQueue, directory: RunDirectory) -> None:
+    """Delete all that is left of a queue, the logs of its jobs included."""
+    shutil.rmtree(queue.root, ignore_errors=True)
+    with suppress(OSError):
+        directory.slurm.rmdir()
+
+
 def end_jobs_left(directory: RunDirectory) -> str:
     """End the jobs of a selection that goes on without them, or not at all. Returns what that came to, in words."""
     said = []
@@ -235,4 +242,5 @@ def end_jobs_left(directory: RunDirectory) -> str:
             said.append(cancelled_in_words(cancel(queue.name)))
         except SlurmDown as error:
             said.append(f"Jobs named {queue.name} may be left in Slurm ({error}). They end when they find no run.")
+        delete(queue, directory)
     return " ".join(filter(None, said))

@@ -1,12 +1,8 @@
 """Against a real Slurm of one node on this machine, which `scripts/local_slurm.sh` starts."""
 
 import csv
-import os
-import shutil
 import signal
-import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
@@ -22,54 +18,16 @@ from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left, queue
 from fiesta_allennlp.executors.slurm_options import job_options
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.select import select
-from tests.conftest import REPOSITORY, until
-from tests.executors.light import SITECUSTOMIZE, Light
+from tests.conftest import LocalSlurm, until
+from tests.executors.light import Light
 from tests.executors.processes_test import is_running, request
 from tests.warm import Command
 
 pytest.importorskip("submitit", reason="submitit is not installed: pip install fiesta-allennlp[slurm]")
 pytestmark = pytest.mark.xdist_group("slurm")
 
-SCRIPT = REPOSITORY / "scripts" / "local_slurm.sh"
 HELD = {"slurm": ("hold",)}
 """A job that waits until it is released: it costs nothing."""
-
-
-@dataclass(frozen=True)
-class LocalSlurm:
-    """The daemons of a Slurm on this machine, by the directory of their files."""
-
-    root: Path
-
-    def restart_node(self) -> None:
-        """Kill the daemon of the node at once, and start it again. Its jobs go on."""
-        pid = int((self.root / "slurmd.pid").read_text())
-        os.kill(pid, signal.SIGKILL)
-        until(lambda: not is_running(pid))
-        subprocess.run([_program("slurmd")], check=True)
-
-
-def _program(name: str) -> str:
-    return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or pytest.skip(
-        f"{name} is not installed. On Debian, as root: apt-get install slurm-wlm munge"
-    )
-
-
-@pytest.fixture(scope="module")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
-    for program in ("munged", "slurmctld", "slurmd", "sbatch"):
-        _program(program)
-    root = tmp_path_factory.mktemp("slurm")
-    started = subprocess.run([SCRIPT, "start", root], capture_output=True, text=True)
-    if started.returncode:
-        pytest.skip(f"no Slurm can be started here: {started.stderr.strip()[-300:]}")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLURM_CONF", str(root / "slurm.conf"))
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
-        patch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.5)
-        yield LocalSlurm(root)
-    subprocess.run([SCRIPT, "stop", root], check=True)
-    assert not root.exists()
 
 
 @pytest.fixture
@@ -78,12 +36,7 @@ def directory(tmp_path: Path) -> RunDirectory:
 
 
 @pytest.fixture
-def make(
-    slurm: LocalSlurm, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Callable[..., SlurmExecutor]]:
-    (tmp_path / "light").mkdir()
-    (tmp_path / "light" / "sitecustomize.py").write_text(SITECUSTOMIZE)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "light"), os.environ["PYTHONPATH"]]))
+def make(slurm: LocalSlurm, light: None, directory: RunDirectory) -> Iterator[Callable[..., SlurmExecutor]]:
     made: List[SlurmExecutor] = []
 
     def build(**kwargs: Any) -> SlurmExecutor:

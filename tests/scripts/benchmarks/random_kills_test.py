@@ -1,4 +1,4 @@
-"""That the kills hit what they are meant to, on a real Ray cluster, and each target equally often."""
+"""That the kills hit what they are meant to, on a real Ray cluster and a real Slurm, and each target equally often."""
 
 import importlib
 from collections import Counter
@@ -12,12 +12,12 @@ import pytest
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.executors.ray import RayExecutor
+from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.records import Evaluation
-from tests.conftest import still_runs, until
+from tests.conftest import LocalSlurm, still_runs, until
+from tests.executors.light import Light
 from tests.executors.processes_test import request
 from tests.executors.ray_test import Waiting, started
-
-pytestmark = pytest.mark.xdist_group("ray")
 
 
 @pytest.fixture
@@ -25,6 +25,7 @@ def kills() -> ModuleType:
     return importlib.import_module("random_kills")
 
 
+@pytest.mark.xdist_group("ray")
 def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
     kills: ModuleType, cluster: Any, second_node: Any, tmp_path: Path
 ) -> None:
@@ -51,6 +52,29 @@ def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
     assert sorted(o.score for o in executor.completed() if isinstance(o, Evaluation)) == [0, 1]
     executor.close()
     cluster.remove_node(fresh)
+
+
+@pytest.mark.xdist_group("slurm")
+def test_a_job_and_the_daemon_of_its_node_are_found_and_killed(
+    kills: ModuleType, slurm: LocalSlurm, light: None, tmp_path: Path
+) -> None:
+    node = importlib.import_module("slurm_node").SlurmNode(slurm.root)
+    scene = kills.Scene(psutil.Process(), node)
+    executor = SlurmExecutor(RunDirectory(tmp_path / "run"))
+    executor.submit(Light("wait", str(tmp_path)), request(0))
+    assert list(executor.completed(timeout=0)) == []
+    until(lambda: bool(list(tmp_path.glob("a-0.*"))))
+    (started,) = tmp_path.glob("a-0.*")
+    _, pid, _ = started.name.split(".")
+    assert [process.pid for process in kills.trainings(scene)] == [int(pid)]
+    assert kills.kill_node(scene)
+    assert [process.pid for process in kills.trainings(scene)] == [int(pid)]
+    own, job = node.working()
+    assert int(pid) in [child.pid for child in own.children(recursive=True)]
+    job.kill()
+    until(lambda: not kills.trainings(scene))
+    assert list(executor.completed(timeout=2)) == []  # what was lost is started again
+    executor.close()
 
 
 def test_a_worker_on_this_machine_is_found_and_killed(kills: ModuleType, tmp_path: Path) -> None:
