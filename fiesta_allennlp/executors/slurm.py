@@ -1,10 +1,9 @@
-import json
 import logging
 import pickle
 import secrets
 import time
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError
@@ -15,7 +14,7 @@ from fiesta_allennlp.executors.slurm_commands import (
     SlurmDown,
     cancel,
     cancelled_in_words,
-    statuses_of,
+    wait_for_end,
 )
 from fiesta_allennlp.executors.slurm_jobs import (
     SlurmJobs,
@@ -110,7 +109,7 @@ class SlurmExecutor(QueueingExecutor):
         self._array_size = whole("array-size", array_size)
         self._options = job_options(
             {"partition": partition, "account": account, "time": job_time},
-            cpus=cpus_per_evaluation or num_threads,
+            cpus=num_threads if cpus_per_evaluation is None else cpus_per_evaluation,
             gpus=gpus_per_evaluation,
             memory=memory_per_evaluation,
             further=slurm,
@@ -151,7 +150,7 @@ class SlurmExecutor(QueueingExecutor):
         shared.close()
         try:
             said = cancelled_in_words(cancel(shared.name))
-            _wait_for_end(shared.name)
+            wait_for_end(shared.name, SECONDS_TO_STOP)
         except SlurmDown as error:
             said = f"Slurm gives no answer ({error}). Later, type: scancel --name={shared.name}"
         logger.info("%s", said or "no Slurm job is left")
@@ -164,13 +163,12 @@ class SlurmExecutor(QueueingExecutor):
         if self._shared is not None:
             return self._shared
         left = queues_left(self._directory)
-        name = left[-1].name if left and _read(left[-1]) == self._terms(left[-1]) else f"fiesta-{secrets.token_hex(5)}"
+        name = left[-1].name if left and left[-1].terms() == self._terms(left[-1]) else f"fiesta-{secrets.token_hex(5)}"
         shared = RunQueue(self._directory.slurm.absolute() / name)
         if not shared.is_open:
             if left:
                 logger.info("jobs on other terms are ended. %s", end_jobs_left(self._directory))
-            shared.open()
-            shared.terms.write_text(json.dumps(self._terms(shared)), encoding="utf-8")
+            shared.open(self._terms(shared))
         work = JobWork(shared.root, self._runs_per_job, SECONDS_IDLE, self._num_threads, self.hides_gpus)
         self._jobs = SlurmJobs(shared, work, self._options, array_size=self._array_size)
         shared.withdraw()
@@ -230,30 +228,34 @@ class SlurmExecutor(QueueingExecutor):
 
     def _ended(self, shared: RunQueue) -> Optional[str]:
         """The ticket of a run that has ended, or that was lost."""
-        done = shared.done()
-        self._jobs.note([*shared.taken(), *done.values()])
+        taken, done = shared.taken(), shared.done()
+        self._jobs.note([*taken, *done.values()])
         ended = next((ticket for ticket in done if ticket in self._running), None)
         if ended is not None:
             return ended
         if not self._lost and self._jobs.ask():
-            self._lost = self._find_lost(shared)
+            self._lost = self._find_lost(shared, taken)
         return next((ticket for ticket in self._lost if ticket in self._running), None)
 
-    def _find_lost(self, shared: RunQueue) -> Dict[str, Tuple[Optional[Claim], JobStatus]]:
-        """Runs that no job has any more. A run only goes from waiting to taken to done, so they are read in this order,
-        and what is done after all is not lost."""
-        waiting = set(shared.waiting())
+    def _find_lost(self, shared: RunQueue, before: Sequence[Claim]) -> Dict[str, Tuple[Optional[Claim], JobStatus]]:
+        """Runs that no job has any more, or that nobody finds.
+
+        `before` was taken when Slurm was asked: what a job took since then it may have, although it had not begun. A
+        run only goes from waiting to taken to done, so they are read in this order, and what is done is not lost.
+        """
         shared.refresh()
-        taken = {claim.ticket: claim for claim in shared.taken()}
-        lost: Dict[str, Tuple[Optional[Claim], JobStatus]] = {}
-        for ticket in self._running.keys() - waiting:
-            claim = taken.get(ticket)
-            status = JobStatus("") if claim is None else self._jobs.status(claim.job)
-            if claim is None or status.has_lost(claim.life):
-                lost[ticket] = claim, status
+        there = {*shared.waiting(), *(claim.ticket for claim in shared.taken())}
+        lost: Dict[str, Tuple[Optional[Claim], JobStatus]] = {
+            ticket: (None, JobStatus("")) for ticket in self._running.keys() - there
+        }
+        for claim in before:
+            status = self._jobs.status(claim.job)
+            if claim.ticket in there and status.has_lost(claim.life):
+                lost[claim.ticket] = claim, status
         if lost:
             shared.refresh()
-        return {ticket: found for ticket, found in lost.items() if ticket not in shared.done()}
+        done = shared.done()
+        return {ticket: found for ticket, found in lost.items() if ticket in self._running and ticket not in done}
 
     def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
         shared, request = self._open(), running.begun.request
@@ -308,17 +310,3 @@ class SlurmExecutor(QueueingExecutor):
         """The jobs see that these runs are not wanted any more, and take others."""
         for ticket in unwanted:
             self._open().drop(ticket)
-
-
-def _read(queue: RunQueue) -> Any:
-    try:
-        return json.loads(queue.terms.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def _wait_for_end(name: str) -> None:
-    """Wait a little until no job of this name runs."""
-    end = time.monotonic() + SECONDS_TO_STOP
-    while time.monotonic() < end and any(status.goes_on for status in statuses_of(name).values()):
-        time.sleep(SECONDS_BETWEEN_LOOKS)

@@ -3,6 +3,7 @@
 import getpass
 import re
 import subprocess
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Dict, Mapping
@@ -12,13 +13,18 @@ from fiesta_allennlp.errors import describe
 SECONDS_TO_ANSWER = 60.0
 """For one question to Slurm, which takes its time when it has much to do."""
 
+ENDS = "COMPLETING"
+"""The state of a job that has ended or was requeued, and whose processes are being ended."""
+
 WAITS = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 """States of a job in which nothing of it runs. What it had taken before is lost."""
 
-WORKS = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING")
+WORKS = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", ENDS)
 """States of a job of which something may run. It has ended in every other state."""
 
 COLUMNS = "JobArrayID:60,State:30,RestartCnt:12"
+
+SECONDS_BETWEEN_LOOKS = 0.5
 
 WHO_SPEAKS = re.compile(r"^(\w+: )*(error|fatal|allocation failure): |^\w+: (?=Batch|Invalid|Job)", re.MULTILINE)
 
@@ -40,7 +46,7 @@ class JobStatus:
 
     def has_lost(self, life: int) -> bool:
         """Whether what the job took in this life is with it no more. Of a job that is about to end it is not known."""
-        return self.state != "COMPLETING" and (self.state not in WORKS or self.life != life)
+        return self.state != ENDS and (self.state not in WORKS or self.life != life)
 
     def in_words(self) -> str:
         if self.goes_on:
@@ -95,10 +101,22 @@ def cancel(name: str) -> Dict[str, int]:
     `SlurmDown` : where Slurm gives no answer.
     """
     mine = (f"--name={name}", f"--user={getpass.getuser()}")
-    states = ask("squeue", "--noheader", "--array", "--format=%T", *mine).split()
+    states = [state for state in ask("squeue", "--noheader", "--array", "--format=%T", *mine).split() if state != ENDS]
     if states:
         ask("scancel", *mine)
     return {state.lower(): states.count(state) for state in sorted(set(states), reverse=True)}
+
+
+def wait_for_end(name: str, seconds: float) -> None:
+    """Wait until no job of this name goes on, but not for longer than this.
+
+    # Raises
+
+    `SlurmDown` : where Slurm gives no answer.
+    """
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and any(status.goes_on for status in statuses_of(name).values()):
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def cancelled_in_words(counts: Mapping[str, int]) -> str:

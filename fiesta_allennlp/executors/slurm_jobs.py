@@ -13,6 +13,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.executors.slurm_commands import (
+    ENDS,
     JobStatus,
     SlurmDown,
     cancel,
@@ -133,7 +134,7 @@ class SlurmJobs:
 
     def _has_room(self, job: str, status: JobStatus) -> bool:
         num_taken = self._num_taken.get((job, status.life), 0)
-        return status.goes_on and status.state != "COMPLETING" and num_taken < self._work.num_runs
+        return status.goes_on and status.state != ENDS and num_taken < self._work.num_runs
 
     def _submit(self, number: int) -> List[str]:
         made = self._submitit.SlurmExecutor(folder=self._queue.jobs)

@@ -7,6 +7,7 @@ network, writes where nobody looks any more.
 Imports neither AllenNLP nor torch.
 """
 
+import json
 import os
 import pickle
 import shutil
@@ -14,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.isolation.worker import Work
@@ -69,6 +70,10 @@ class RunQueue:
         return self.root / "jobs"
 
     @property
+    def _terms(self) -> Path:
+        return self.root / "terms.json"
+
+    @property
     def _waiting(self) -> Path:
         return self.root / "waiting"
 
@@ -84,14 +89,17 @@ class RunQueue:
         """Where this attempt at a run is made."""
         return self.root / "runs" / ticket
 
-    @property
-    def terms(self) -> Path:
-        """A file that says on what terms its jobs work."""
-        return self.root / "terms.json"
+    def terms(self) -> Any:
+        """On what terms its jobs work; None where that cannot be read."""
+        with suppress(OSError, ValueError):
+            return json.loads(self._terms.read_text(encoding="utf-8"))
 
-    def open(self) -> None:
-        for path in (self.jobs, self._taken, self._done, self.root / "runs", self._waiting):
+    def open(self, terms: Any) -> None:
+        """Make the queue, which jobs work through on these terms: plain data."""
+        for path in (self.jobs, self._taken, self._done, self.root / "runs"):
             path.mkdir(parents=True, exist_ok=True)
+        self._terms.write_text(json.dumps(terms), encoding="utf-8")
+        self._waiting.mkdir(exist_ok=True)  # last: from now on it is open
 
     def close(self) -> None:
         """Have all jobs stop: they see that there is no queue any more. The jobs' own logs stay."""

@@ -209,6 +209,22 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(
         list(executor.completed())
 
 
+def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(
+    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = make(**HELD)
+    executor.submit(Light("score"), request(0))
+    shared = executor._open()
+
+    def statuses(name: str) -> Dict[str, JobStatus]:
+        shared.take("77", 0, 0)
+        return {"77": JobStatus("PENDING")}  # as it was a moment ago
+
+    monkeypatch.setattr(slurm_jobs, "statuses_of", statuses)
+    assert list(executor.completed(timeout=0)) == []
+    assert ([claim.ticket for claim in shared.taken()], shared.waiting()) == (["a-0.1"], [])
+
+
 # How many jobs there are, and which.
 
 

@@ -16,7 +16,7 @@ from tests.executors.processes_test import request
 @pytest.fixture
 def queue(tmp_path: Path) -> RunQueue:
     made = RunQueue(tmp_path / "fiesta-0")
-    made.open()
+    made.open({"runs_per_job": 3})
     return made
 
 
@@ -28,6 +28,7 @@ def put(queue: RunQueue, replicate: int) -> str:
 
 
 def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
+    assert (queue.is_open, queue.terms()) == (True, {"runs_per_job": 3})
     ticket = put(queue, 3)
     assert (ticket, queue.waiting(), queue.taken(), queue.done()) == ("a-3.1", ["a-3.1"], [], {})
     claim = queue.take("7_2", 1, 0)
