@@ -84,7 +84,7 @@ def real_processes() -> None:
         (["--confidence", "0.9", "--budget", "20"], r"confidence"),
         (["--splits", "paired"], r"--splits must be one of shared, independent, official but got 'paired'"),
         (["--keep", "some"], r"--keep must be one of"),
-        (["--executor", "slurm"], r"--executor must be one of processes, ray but got 'slurm'"),
+        (["--executor", "condor"], r"--executor must be one of processes, ray, slurm but got 'condor'"),
         (["--executor", "{bad"], r"--executor: '{bad' is not valid JSON"),
         (["--executor", '{"type": "processes", "wrkers": 2}'], r"--executor processes: .*wrkers"),
         (
