@@ -33,10 +33,10 @@ from fiesta_allennlp.trainings.select import (
     CheckedTrainings,
     PreparedTrainings,
     prepared_trainings,
-    told_of_jobs,
 )
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
+from fiesta_allennlp.trainings.watching import told_of_jobs
 
 INPUTS = "inputs"
 """Where the facts of a candidate have the inputs of its point."""

@@ -1,9 +1,9 @@
 """Selections of configs by training them: what `fiesta-select` calls."""
 
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
 
@@ -11,15 +11,8 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataChangedError, DataError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
-from fiesta_allennlp.executors.slurm import SlurmExecutor
-from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
-from fiesta_allennlp.listeners.notify import Notify
-from fiesta_allennlp.listeners.progress import Progress
-from fiesta_allennlp.listeners.tensorboard import tensorboard
-from fiesta_allennlp.records import Candidate, Decision, History, Remaining
-from fiesta_allennlp.seeding import strategy_rng
+from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.selection.kind import Kind, Stored, Work
-from fiesta_allennlp.selection.loop import Listener, Listeners
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
@@ -45,6 +38,7 @@ from fiesta_allennlp.trainings.preparation import (
 from fiesta_allennlp.trainings.program_config import code_of, is_program, notes_on_program
 from fiesta_allennlp.trainings.same_pool import check_same_pool
 from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.watching import told_of_jobs, watching
 
 
 @dataclass(frozen=True)
@@ -129,25 +123,17 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     @contextmanager
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
         settings, executor = prepared.checked.settings, prepared.executor
-        metric = settings.scored_by
+        strategy, directory = prepared.checked.strategy, prepared.directory
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
-        with ExitStack() as stack:
-            stack.enter_context(told_of_jobs(executor, prepared.directory, console))
-            remaining = _estimate(prepared.checked.strategy, entropy)
-            progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
-            listeners: List[Listener] = [stack.enter_context(progress)]
-            if settings.keep == "best":
-                history = store.history(max_failures=settings.max_failures)
-                listeners.append(BestArchives(prepared.directory, history, sign=metric.sign))
-            if settings.notify:
-                listeners.append(Notify(settings.notify, prepared.directory))
-            if settings.tensorboard:
-                listeners.append(stack.enter_context(tensorboard(prepared.directory.tensorboard, metric.name)))
+        with (
+            told_of_jobs(executor, directory, console),
+            watching(settings, strategy, directory, store, console, entropy=entropy) as listener,
+        ):
             yield Work(
-                strategy=prepared.checked.strategy,
+                strategy=strategy,
                 evaluator=prepared.evaluator(),
                 executor=executor,
-                listener=Listeners(listeners),
+                listener=listener,
                 shared_splits=settings.splits == "shared",
                 max_hours=settings.max_hours,
             )
@@ -204,25 +190,6 @@ def prepared_trainings(
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
-
-
-@contextmanager
-def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
-    """End the jobs that an earlier session left on a cluster, where this one does not go on with them; and say at the
-    end what became of those of this one."""
-    left = "" if isinstance(executor, SlurmExecutor) else end_jobs_left(directory)
-    if left:
-        console.print(left, highlight=False, markup=False, soft_wrap=True)
-    try:
-        yield
-    finally:
-        if executor.last_words:
-            console.print(executor.last_words, highlight=False, markup=False, soft_wrap=True)
-
-
-def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[Remaining]]:
-    """How many more trainings there will be, by draws that belong to the number of finished ones."""
-    return lambda history: strategy.remaining(history, strategy_rng(entropy, len(history.evaluations)))
 
 
 def _notes_on_workers(checked: CheckedTrainings, executor: Executor) -> Iterator[str]:

@@ -1,0 +1,77 @@
+"""Says once how many more runs would fit on a GPU."""
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from typing import Callable, Optional, Sequence, Set
+
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
+
+PEAK = re.compile(r"peak_gpu_\d+_memory_MB")
+"""What AllenNLP's trainer calls the most memory that a run's tensors took."""
+
+OVERHEAD_MIB = 600.0
+"""What a process takes on a card before its first tensor: context, kernels and the allocator's rest."""
+
+MIB = 1024.0
+
+
+def smallest_gpu_mib() -> Optional[float]:
+    """The memory of the smallest NVIDIA card in MiB; None without one. The driver's own program is asked, because torch
+    would take memory on each card."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    query = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
+        return min(float(line) for line in done.stdout.splitlines() if line.strip())
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+class GpuRoom:
+    """A listener that prints one note when every candidate has a finished run, if at least twice as many runs as now
+    would fit into the memory of each GPU.
+
+    # Parameters
+
+    say : prints a line.
+    devices : the devices of the workers, one for each run that may be on it.
+    memory : of the smallest card, in MiB.
+    """
+
+    def __init__(self, say: Callable[[str], None], devices: Sequence[str], *, memory: float) -> None:
+        self._say = say
+        self._runs_now = max(Counter(devices).values())
+        self._memory = memory
+        self._candidates: Set[str] = set()
+        self._finished: Set[str] = set()
+        self._peak = 0.0
+        self._is_said = False
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        self._candidates = set(history.active)
+        if not self._is_said and self._peak and self._candidates <= self._finished:
+            self._is_said = True
+            self._note()
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Evaluation):
+            peaks = [float(value) for name, value in outcome.metrics.items() if PEAK.fullmatch(name)]
+            self._peak = max([self._peak, *peaks])
+            self._finished.add(outcome.request.candidate)
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        pass
+
+    def _note(self) -> None:
+        room = int(self._memory // (self._peak + OVERHEAD_MIB))
+        if room < 2 * self._runs_now:
+            return
+        self._say(
+            f"Note: a run takes at most {(self._peak + OVERHEAD_MIB) / MIB:.1f} of the {self._memory / MIB:.0f} GiB of "
+            f"its GPU, so about {room} would fit at once. After Ctrl-C, --recover with --runs-per-gpu and more "
+            "--workers puts more runs on each GPU. Every run also needs a CPU core."
+        )

@@ -1,0 +1,55 @@
+"""The note on room on a GPU, from the metrics that AllenNLP reports; no GPU is needed."""
+
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import pytest
+
+from fiesta_allennlp.listeners.gpu_room import GpuRoom, smallest_gpu_mib
+from fiesta_allennlp.records import Decision, Evaluation, History
+from fiesta_allennlp.seeding import make_request
+
+
+def notes(devices: List[str], peaks: Dict[str, Optional[float]], *, memory: float) -> List[str]:
+    """What is said when every candidate has reported such a peak, and one of them twice."""
+    said: List[str] = []
+    room = GpuRoom(said.append, devices, memory=memory)
+    history = History(tuple(peaks))
+    for name, peak in [*peaks.items(), *peaks.items()]:
+        metrics: Dict[str, Any] = {} if peak is None else {"peak_gpu_0_memory_MB": peak}
+        outcome = Evaluation(make_request(1, name, 0, shared_splits=True), 0.5, "f1", 1.0, metrics=metrics)
+        room.on_outcome(outcome)
+        room.on_state(history, Decision(best=None))
+    return said
+
+
+def test_the_note_counts_the_largest_run_and_what_a_process_takes() -> None:
+    # (424 + 600) MiB = 1 GiB of 16 GiB: 16 runs fit.
+    (said,) = notes(["0", "1"], {"a": 424.0, "b": 100.0}, memory=16 * 1024.0)
+    assert "at most 1.0 of the 16 GiB" in said and "about 16 would fit" in said and "--runs-per-gpu" in said
+
+
+@pytest.mark.parametrize(
+    ("devices", "peaks", "memory"),
+    [
+        (["0"], {"a": 8000.0, "b": 100.0}, 16 * 1024.0),  # one fits
+        (["0"] * 9, {"a": 424.0, "b": 100.0}, 16 * 1024.0),  # nine are there, 16 fit
+        (["0"], {"a": None, "b": None}, 16 * 1024.0),  # trained without a GPU
+    ],
+)
+def test_nothing_is_said_without_room_for_twice_as_many(
+    devices: List[str], peaks: Dict[str, Optional[float]], memory: float
+) -> None:
+    assert notes(devices, peaks, memory=memory) == []
+
+
+@pytest.mark.parametrize(("printed", "smallest"), [("81559\n16384\n", 16384.0), ("", None), ("no devices\n", None)])
+def test_the_driver_tells_the_smallest_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, smallest: Optional[float]
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\nprintf '{printed}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin:/bin")
+    assert smallest_gpu_mib() == smallest
