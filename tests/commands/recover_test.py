@@ -376,7 +376,7 @@ def test_versions_and_hardware_are_written_down_and_others_are_added(
     assert list(environments()) == [environment()]
     assert call("-s", run, "--recover")[0] == 0
     assert list(environments()) == [environment()]
-    monkeypatch.setattr("fiesta_allennlp.selection.environment.environment", lambda packages: {"host": "elsewhere"})
+    monkeypatch.setattr("fiesta_allennlp.selection.environment.environment", lambda *given: {"host": "elsewhere"})
     assert call("-s", run, "--recover")[0] == 0
     assert list(environments()) == [environment(), {"host": "elsewhere"}]
 
