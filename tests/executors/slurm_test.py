@@ -122,15 +122,19 @@ def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
     assert scores(executor.completed()) == [0]
 
 
+@pytest.mark.parametrize("is_preempted", [False, True])
 def test_a_requeued_job_has_lost_its_run(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory, tmp_path: Path
+    make: Callable[..., SlurmExecutor], directory: RunDirectory, tmp_path: Path, is_preempted: bool
 ) -> None:
     executor = make(runs_per_job=2)
     executor.submit(Light("wait", str(tmp_path)), request(0))
     assert list(executor.completed(timeout=0)) == []
     until(lambda: bool(started(tmp_path)))
     (pid, job) = started(tmp_path)["a-0"]
-    ask("scontrol", "requeue", job)
+    if is_preempted:
+        ask("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+    else:
+        ask("scontrol", "requeue", job)
     until(lambda: not is_running(pid))
     assert list(executor.completed(timeout=1)) == []
     until(lambda: jobs_of(directory)[job].state == "PENDING")
