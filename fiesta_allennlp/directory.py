@@ -67,7 +67,7 @@ class RunDirectory:
         return self.root / "checks" / f"{candidate}.log"
 
     def evaluation(self, name: str) -> Path:
-        """The serialization directory of evaluation `<candidate>-<replicate>`."""
+        """The serialization directory of evaluation ``<candidate>-<replicate>``."""
         return self.root / "evaluations" / name
 
     def evaluation_log(self, name: str) -> Path:

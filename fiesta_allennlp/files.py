@@ -44,14 +44,12 @@ def delete(path: Path) -> None:
 def read_jsonnet(path: Path, *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, where: str) -> Any:
     """The content of a Jsonnet file as plain data.
 
-    # Parameters
+    Args:
+        variables: texts for `std.extVar`, above those of the environment.
+        where: what a message calls the file.
 
-    variables : texts for `std.extVar`, above those of the environment.
-    where : what a message calls the file.
-
-    # Raises
-
-    `ConfigError` : where it is not valid Jsonnet.
+    Raises:
+        ConfigError: where it is not valid Jsonnet.
     """
     from allennlp.common import Params
     from allennlp.common.checks import ConfigurationError
@@ -65,13 +63,11 @@ def read_jsonnet(path: Path, *, overrides: str = "", variables: Optional[Mapping
 def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """The objects of a JSONL file with their line numbers from 1; empty lines are passed over.
 
-    # Parameters
+    Args:
+        distinct_keys: refuse an object with a key twice, of which JSON takes the last one.
 
-    distinct_keys : refuse an object with a key twice, of which JSON takes the last one.
-
-    # Raises
-
-    `DataError` : where the file cannot be read, or a line is no JSON object.
+    Raises:
+        DataError: where the file cannot be read, or a line is no JSON object.
     """
     pairs = _distinct if distinct_keys else None
     try:
@@ -126,15 +122,13 @@ def named_places(
     """Names and places, in the order given, of what was typed as `NAME=PLACE` or as a place alone. What follows a `?`
     belongs to the place.
 
-    # Parameters
+    Args:
+        what: what a message calls one of them.
+        stem: the name of a place that has none.
+        least: how many there are at least; where there are fewer, the message ends with `remedy`.
 
-    what : what a message calls one of them.
-    stem : the name of a place that has none.
-    least : how many there are at least; where there are fewer, the message ends with `remedy`.
-
-    # Raises
-
-    `ConfigError` : where a name appears twice, is empty, or has a character that no file name has everywhere.
+    Raises:
+        ConfigError: where a name appears twice, is empty, or has a character that no file name has everywhere.
     """
     named: Dict[str, str] = {}
     for text in texts:

@@ -55,19 +55,19 @@ def select(
     Ctrl-C, or interrupting a notebook's kernel, stops the trainings and returns what is known, with `stopped_by`
     `interrupted`. In a script, call this below `if __name__ == "__main__":`, for trainings are processes of their own.
 
-    # Parameters
+    Args:
+        candidates: config files; their names without the ending name the candidates. Or a mapping from names to files.
+        directory: where everything is kept.
+        recover: as the command's option of this name.
+        force: as the command's option of this name.
+        allow_removed: as the command's option of this name.
+        progress: show how it goes; by default only on a terminal.
+        settings: the command's other options by their names, with underscores: `metric="accuracy", workers=2`.
+            `strategy`, `belief`, `stop` and `executor` can be a name or a mapping with a `type`. `points` is a JSONL
+            file or a list of mappings, each with the values of one candidate of the config given.
 
-    candidates : config files; their names without the ending name the candidates. Or a mapping from names to files.
-    directory : where everything is kept.
-    recover, force, allow_removed : as the command's options of these names.
-    progress : show how it goes; by default only on a terminal.
-    settings : the command's other options by their names, with underscores: `metric="accuracy", workers=2`. `strategy`,
-        `belief`, `stop` and `executor` can be a name or a mapping with a `type`. `points` is a JSONL file or a list of
-        mappings, each with the values of one candidate of the config given.
-
-    # Raises
-
-    `FiestaError` : where a setting, a config, the data or the directory is wrong.
+    Raises:
+        FiestaError: where a setting, a config, the data or the directory is wrong.
     """
     refuse_to_be_imported()
     given = _as_typed(settings, candidates, into="candidates")
@@ -94,18 +94,17 @@ def search(
     Ctrl-C, or interrupting a notebook's kernel, stops the runs and returns what is known. In a script, call this below
     `if __name__ == "__main__":`.
 
-    # Parameters
+    Args:
+        template: a config file.
+        space: a JSON file, or its content as a mapping or a list. Leave it out where `points` are given.
+        directory: where everything is kept.
+        recover: as the command's option of this name.
+        force: as the command's option of this name.
+        progress: show how it goes; by default only on a terminal.
+        settings: the command's other options by their names, with underscores: `configs=40, metric="accuracy"`.
 
-    template : a config file.
-    space : a JSON file, or its content as a mapping or a list. Leave it out where `points` are given.
-    directory : where everything is kept.
-    recover, force : as the command's options of these names.
-    progress : show how it goes; by default only on a terminal.
-    settings : the command's other options by their names, with underscores: `configs=40, metric="accuracy"`.
-
-    # Raises
-
-    `FiestaError` : where a setting, the template, the space, the data or the directory is wrong.
+    Raises:
+        FiestaError: where a setting, the template, the space, the data or the directory is wrong.
     """
     refuse_to_be_imported()
     given = _as_typed(settings, (), into="candidates")
@@ -134,19 +133,18 @@ def choose_system(
     Ctrl-C, or interrupting a notebook's kernel, returns what is known, with `stopped_by` `interrupted`. No answer is
     lost.
 
-    # Parameters
+    Args:
+        systems: a mapping from names to archives, files of predictions, URLs or config files; or a list of them as they
+            are typed, such as `"a=model.tar.gz"`.
+        directory: where everything is kept.
+        recover: as the command's option of this name.
+        force: as the command's option of this name.
+        progress: show how it goes; by default only on a terminal.
+        settings: the command's other options by their names, with underscores: `documents="gold.jsonl", workers=2`.
+            `strategy`, `belief` and `stop` can be a name or a mapping with a `type`.
 
-    systems : a mapping from names to archives, files of predictions, URLs or config files; or a list of them as they
-        are typed, such as `"a=model.tar.gz"`.
-    directory : where everything is kept.
-    recover, force : as the command's options of these names.
-    progress : show how it goes; by default only on a terminal.
-    settings : the command's other options by their names, with underscores: `documents="gold.jsonl", workers=2`.
-        `strategy`, `belief` and `stop` can be a name or a mapping with a `type`.
-
-    # Raises
-
-    `FiestaError` : where a setting, a document, a system or the directory is wrong.
+    Raises:
+        FiestaError: where a setting, a document, a system or the directory is wrong.
     """
     given = _as_typed(settings, systems, into="systems")
     path = Path(directory)
@@ -163,17 +161,15 @@ def replay(
 ) -> ReplayResult:
     """Repeat a selection over scores that are there already: how many evaluations it takes, how often it is right.
 
-    # Parameters
+    Args:
+        scores: a `.json` or `.csv` file, a preset, a mapping from candidates to their scores (as in a `.json` file), or
+            a `ScoreSource`.
+        progress: show how it goes; by default only on a terminal.
+        settings: the command's options by their names, with underscores: `confidence=0.9, repetitions=100`.
 
-    scores : a `.json` or `.csv` file, a preset, a mapping from candidates to their scores (as in a `.json` file), or a
-        `ScoreSource`.
-    progress : show how it goes; by default only on a terminal.
-    settings : the command's options by their names, with underscores: `confidence=0.9, repetitions=100`.
-
-    # Raises
-
-    `FiestaError` : where a setting or the scores are wrong, or the scores run out.
-    `KeyboardInterrupt` : where it is interrupted before a repetition has finished; after that, the result says so.
+    Raises:
+        FiestaError: where a setting or the scores are wrong, or the scores run out.
+        KeyboardInterrupt: where it is interrupted before a repetition has finished; after that, the result says so.
     """
     check_names(settings, ReplaySettings)
     settings = by_own_names(settings)
@@ -197,17 +193,15 @@ def plan(
 ) -> PlanResult:
     """Tell how many runs a selection will need and how often it will be right, by simulating it.
 
-    # Parameters
+    Args:
+        source: the directory of a selection, or a table of scores in a `.json` or `.csv` file. Leave it out for a
+            problem by numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
+        progress: show how it goes; by default only on a terminal.
+        settings: the command's options by their names, with underscores.
 
-    source : the directory of a selection, or a table of scores in a `.json` or `.csv` file. Leave it out for a problem
-        by numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
-    progress : show how it goes; by default only on a terminal.
-    settings : the command's options by their names, with underscores.
-
-    # Raises
-
-    `FiestaError` : where a setting is wrong, or the pilot says too little.
-    `KeyboardInterrupt` : where it is interrupted before a repetition has finished; after that, the result says so.
+    Raises:
+        FiestaError: where a setting is wrong, or the pilot says too little.
+        KeyboardInterrupt: where it is interrupted before a repetition has finished; after that, the result says so.
     """
     check_names(settings, PlanSettings)
     given = PlanSettings(**by_own_names(settings), source=None if source is None else str(source))

@@ -48,8 +48,8 @@ class Request:
 class Evaluation:
     """A finished training: `score` is the test metric called `metric`; `metrics` is every number it reported.
 
-    `seconds` is wall-clock time; `started_at` is ISO 8601 in UTC. Metrics named `count:<kind>` count the answers of
-    one kind: `count:tp`, `count:fp`, `count:fn` and `count:tn`, or `count:<gold>><predicted>` for pairs of labels.
+    `seconds` is wall-clock time; `started_at` is ISO 8601 in UTC. Metrics named ``count:<kind>`` count the answers of
+    one kind: `count:tp`, `count:fp`, `count:fn` and `count:tn`, or ``count:<gold>><predicted>`` for pairs of labels.
     """
 
     request: Request

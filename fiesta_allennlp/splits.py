@@ -15,13 +15,12 @@ SUM_TOLERANCE = 0.001
 class Division:
     """How the training, validation and test set of a run come about, and which of them is scored.
 
-    # Parameters
-
-    is_official : the sets are those of the config; else they are drawn at random from all data together.
-    ratios : the shares of the sets of a random split, in the order of `parts`; empty for the official ones.
-    scored : `test` or `validation`. With `validation`, a random split has no test set, and the pool does not hold the
-        official one.
-    keeps_test : with `validation`, a random split has a test set all the same, which no run looks at.
+    Attributes:
+        is_official: the sets are those of the config; else they are drawn at random from all data together.
+        ratios: the shares of the sets of a random split, in the order of `parts`; empty for the official ones.
+        scored: `test` or `validation`. With `validation`, a random split has no test set, and the pool does not hold
+            the official one.
+        keeps_test: with `validation`, a random split has a test set all the same, which no run looks at.
     """
 
     is_official: bool = False
@@ -46,9 +45,8 @@ AT_OFFICIAL_RATIOS = Division()
 def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
     """Refuse shares that do not say how large each of these parts is.
 
-    # Raises
-
-    `DataError` : with the rule and the value.
+    Raises:
+        DataError: with the rule and the value.
     """
     total = sum(ratios)
     if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
@@ -84,15 +82,13 @@ def group_targets(
     Where a task has no official validation part it becomes as large as the test part, at the cost of the
     training part, and the other way round.
 
-    # Parameters
+    Args:
+        sizes: the number of instances of each official part.
+        ratios: the shares of `parts` in all instances, instead of the official ones.
+        parts: those that are drawn: all, or `train` and `validation` alone.
 
-    sizes : the number of instances of each official part.
-    ratios : the shares of `parts` in all instances, instead of the official ones.
-    parts : those that are drawn: all, or `train` and `validation` alone.
-
-    # Raises
-
-    `DataError` : where neither is there, or the training part would vanish.
+    Raises:
+        DataError: where neither is there, or the training part would vanish.
     """
     total = sum(sizes.values())
     if ratios:
@@ -131,16 +127,14 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     can be, then the validation part, and the rest is for training. With groups of one instance each (a plain
     random split) the targets are met exactly; else a part can be off by less than one group.
 
-    # Parameters
+    Args:
+        groups: the group of each instance of the pool, in the pool's order. Shape: `(num_instances,)`.
+        targets: the wanted number of instances of `validation` and `test`; without `test`, that part is empty.
+        seed: 32 bits. The same seed gives the same split on every platform and numpy version (the legacy generator is
+            used because numpy has frozen its stream).
 
-    groups : the group of each instance of the pool, in the pool's order. Shape: `(num_instances,)`.
-    targets : the wanted number of instances of `validation` and `test`; without `test`, that part is empty.
-    seed : 32 bits. The same seed gives the same split on every platform and numpy version (the legacy generator
-        is used because numpy has frozen its stream).
-
-    # Raises
-
-    `DataError` : where a part would stay empty.
+    Raises:
+        DataError: where a part would stay empty.
     """
     codes: Dict[Hashable, int] = {}
     group_of = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)

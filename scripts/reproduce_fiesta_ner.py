@@ -67,9 +67,8 @@ Scores = Dict[str, np.ndarray]
 def read_scores(path: Path) -> Scores:
     """The test F1 of each tagger.
 
-    # Raises
-
-    `DataError` : where the file has another form.
+    Raises:
+        DataError: where the file has another form.
     """
     try:
         splits = json.loads(path.read_text(encoding="utf-8"))

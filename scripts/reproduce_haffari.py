@@ -67,16 +67,15 @@ HEADINGS = ("margin", "systems", "method", "paper", "queries", "success", "at th
 class Setting:
     """What the paper leaves open.
 
-    # Parameters
-
-    items : answers in a document.
-    best : F-measure of the best system.
-    positives : share of the answers that are true positives for a system without errors.
-    misses : share of the errors that are false negatives.
-    concentration : A of the documents.
-    believed : A of the hierarchical belief; `None` lets it be learned.
-    alike : correlation of what makes one document harder than another, between systems. Above 0 all systems are asked
-        the same documents, in the same order.
+    Attributes:
+        items: answers in a document.
+        best: F-measure of the best system.
+        positives: share of the answers that are true positives for a system without errors.
+        misses: share of the errors that are false negatives.
+        concentration: A of the documents.
+        believed: A of the hierarchical belief; `None` lets it be learned.
+        alike: correlation of what makes one document harder than another, between systems. Above 0 all systems are
+            asked the same documents, in the same order.
     """
 
     items: int = 10**6
@@ -99,9 +98,8 @@ class Setting:
     ) -> np.ndarray:
         """Counts of documents of a system. Shape: `(number, 4)`.
 
-        # Parameters
-
-        shared : normal variables of the documents, for `alike` above 0. Shape: `(number, 4)`.
+        Args:
+            shared: normal variables of the documents, for `alike` above 0. Shape: `(number, 4)`.
         """
         parameters = self.concentration * self.rates(f)
         if shared is None:

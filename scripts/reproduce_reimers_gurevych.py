@@ -99,9 +99,8 @@ class Run:
 def read_runs(path: Path) -> List[Run]:
     """All runs of the file.
 
-    # Raises
-
-    `DataError` : where the file is not that table.
+    Raises:
+        DataError: where the file is not that table.
     """
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as lines:

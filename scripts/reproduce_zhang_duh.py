@@ -191,9 +191,8 @@ TABLES = (
 def cells(table: PaperTable, found: SearchTable, method: Method, num_trials: int) -> List[str]:
     """One method on one language pair: every measure, with the paper's in brackets.
 
-    # Raises
-
-    `RuntimeError` : where simulated random search is far from the exact one.
+    Raises:
+        RuntimeError: where simulated random search is far from the exact one.
     """
     protocol = table.protocol(found.name)
     measured = Lookup(found, build_searcher(method.searcher), protocol, ENTROPY).run(num_trials)

@@ -59,9 +59,8 @@ class Belief(Registrable):
     def posterior(self, history: History) -> Posterior:
         """The posterior after the finished evaluations. Pending, failed and withdrawn ones play no part.
 
-        # Raises
-
-        `ScoreError` : where a score is outside what the belief can model, or a candidate has too few of them.
+        Raises:
+            ScoreError: where a score is outside what the belief can model, or a candidate has too few of them.
         """
         raise NotImplementedError
 
@@ -69,9 +68,8 @@ class Belief(Registrable):
 def check_evaluations(history: History, candidate: str, least: int) -> None:
     """Refuse a candidate with fewer finished evaluations.
 
-    # Raises
-
-    `ScoreError` : with both numbers.
+    Raises:
+        ScoreError: with both numbers.
     """
     number = history.num_finished(candidate)
     if number < least:

@@ -35,9 +35,8 @@ class FMeasurePosterior(Posterior):
     def interval(self, level: float) -> np.ndarray:
         """The credible interval of each measure with equal tails. Shape: `(num_candidates, 2)`.
 
-        # Parameters
-
-        level : its probability, such as 0.95.
+        Args:
+            level: its probability, such as 0.95.
         """
         tails = ((1 - level) / 2, (1 + level) / 2)
         return np.array([[one.quantile(tail) for tail in tails] for one in self.marginals])
@@ -58,7 +57,8 @@ class DirichletFMeasure(Belief):
     asked the same documents.
 
     Every evaluation must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more
-    than two labels, `count:<gold>><predicted>`. One evaluation of each candidate is enough to begin with, but a winner
+    than two labels, ``count:<gold>><predicted>``. One evaluation of each candidate is enough to begin with, but a
+    winner
     is named only when it and a rival have log2(1 / (1 - confidence)), rounded up, which is 5 for .95: after a document
     or two it is the prior that decides.
 
@@ -69,21 +69,19 @@ class DirichletFMeasure(Belief):
     The posterior is drawn from with points that are always the same: it is a function of the counts alone, whatever
     their order, and no chance is involved. See docs/derivations.md.
 
-    # Parameters
+    Args:
+        beta: weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5
+            gives F1.
+        average: `binary`, the F-measure of the positive answers; `macro`, the mean F-measure of all labels; `accuracy`.
+        concentration: A, how alike documents are. Small where they differ much. 1 in the paper.
+        learn_concentration: learn A for each candidate; log A is then normal around log `concentration`, with a
+            standard deviation of 2.
+        prior_concentration: the sum of the prior's parameters, by default 1, the paper's, and with `macro` 1 and twice
+            the number of gold labels.
+        num_samples: how many draws the posterior of a candidate has, a power of 2.
 
-    beta : weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5 gives
-        F1.
-    average : `binary`, the F-measure of the positive answers; `macro`, the mean F-measure of all labels; `accuracy`.
-    concentration : A, how alike documents are. Small where they differ much. 1 in the paper.
-    learn_concentration : learn A for each candidate; log A is then normal around log `concentration`, with a standard
-        deviation of 2.
-    prior_concentration : the sum of the prior's parameters, by default 1, the paper's, and with `macro` 1 and twice the
-        number of gold labels.
-    num_samples : how many draws the posterior of a candidate has, a power of 2.
-
-    # Raises
-
-    `ConfigError` : where a parameter is outside its range.
+    Raises:
+        ConfigError: where a parameter is outside its range.
     """
 
     min_evaluations = 1

@@ -62,10 +62,9 @@ class SplitPaired(ScoreBelief):
     A winner is named only when it and a rival have three evaluations, and when one failed run of the winner would not
     overturn it: see `fiesta_allennlp.probability.second_look`.
 
-    # Parameters
-
-    second_look : False is the rule of earlier versions, by which selections that they began go on: a winner and a rival
-        need log2(1 / (1 - confidence)) evaluations, rounded up, and one candidate in ten is taken for odd.
+    Args:
+        second_look: False is the rule of earlier versions, by which selections that they began go on: a winner and a
+            rival need log2(1 / (1 - confidence)) evaluations, rounded up, and one candidate in ten is taken for odd.
     """
 
     min_evaluations = 2

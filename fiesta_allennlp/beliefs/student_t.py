@@ -44,10 +44,9 @@ class ScoreBelief(Belief):
     def scores(self, history: History) -> List[np.ndarray]:
         """The scores of every active candidate as they are modelled. Shapes: `(num_finished,)`.
 
-        # Raises
-
-        `ScoreError` : where there are fewer than `min_evaluations`, or one is not finite, too large to be squared, or
-            without a logit that is needed.
+        Raises:
+            ScoreError: where there are fewer than `min_evaluations`, or one is not finite, too large to be squared, or
+                without a logit that is needed.
         """
         return [self._scores(history, name) for name in history.active]
 
@@ -69,7 +68,7 @@ class ScoreBelief(Belief):
 class StudentT(ScoreBelief):
     """The scores of each candidate are Gaussian with a mean and a variance of its own (FIESTA, section 4.2).
 
-    After n evaluations of a candidate with mean xbar and S = sum_k (x_k - xbar)^2, the posterior of its mean mu is
+    After n evaluations of a candidate with mean xbar and S = sum_k (x_k - xbar)^2, the posterior of its mean mu is::
 
         sqrt(n (n - 2) / S) (mu - xbar) ~ t with n - 2 degrees of freedom
 

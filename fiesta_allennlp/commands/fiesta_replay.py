@@ -76,9 +76,8 @@ def _replay(args: argparse.Namespace, console: Console) -> int:
 def _check_files(args: argparse.Namespace) -> None:
     """Refuse files that could not be written, before the work.
 
-    # Raises
-
-    `ConfigError` : with the option and the path.
+    Raises:
+        ConfigError: with the option and the path.
     """
     from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
 

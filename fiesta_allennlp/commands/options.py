@@ -51,9 +51,8 @@ def explain_minus(parser: argparse.ArgumentParser, name: str, example: str) -> N
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
     """The settings of the class `of` that were typed, above those of the `--config` file.
 
-    # Raises
-
-    `ConfigError` : where a value is not one that its option allows.
+    Raises:
+        ConfigError: where a value is not one that its option allows.
     """
     from fiesta_allennlp.selection.options import typed_options
     from fiesta_allennlp.selection.settings import overlay, settings_from_file
@@ -66,9 +65,10 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
 
 
 def directory_of(args: argparse.Namespace) -> Path:
-    """# Raises
+    """Return the directory that was given.
 
-    `ConfigError` : where no directory was given.
+    Raises:
+        ConfigError: where no directory was given.
     """
     from fiesta_allennlp.errors import ConfigError
 
@@ -81,9 +81,8 @@ def directory_of(args: argparse.Namespace) -> Path:
 def check_output(name: str, path: Optional[Path], endings: Sequence[str]) -> None:
     """Refuse a file that could not be written, before the work.
 
-    # Raises
-
-    `ConfigError` : with the option and the path.
+    Raises:
+        ConfigError: with the option and the path.
     """
     from fiesta_allennlp.errors import ConfigError
 

@@ -37,10 +37,9 @@ SECONDS_TO_COME_AGAIN = 0.01
 def run_and_exit(work: Callable[[Console], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
     """Call `work` and end the process with the status it returns, or that of its error.
 
-    # Parameters
-
-    debug : show the traceback of an error.
-    interrupted : tells what to say where an interrupt comes through.
+    Args:
+        debug: show the traceback of an error.
+        interrupted: tells what to say where an interrupt comes through.
     """
     with _interruptible():
         sys.exit(_status(work, debug=debug, interrupted=interrupted))
@@ -127,13 +126,11 @@ def _has_lost_interrupt(error: Optional[BaseException], *, handled: Optional[Bas
 def load(args: argparse.Namespace, *, plugin: bool) -> None:
     """Import AllenNLP and the user's packages, which takes seconds: commands first check what was typed.
 
-    # Parameters
+    Args:
+        plugin: import all that this package registers too, for commands that train models or ask them.
 
-    plugin : import all that this package registers too, for commands that train models or ask them.
-
-    # Raises
-
-    `ConfigError` : where a package cannot be imported.
+    Raises:
+        ConfigError: where a package cannot be imported.
     """
     from fiesta_allennlp.selection.strategy_building import import_packages
 

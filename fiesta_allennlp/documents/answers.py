@@ -48,14 +48,12 @@ class Answer:
 class AnswerStore:
     """Answers by system and question. Written by any thread, and by several selections at once.
 
-    # Parameters
+    Args:
+        path: the file; made where it is not there.
+        run: names the selection that pays for new answers.
 
-    path : the file; made where it is not there.
-    run : names the selection that pays for new answers.
-
-    # Raises
-
-    `StoreError` : where the file cannot be used.
+    Raises:
+        StoreError: where the file cannot be used.
     """
 
     def __init__(self, path: Path, *, run: str) -> None:

@@ -41,9 +41,10 @@ class DocumentChoice:
 
     @classmethod
     def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentChoice":
-        """# Raises
+        """Build the choice from the settings.
 
-        `ConfigError` : where settings contradict each other, or the documents are too few to begin with.
+        Raises:
+            ConfigError: where settings contradict each other, or the documents are too few to begin with.
         """
         believing = settings.believing(task.metric)
         inner = build_strategy(believing.until_documents_end(), list(names), has_counts=True)
@@ -86,9 +87,10 @@ class DocumentChoice:
 
 
 def task_of(settings: DocumentSettings) -> Task:
-    """# Raises
+    """Build the task from the settings.
 
-    `ConfigError` : where the metric or the positive label does not go with the task.
+    Raises:
+        ConfigError: where the metric or the positive label does not go with the task.
     """
     return Task.by_name(settings.task)(positive_label=settings.positive_label, metric=settings.metric)
 

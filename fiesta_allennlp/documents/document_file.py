@@ -52,9 +52,8 @@ class DocumentFile:
 def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> DocumentFile:
     """Read and check a file. `names` are what the file calls the fields of `FIELDS`, where it differs.
 
-    # Raises
-
-    `DataError` : naming the file, the line and what is wrong.
+    Raises:
+        DataError: naming the file, the line and what is wrong.
     """
     lines: Dict[str, int] = {}
     documents: List[Document] = []
@@ -77,9 +76,8 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
 def field_names(text: Optional[str]) -> Dict[str, str]:
     """`--fields id=key,label=sentiment` as a mapping from our names to the file's.
 
-    # Raises
-
-    `ConfigError` : where a part is no `NAME=FIELD`, or the name has no meaning.
+    Raises:
+        ConfigError: where a part is no `NAME=FIELD`, or the name has no meaning.
     """
     names: Dict[str, str] = {}
     for part in (text or "").split(","):

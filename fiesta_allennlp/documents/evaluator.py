@@ -23,11 +23,10 @@ class Station:
     Systems of equal identity, in this selection and in others with the same file of answers, never ask one question at
     the same time: the later one gets the kept answer.
 
-    # Parameters
-
-    name : what the selection calls it.
-    system : open already.
-    answers : where its answers are kept.
+    Args:
+        name: what the selection calls it.
+        system: open already.
+        answers: where its answers are kept.
     """
 
     def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
@@ -41,9 +40,8 @@ class Station:
     def answer(self, question: Any) -> Answer:
         """The kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
 
-        # Raises
-
-        `Unanswered` : where none came.
+        Raises:
+            Unanswered: where none came.
         """
         if not self.system.keeps_answers:
             return self._ask(question)
@@ -75,13 +73,12 @@ class DocumentQueries(Evaluator):
     """Replicate k of a system is the k-th batch of documents of its order. Called from threads of one process: unlike
     other evaluators it holds connections, and is not sent anywhere.
 
-    # Parameters
-
-    documents : all of them, in the file's order.
-    task : reads and counts the answers.
-    orders : for each system the positions in which the documents are asked about. Shape of each: `(num_documents,)`.
-    batch_size : documents of one evaluation. The last one may have fewer.
-    stations : the systems by name.
+    Attributes:
+        documents: all of them, in the file's order.
+        task: reads and counts the answers.
+        orders: for each system the positions in which the documents are asked about. Shape of each: `(num_documents,)`.
+        batch_size: documents of one evaluation. The last one may have fewer.
+        stations: the systems by name.
     """
 
     documents: Sequence[Document]
@@ -93,9 +90,8 @@ class DocumentQueries(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Ask about every document of the batch, or take what is kept, and count.
 
-        # Raises
-
-        `Unanswered` : naming the system, the document and what came.
+        Raises:
+            Unanswered: naming the system, the document and what came.
         """
         station = self.stations[request.candidate]
         counts: Dict[str, float] = {}

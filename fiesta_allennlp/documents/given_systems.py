@@ -22,9 +22,8 @@ FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NA
 def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     """The systems by name, in the order given.
 
-    # Raises
-
-    `ConfigError` : where there are fewer than two, two of one name, or one of no known form.
+    Raises:
+        ConfigError: where there are fewer than two, two of one name, or one of no known form.
     """
     for text in texts:
         if text.startswith(("http://", "https://")):
@@ -36,9 +35,8 @@ def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
 def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Dict[str, System]:
     """The systems, checked for these documents, and not yet open.
 
-    # Raises
-
-    `ConfigError` : naming the system, the key and the remedy.
+    Raises:
+        ConfigError: naming the system, the key and the remedy.
     """
     systems: Dict[str, System] = {}
     identities: Dict[str, str] = {}
@@ -64,9 +62,8 @@ def check_answers(
 ) -> None:
     """Refuse systems whose answers exist already and cannot be read.
 
-    # Raises
-
-    `DataError` : naming the system, the document, its answer and the remedy.
+    Raises:
+        DataError: naming the system, the document, its answer and the remedy.
     """
     for name, system in systems.items():
         try:
@@ -85,9 +82,8 @@ def open_systems(
 ) -> None:
     """Start what has to run.
 
-    # Raises
-
-    `ConfigError` : naming the system that does not; all are closed again.
+    Raises:
+        ConfigError: naming the system that does not; all are closed again.
     """
 
     def open_one(name: str) -> None:

@@ -20,11 +20,10 @@ class LimitedDocuments(Strategy):
     best is then the one with the highest measure over the whole file, which is no estimate. Where fewer than two
     candidates answered anything it is `failures`, as there is nothing to compare.
 
-    # Parameters
-
-    strategy : chooses, and stops before that if it can.
-    num_batches : the most replicates of a candidate.
-    measure : the measure of a candidate over all that it was asked about.
+    Args:
+        strategy: chooses, and stops before that if it can.
+        num_batches: the most replicates of a candidate.
+        measure: the measure of a candidate over all that it was asked about.
     """
 
     def __init__(self, strategy: Strategy, *, num_batches: int, measure: Callable[[History, str], float]) -> None:

@@ -199,9 +199,8 @@ class DocumentPlan:
 def plan_documents(settings: DocumentSettings, directory: Optional[Path], console: Console) -> DocumentPlan:
     """Check everything and open every system once. Asks nothing, costs nothing, and writes nothing that stays.
 
-    # Raises
-
-    `FiestaError` : as `select_system`.
+    Raises:
+        FiestaError: as `select_system`.
     """
     with rehearsed(DOCUMENTS, settings, console) as prepared:
         pass  # every system has been opened

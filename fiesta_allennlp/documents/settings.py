@@ -120,9 +120,8 @@ class DocumentSettings(SelectionSettings):
     def believing(self, metric: str) -> "DocumentSettings":
         """These settings with a belief about this metric.
 
-        # Raises
-
-        `ConfigError` : where the belief is about another one.
+        Raises:
+            ConfigError: where the belief is about another one.
         """
         belief = registered(self.belief, "--belief")
         if belief["type"] != ABOUT_MEASURES:

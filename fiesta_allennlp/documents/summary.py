@@ -34,12 +34,11 @@ def add_documents(
 
     What is about trainings is left out.
 
-    # Parameters
-
-    measure : of a candidate over all that it was asked about.
-    charges : number of queries and their cost by candidate, those of kept answers left out; None where they are not
-        known.
-    documents_of : the documents of a candidate's replicate.
+    Args:
+        measure: of a candidate over all that it was asked about.
+        charges: number of queries and their cost by candidate, those of kept answers left out; None where they are not
+            known.
+        documents_of: the documents of a candidate's replicate.
     """
     candidates = []
     for candidate in summary["candidates"]:

@@ -29,27 +29,24 @@ class Task(Registrable):
     def gold(self, field: str, value: Any) -> Any:
         """The gold value of an item from its field.
 
-        # Raises
-
-        `DataError` : where it is none; without the place, which the caller knows.
+        Raises:
+            DataError: where it is none; without the place, which the caller knows.
         """
         raise NotImplementedError
 
     def answer(self, value: Any, gold: Any) -> Any:
         """A system's answer for an item, in the form of the gold value, which tells what shape it must have.
 
-        # Raises
-
-        `DataError` : where it has another shape.
+        Raises:
+            DataError: where it has another shape.
         """
         raise NotImplementedError
 
     def check(self, golds: Sequence[Any]) -> None:
         """Look at all gold values of a file once, and refuse what cannot tell systems apart.
 
-        # Raises
-
-        `DataError` : without the file's name.
+        Raises:
+            DataError: without the file's name.
         """
 
     def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
@@ -65,10 +62,9 @@ class Task(Registrable):
 class Classification(Task):
     """One label for each item: the F-measure of one label, or macro-F over all, or accuracy.
 
-    # Parameters
-
-    positive_label : the label whose F-measure counts; the others are then one negative label.
-    metric : `f_measure` (default with a positive label), `macro_f1` (default without) or `accuracy`.
+    Args:
+        positive_label: the label whose F-measure counts; the others are then one negative label.
+        metric: `f_measure` (default with a positive label), `macro_f1` (default without) or `accuracy`.
     """
 
     gold_fields = ("label",)

@@ -16,9 +16,8 @@ class Evaluator(ABC):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Make the evaluation, writing nothing outside `directory`.
 
-        # Raises
-
-        Whatever goes wrong; the executor turns it into a `Failure`.
+        Raises:
+            Exception: Whatever goes wrong; the executor turns it into a `Failure`.
         """
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
@@ -57,9 +56,8 @@ class Executor(Registrable):
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         """Start an evaluation, or queue it where all slots are busy. Does not wait for it.
 
-        # Raises
-
-        `FiestaError` : where it could not run anywhere, as when a machine lacks its data.
+        Raises:
+            FiestaError: where it could not run anywhere, as when a machine lacks its data.
         """
         raise NotImplementedError
 
@@ -69,9 +67,8 @@ class Executor(Registrable):
 
         Never raises for an evaluation that failed: that is a `Failure`.
 
-        # Raises
-
-        `FiestaError` : where nothing can run any more, as when a cluster is gone.
+        Raises:
+            FiestaError: where nothing can run any more, as when a cluster is gone.
         """
         raise NotImplementedError
 

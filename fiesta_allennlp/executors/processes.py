@@ -25,20 +25,18 @@ from fiesta_allennlp.records import Outcome, Request
 class ProcessExecutor(QueueingExecutor):
     """Runs every evaluation in a fresh process on this machine, forked from a server that has AllenNLP loaded.
 
-    # Parameters
+    Args:
+        directory: the run directory; workers write logs and evaluations below it.
+        workers: how many evaluations run at once; `auto` for as many as this machine's cores have room for, but no more
+            than `cuda_devices` where these are given.
+        time_limit: seconds after which an evaluation is killed and counts as a failure; None for no limit.
+        num_threads: torch threads of each worker. More than one makes busy cores much slower, not faster.
+        cuda_devices: devices to hand out to the workers; each worker sees one, the one with the fewest workers when it
+            begins. None leaves all visible.
+        packages: packages to import in the workers, for the models and readers that they register.
 
-    directory : the run directory; workers write logs and evaluations below it.
-    workers : how many evaluations run at once; `auto` for as many as this machine's cores have room for, but no more
-        than `cuda_devices` where these are given.
-    time_limit : seconds after which an evaluation is killed and counts as a failure; None for no limit.
-    num_threads : torch threads of each worker. More than one makes busy cores much slower, not faster.
-    cuda_devices : devices to hand out to the workers; each worker sees one, the one with the fewest workers when it
-        begins. None leaves all visible.
-    packages : packages to import in the workers, for the models and readers that they register.
-
-    # Raises
-
-    `ConfigError` : where a number is below its least value.
+    Raises:
+        ConfigError: where a number is below its least value.
     """
 
     def __init__(
@@ -114,9 +112,8 @@ def run_apart(
 
     Returns results, or exceptions, by name in the order of the tasks. `on_done` is called with each name.
 
-    # Raises
-
-    `ConfigError` : where the script that makes the call lacks its guard.
+    Raises:
+        ConfigError: where the script that makes the call lacks its guard.
     """
     context = start_fork_server(settings.num_threads)
     results: Dict[str, Any] = {}

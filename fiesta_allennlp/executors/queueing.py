@@ -35,9 +35,8 @@ class QueueingExecutor(Executor, ABC):
 
     The parameters are those that its subclasses share.
 
-    # Raises
-
-    `ConfigError` : where a number is below its least value.
+    Raises:
+        ConfigError: where a number is below its least value.
     """
 
     def __init__(

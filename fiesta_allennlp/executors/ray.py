@@ -32,26 +32,24 @@ class RayExecutor(QueueingExecutor):
     of the candidate, which must not be withdrawn because machines went away. A training whose own process dies is a
     failure as everywhere, and so is one that Ray ends for lack of memory.
 
-    # Parameters
+    Args:
+        directory: the run directory, on this machine.
+        workers: how many evaluations run at once; `auto` for as many as the cluster has room for, also when nodes come
+            and go.
+        time_limit: seconds after which an evaluation is killed and counts as a failure; None for no limit. Waiting for
+            a node does not count.
+        num_threads: torch threads of each evaluation.
+        packages: packages to import for each evaluation, for the models and readers that they register.
+        ray_address: `auto` for the cluster that this machine belongs to, `local` for one that is started on this
+            machine and ends with the selection, or HOST:PORT of a cluster's head.
+        cpus_per_evaluation: CPUs that Ray sets aside for each evaluation; None for as many as threads.
+        gpus_per_evaluation: GPUs for each evaluation, which sees no others; 0.25 puts four on one card. 0 hides all.
+        memory_per_evaluation: memory for each evaluation in GiB; None for no such limit on how many share a node.
+        ship_data: send the data files along, for nodes that do not have them.
 
-    directory : the run directory, on this machine.
-    workers : how many evaluations run at once; `auto` for as many as the cluster has room for, also when nodes come and
-        go.
-    time_limit : seconds after which an evaluation is killed and counts as a failure; None for no limit. Waiting for a
-        node does not count.
-    num_threads : torch threads of each evaluation.
-    packages : packages to import for each evaluation, for the models and readers that they register.
-    ray_address : `auto` for the cluster that this machine belongs to, `local` for one that is started on this machine
-        and ends with the selection, or HOST:PORT of a cluster's head.
-    cpus_per_evaluation : CPUs that Ray sets aside for each evaluation; None for as many as threads.
-    gpus_per_evaluation : GPUs for each evaluation, which sees no others; 0.25 puts four on one card. 0 hides all.
-    memory_per_evaluation : memory for each evaluation in GiB; None for no such limit on how many share a node.
-    ship_data : send the data files along, for nodes that do not have them.
-
-    # Raises
-
-    `ConfigError` : where Ray is not installed, a number is out of range, there is no cluster, or no node of it could
-        ever run an evaluation.
+    Raises:
+        ConfigError: where Ray is not installed, a number is out of range, there is no cluster, or no node of it could
+            ever run an evaluation.
     """
 
     gives_devices = True
@@ -166,9 +164,8 @@ class RayExecutor(QueueingExecutor):
         """What a finished task came to; None where it was lost: with its node, with the node that held its result, with
         Ray's worker, or with the node's server of processes. That is given up after `MAX_LOSSES` times.
 
-        # Raises
-
-        `FiestaError` : where this machine's own connection to the cluster is gone, or the node lacks a data file.
+        Raises:
+            FiestaError: where this machine's own connection to the cluster is gone, or the node lacks a data file.
         """
         errors = self._ray.exceptions
         try:

@@ -18,14 +18,14 @@ GIB = 2**30
 class RayCluster:
     """A cluster as this machine sees it, and what each evaluation takes of it.
 
-    # Parameters
+    Args:
+        address: as for `RayExecutor`. Where this process is connected to a cluster already, that one is used.
+        cpus: what each evaluation takes; memory in GiB, None for no limit.
+        gpus: what each evaluation takes; memory in GiB, None for no limit.
+        memory: what each evaluation takes; memory in GiB, None for no limit.
 
-    address : as for `RayExecutor`. Where this process is connected to a cluster already, that one is used.
-    cpus, gpus, memory : what each evaluation takes; memory in GiB, None for no limit.
-
-    # Raises
-
-    `ConfigError` : where a number is out of range, Ray is not installed, or there is no cluster.
+    Raises:
+        ConfigError: where a number is out of range, Ray is not installed, or there is no cluster.
     """
 
     def __init__(self, address: str, *, cpus: float, gpus: float, memory: Optional[float]) -> None:
@@ -52,9 +52,8 @@ class RayCluster:
     def check_room(self) -> None:
         """Refuse a cluster without room for a single evaluation.
 
-        # Raises
-
-        `ConfigError` : with what an evaluation takes.
+        Raises:
+            ConfigError: with what an evaluation takes.
         """
         if not self.room():
             raise ConfigError(
@@ -73,9 +72,8 @@ class RayCluster:
 
         A node that gives no answer, as one that has just gone, is passed over: every training looks again.
 
-        # Raises
-
-        `DataError` : with the first node that lacks a file.
+        Raises:
+            DataError: with the first node that lacks a file.
         """
         new = [path for path in paths if path not in self._checked]
         if not new:
@@ -104,9 +102,8 @@ class RayCluster:
 def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
     """What each evaluation takes, by Ray's names: memory in bytes.
 
-    # Raises
-
-    `ConfigError` : on a number that is out of range.
+    Raises:
+        ConfigError: on a number that is out of range.
     """
     if not cpus > 0:
         raise ConfigError(f"--cpus-per-evaluation must be above 0 but got {cpus}.")
@@ -130,9 +127,8 @@ def import_ray() -> Any:
 def connect(ray: Any, address: str) -> None:
     """Connect to a cluster, or start one here; its own statistics and dashboard stay off.
 
-    # Raises
-
-    `ConfigError` : where there is no cluster at the address.
+    Raises:
+        ConfigError: where there is no cluster at the address.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address == "local":

@@ -58,27 +58,26 @@ class SlurmExecutor(QueueingExecutor):
     its node, is started again, and that is no failure. One whose own process dies, or whose job fails under it, is a
     failure as everywhere; one whose memory ran out is tried again after a pause.
 
-    # Parameters
+    Args:
+        directory: the run directory, on the shared file system.
+        workers: how many evaluations run at once, which is how many jobs there are at most.
+        time_limit: seconds after which an evaluation is killed and counts as a failure; None for no limit. Waiting for
+            a node does not count.
+        num_threads: torch threads of each evaluation.
+        packages: packages to import for each evaluation, for the models and readers that they register.
+        runs_per_job: how many evaluations a job makes, one after the other.
+        array_size: how many jobs are submitted as one job array, at most.
+        partition: as for `sbatch`; None for the cluster's defaults.
+        account: as for `sbatch`; None for the cluster's defaults.
+        job_time: the time limit of a job as `sbatch --time` takes it; None for the partition's.
+        cpus_per_evaluation: CPUs of each job; None for as many as threads.
+        gpus_per_evaluation: GPUs of each job. 0 hides all, unless `slurm` asks for some.
+        memory_per_evaluation: memory of each job in GiB; None for the cluster's default.
+        slurm: further options of `sbatch`, as `key=value` or as an object.
 
-    directory : the run directory, on the shared file system.
-    workers : how many evaluations run at once, which is how many jobs there are at most.
-    time_limit : seconds after which an evaluation is killed and counts as a failure; None for no limit. Waiting for a
-        node does not count.
-    num_threads : torch threads of each evaluation.
-    packages : packages to import for each evaluation, for the models and readers that they register.
-    runs_per_job : how many evaluations a job makes, one after the other.
-    array_size : how many jobs are submitted as one job array, at most.
-    partition, account : as for `sbatch`; None for the cluster's defaults.
-    job_time : the time limit of a job as `sbatch --time` takes it; None for the partition's.
-    cpus_per_evaluation : CPUs of each job; None for as many as threads.
-    gpus_per_evaluation : GPUs of each job. 0 hides all, unless `slurm` asks for some.
-    memory_per_evaluation : memory of each job in GiB; None for the cluster's default.
-    slurm : further options of `sbatch`, as `key=value` or as an object.
-
-    # Raises
-
-    `ConfigError` : where submitit or Slurm is not installed, a number is out of range, or Slurm would not take such a
-        job.
+    Raises:
+        ConfigError: where submitit or Slurm is not installed, a number is out of range, or Slurm would not take such a
+            job.
     """
 
     gives_devices = True
@@ -272,9 +271,8 @@ class SlurmExecutor(QueueingExecutor):
     def _of_lost(self, shared: RunQueue, ticket: str, running: Running) -> Optional[Outcome]:
         """What came of a run whose job is gone; None to start it again.
 
-        # Raises
-
-        `FiestaError` : where the time of a job is too short for this run.
+        Raises:
+            FiestaError: where the time of a job is too short for this run.
         """
         claim, status = self._lost[ticket]
         request = running.begun.request

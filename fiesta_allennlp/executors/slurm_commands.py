@@ -57,9 +57,8 @@ class JobStatus:
 def ask(*command: str) -> str:
     """The output of a command of Slurm.
 
-    # Raises
-
-    `SlurmDown` : where it fails, is not there, or takes too long.
+    Raises:
+        SlurmDown: where it fails, is not there, or takes too long.
     """
     try:
         done = subprocess.run(
@@ -76,9 +75,8 @@ def ask(*command: str) -> str:
 def statuses_of(name: str) -> Dict[str, JobStatus]:
     """All jobs of this name that Slurm remembers, by id: it forgets them minutes after their end.
 
-    # Raises
-
-    `SlurmDown` : where Slurm gives no answer.
+    Raises:
+        SlurmDown: where Slurm gives no answer.
     """
     told = ask("squeue", "--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={COLUMNS}")
     rows = [line.split() for line in told.splitlines() if line.strip()]
@@ -96,9 +94,8 @@ def last_status(job: str) -> JobStatus:
 def cancel(name: str) -> Dict[str, int]:
     """Cancel all jobs of this name. Returns how many there were, by state in lower case.
 
-    # Raises
-
-    `SlurmDown` : where Slurm gives no answer.
+    Raises:
+        SlurmDown: where Slurm gives no answer.
     """
     mine = (f"--name={name}", f"--user={getpass.getuser()}")
     states = [state for state in ask("squeue", "--noheader", "--array", "--format=%T", *mine).split() if state != ENDS]
@@ -110,9 +107,8 @@ def cancel(name: str) -> Dict[str, int]:
 def wait_for_end(name: str, seconds: float) -> None:
     """Wait until no job of this name goes on, but not for longer than this.
 
-    # Raises
-
-    `SlurmDown` : where Slurm gives no answer.
+    Raises:
+        SlurmDown: where Slurm gives no answer.
     """
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(status.goes_on for status in statuses_of(name).values()):

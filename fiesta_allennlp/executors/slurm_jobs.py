@@ -43,12 +43,11 @@ NO_FAULT = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
 class SlurmJobs:
     """Keeps as many jobs as there are runs to take, and knows which of them go on.
 
-    # Parameters
-
-    queue : what the jobs take runs from; its name is theirs.
-    work : what each job is for.
-    options : options of `sbatch` by their long names; True for those without a value.
-    array_size : how many jobs are submitted as one job array, at most.
+    Args:
+        queue: what the jobs take runs from; its name is theirs.
+        work: what each job is for.
+        options: options of `sbatch` by their long names; True for those without a value.
+        array_size: how many jobs are submitted as one job array, at most.
 
     `had_trouble` says that a job failed, so that its log may be of use.
     """
@@ -75,9 +74,8 @@ class SlurmJobs:
     def ask(self) -> bool:
         """Ask Slurm what became of the jobs, if that was not done just now. Whether it was done and answered.
 
-        # Raises
-
-        `FiestaError` : where jobs fail again and again before they take a run.
+        Raises:
+            FiestaError: where jobs fail again and again before they take a run.
         """
         if time.monotonic() - self._asked < SECONDS_BETWEEN_QUESTIONS:
             return False
@@ -173,9 +171,9 @@ class SlurmJobs:
 
 
 def import_submitit() -> Any:
-    """# Raises
-
-    `ConfigError` : where submitit or a command of Slurm is not installed here.
+    """
+    Raises:
+        ConfigError: where submitit or a command of Slurm is not installed here.
     """
     try:
         import submitit

@@ -15,15 +15,15 @@ def job_options(
 ) -> Dict[str, Any]:
     """Options of `sbatch` by their long names; True for one without a value.
 
-    # Parameters
+    Args:
+        given: options as they are; None for the cluster's default.
+        cpus: what each job takes; memory in GiB, None for the cluster's default.
+        gpus: what each job takes; memory in GiB, None for the cluster's default.
+        memory: what each job takes; memory in GiB, None for the cluster's default.
+        further: `key=value` each, or an object. These go before the others.
 
-    given : options as they are; None for the cluster's default.
-    cpus, gpus, memory : what each job takes; memory in GiB, None for the cluster's default.
-    further : `key=value` each, or an object. These go before the others.
-
-    # Raises
-
-    `ConfigError` : where a number is out of range, or a further option is none.
+    Raises:
+        ConfigError: where a number is out of range, or a further option is none.
     """
     if memory is not None and not memory > 0:
         raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
@@ -38,9 +38,9 @@ def job_options(
 
 
 def whole(name: str, value: float, *, least: int = 1) -> int:
-    """# Raises
-
-    `ConfigError` : where the number is not whole or too small: Slurm gives out whole CPUs and GPUs.
+    """
+    Raises:
+        ConfigError: where the number is not whole or too small: Slurm gives out whole CPUs and GPUs.
     """
     if value != int(value) or value < least:
         raise ConfigError(f"--{name} must be a whole number and at least {least} with Slurm but got {value:g}.")
@@ -76,9 +76,8 @@ def as_flags(options: Mapping[str, Any]) -> List[str]:
 def check_options(options: Mapping[str, Any]) -> None:
     """Have Slurm say whether it would take such a job. Nothing is submitted.
 
-    # Raises
-
-    `ConfigError` : with what Slurm says.
+    Raises:
+        ConfigError: with what Slurm says.
     """
     try:
         ask("sbatch", "--test-only", *as_flags(options), "--wrap=true")

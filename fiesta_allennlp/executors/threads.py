@@ -19,15 +19,13 @@ class ThreadExecutor(Executor):
     A thread cannot be killed. An evaluation that is abandoned goes on, and what comes of it is dropped; time limits
     are the evaluator's. Not registered, for no training may run in it.
 
-    # Parameters
+    Args:
+        directory: the run directory.
+        workers: how many evaluations run at once.
+        on_stop: called when the executor is closed, to make evaluations that are under way end soon.
 
-    directory : the run directory.
-    workers : how many evaluations run at once.
-    on_stop : called when the executor is closed, to make evaluations that are under way end soon.
-
-    # Raises
-
-    `ConfigError` : where `workers` is below 1.
+    Raises:
+        ConfigError: where `workers` is below 1.
     """
 
     def __init__(

@@ -79,15 +79,13 @@ def TTTS(
     """Top-two Thompson sampling (`fiesta_allennlp.strategies.TopTwoThompson`) until one model is best with probability
     1 - `p_value`. For normal scores, or scores whose logits are.
 
-    # Parameters
+    Args:
+        samples: deprecated, without effect. The probabilities are computed by quadrature and not by sampling.
+        max_evaluations: give up undecided after so many. Left out, there is no limit, and two models of which every
+            score is the same number are compared for ever.
 
-    samples : deprecated, without effect. The probabilities are computed by quadrature and not by sampling.
-    max_evaluations : give up undecided after so many. Left out, there is no limit, and two models of which every score
-        is the same number are compared for ever.
-
-    # Raises
-
-    `ValueError` : where `p_value` is not above 0 and below 1, and as above.
+    Raises:
+        ValueError: where `p_value` is not above 0 and below 1, and as above.
     """
     functions = _Functions(data, model_functions, split_function, logit_transform)
     strategy = TopTwoThompson(**_aim(p_value, max_evaluations))
@@ -143,9 +141,8 @@ def sequential_halving(
     """Spend at most `budget` evaluations in rounds that keep the better half of the models; see
     `fiesta_allennlp.strategies.SequentialHalving`.
 
-    # Raises
-
-    `ValueError` : where `budget` is below N ceil(log2 N) for N models, and as above.
+    Raises:
+        ValueError: where `budget` is below N ceil(log2 N) for N models, and as above.
     """
     functions = _Functions(data, model_functions, split_function, logit_transform)
     finished = functions.select(SequentialHalving(belief=StudentT(), budget=budget), slots=budget, rng=None)
@@ -162,9 +159,8 @@ def non_adaptive_fb(
     """floor(`budget` / N) evaluations of each of N models, then the best mean; see
     `fiesta_allennlp.strategies.NonAdaptiveFixedBudget`.
 
-    # Raises
-
-    `ValueError` : where `budget` is below the number of models, and as above.
+    Raises:
+        ValueError: where `budget` is below the number of models, and as above.
     """
     functions = _Functions(data, model_functions, split_function, logit_transform)
     finished = functions.select(NonAdaptiveFixedBudget(belief=StudentT(), budget=budget), slots=budget, rng=None)
@@ -218,10 +214,9 @@ class _Functions:
     def select(self, strategy: Strategy, *, slots: int, rng: Optional[np.random.Generator]) -> _Finished:
         """Evaluate what the strategy proposes, `slots` at a time, until it proposes nothing.
 
-        # Raises
-
-        `ValueError` : where the strategy cannot work with so many models, a model's score is no finite number, or it
-            has no logit and `logit_transform` was asked for.
+        Raises:
+            ValueError: where the strategy cannot work with so many models, a model's score is no finite number, or it
+                has no logit and `logit_transform` was asked for.
         """
         rng = np.random.default_rng() if rng is None else rng
         history = History(tuple(str(index) for index in range(len(self.models))))

@@ -28,9 +28,8 @@ def belief_calc(
     All arrays have the shape `(num_models,)`. `samples` is deprecated and without effect: the probabilities are
     computed by quadrature.
 
-    # Raises
-
-    `ValueError` : where a count is below 3, or the arrays differ in size.
+    Raises:
+        ValueError: where a count is below 3, or the arrays differ in size.
     """
     lists_same_size(est_means, est_variances, eval_counts)
     counts = np.asarray(eval_counts, dtype=float)
@@ -48,9 +47,8 @@ def pull_arm(mean: float, sd: float, *, rng: Optional[np.random.Generator] = Non
 def lists_same_size(*lists: Sequence[Any]) -> None:
     """Refuse lists of different sizes.
 
-    # Raises
-
-    `ValueError` : with the sizes.
+    Raises:
+        ValueError: with the sizes.
     """
     sizes = [len(values) for values in lists]
     if len(set(sizes)) > 1:
@@ -60,9 +58,8 @@ def lists_same_size(*lists: Sequence[Any]) -> None:
 def fc_func_stats(N: int, correct_model_index: int, fc_func_name: str, **fc_kwargs: Any) -> FixedConfidenceStatistics:
     """`N` repetitions of `TTTS`, `BTS` or `non_adaptive_fc` with the arguments `fc_kwargs`.
 
-    # Raises
-
-    `ValueError` : where the name is another, or `N` is below 1.
+    Raises:
+        ValueError: where the name is another, or `N` is below 1.
     """
     results = _repeated(N, "fc_func_name", fc_func_name, FIXED_CONFIDENCE, fc_kwargs)
     counts = [result.num_evaluations for result in results]
@@ -73,9 +70,8 @@ def fc_func_stats(N: int, correct_model_index: int, fc_func_name: str, **fc_kwar
 def fb_func_stats(N: int, correct_model_index: int, fb_func_name: str, **fb_kwargs: Any) -> float:
     """The share of `N` repetitions of `sequential_halving` or `non_adaptive_fb` that find the best model.
 
-    # Raises
-
-    `ValueError` : where the name is another, or `N` is below 1.
+    Raises:
+        ValueError: where the name is another, or `N` is below 1.
     """
     results = _repeated(N, "fb_func_name", fb_func_name, FIXED_BUDGET, fb_kwargs)
     return float(np.mean([result.best_index == correct_model_index for result in results]))

@@ -79,9 +79,8 @@ class Begun:
 def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Outcome:
     """What came of a process that ran `run_evaluation` and is done, however it ended.
 
-    # Raises
-
-    `ConfigError` : where the script that started it lacks its guard.
+    Raises:
+        ConfigError: where the script that started it lacks its guard.
     """
     raised = future.exception()
     if raised is None:
@@ -100,9 +99,8 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
 def check_guard(raised: Optional[BaseException]) -> None:
     """Refuse to go on where a process found the call that started it without a guard.
 
-    # Raises
-
-    `ConfigError` : with the line to write.
+    Raises:
+        ConfigError: with the line to write.
     """
     if isinstance(raised, ProcessExpired) and raised.exitcode == NO_GUARD:
         raise ConfigError(MISSING_GUARD)

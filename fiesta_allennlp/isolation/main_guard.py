@@ -23,9 +23,8 @@ OUR_NAMES = ("fiesta-worker", "pebble")
 def refuse_to_be_imported() -> None:
     """The first step of a call that starts processes. In a process that is importing the script, end that process.
 
-    # Raises
-
-    `ConfigError` : where somebody else started the process.
+    Raises:
+        ConfigError: where somebody else started the process.
     """
     if not _is_importing_script():
         return

@@ -54,11 +54,10 @@ def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Retu
 
     The evaluator is pickled: only the fresh process need import what it needs.
 
-    # Raises
-
-    `DataError` : where the node lacks a data file.
-    `OSError` : where it cannot write one.
-    `ServerLost` : where the server of fresh processes ended.
+    Raises:
+        DataError: where the node lacks a data file.
+        OSError: where it cannot write one.
+        ServerLost: where the server of fresh processes ended.
     """
     check_files(work.needed)
     if os.path.isdir(work.current_directory):
@@ -81,9 +80,8 @@ def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Retu
 def check_files(paths: Sequence[str]) -> None:
     """Refuse to work on a node that lacks one of these files: that is no fault of a candidate.
 
-    # Raises
-
-    `DataError` : with the node, the file and what to do.
+    Raises:
+        DataError: with the node, the file and what to do.
     """
     for path in paths:
         if not os.path.exists(path):
@@ -99,9 +97,8 @@ def scratch_directory(root: Path) -> Iterator[Path]:
 
     One that is in use has a lock file next to it, which ends with the process that holds it, however that ends.
 
-    # Raises
-
-    `PermissionError` : where `root` belongs to somebody else.
+    Raises:
+        PermissionError: where `root` belongs to somebody else.
     """
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if root.stat().st_uid != os.getuid():

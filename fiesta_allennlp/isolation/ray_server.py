@@ -46,14 +46,12 @@ class ServerLost(Exception):
 def ask(work: Work, root: Path, key: str) -> Outcome:
     """Have the server of this key do the work, and wait for it.
 
-    # Parameters
+    Args:
+        root: a directory of this user's alone, for the socket.
+        key: the same for all that are to share a server.
 
-    root : a directory of this user's alone, for the socket.
-    key : the same for all that are to share a server.
-
-    # Raises
-
-    `ServerLost` : where the server ended before the work did.
+    Raises:
+        ServerLost: where the server ended before the work did.
     """
     with connected(root / hashlib.sha256(key.encode()).hexdigest()[:16], work.settings.num_threads) as server:
         try:

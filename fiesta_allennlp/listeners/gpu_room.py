@@ -35,11 +35,10 @@ class GpuRoom:
     """A listener that prints one note when every candidate has a finished run, if at least twice as many runs as now
     would fit into the memory of each GPU.
 
-    # Parameters
-
-    say : prints a line.
-    devices : the devices of the workers, one for each run that may be on it.
-    memory : of the smallest card, in MiB.
+    Args:
+        say: prints a line.
+        devices: the devices of the workers, one for each run that may be on it.
+        memory: of the smallest card, in MiB.
     """
 
     def __init__(self, say: Callable[[str], None], devices: Sequence[str], *, memory: float) -> None:

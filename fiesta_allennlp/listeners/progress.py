@@ -109,13 +109,12 @@ def remaining_text(found: Optional[Remaining]) -> str:
 class Progress:
     """Shows a selection while it runs. A context manager, and a listener of the selection.
 
-    # Parameters
-
-    console : where to write. If it is a terminal the table is drawn anew in place; else lines are appended.
-    metric : the name of the score.
-    every : off a terminal, one finished evaluation in so many gets a line. Failures all do.
-    title : what to call the score above the table, `metric` where it is left out.
-    remaining : estimates how many more evaluations there will be. It is asked once after every finished one.
+    Args:
+        console: where to write. If it is a terminal the table is drawn anew in place; else lines are appended.
+        metric: the name of the score.
+        every: off a terminal, one finished evaluation in so many gets a line. Failures all do.
+        title: what to call the score above the table, `metric` where it is left out.
+        remaining: estimates how many more evaluations there will be. It is asked once after every finished one.
     """
 
     def __init__(

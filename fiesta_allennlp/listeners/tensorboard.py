@@ -21,14 +21,14 @@ UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
 class Scalars:
     """A listener of the selection that writes down where it stands. The step is the number of finished evaluations.
 
-    `P_best/<candidate>`, `trainings/<candidate>`, `failures/<candidate>`, and `<metric>/<candidate>` for every score.
+    ``P_best/<candidate>``, ``trainings/<candidate>``, ``failures/<candidate>``, and ``<metric>/<candidate>`` for every
+    score.
     Each step is on the disk before the next one. Where it cannot be written, `selection.log` says so and the selection
     goes on without.
 
-    # Parameters
-
-    writer : a `tensorboardX` `EventsWriter`.
-    metric : the name of the score.
+    Args:
+        writer: a `tensorboardX` `EventsWriter`.
+        metric: the name of the score.
     """
 
     def __init__(self, writer: Any, metric: str) -> None:

@@ -19,10 +19,9 @@ class TokenIdsCollator(DataCollator):
 
     Registered as a `DataCollator` with name "token_ids".
 
-    # Raises
-
-    `ConfigurationError` : on a field that is neither text, label, a label for each word nor metadata, or on other
-        indexers.
+    Raises:
+        ConfigurationError: on a field that is neither text, label, a label for each word nor metadata, or on other
+            indexers.
     """
 
     def __call__(self, instances: List[Instance]) -> Dict[str, Any]:

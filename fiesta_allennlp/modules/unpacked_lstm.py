@@ -33,13 +33,11 @@ class UnpackedLstmSeq2Seq(_UnpackedLstm, Seq2SeqEncoder):
 
     Registered as a `Seq2SeqEncoder` with name "unpacked_lstm".
 
-    # Parameters
-
-    input_size : `int`
-    hidden_size : `int`
-        Of each direction.
-    bidirectional : `bool`, optional (default = `False`)
-        Whether the states of a second LSTM, which reads each text from its last word to its first, are appended.
+    Args:
+        input_size: `int`
+        hidden_size: `int` Of each direction.
+        bidirectional: `bool`, optional (default = `False`) Whether the states of a second LSTM, which reads each text
+            from its last word to its first, are appended.
     """
 
     def __init__(self, input_size: int, hidden_size: int, bidirectional: bool = False) -> None:
@@ -70,10 +68,9 @@ class UnpackedLstmSeq2Vec(_UnpackedLstm, Seq2VecEncoder):
 
     Registered as a `Seq2VecEncoder` with name "unpacked_lstm".
 
-    # Parameters
-
-    input_size : `int`
-    hidden_size : `int`
+    Args:
+        input_size: `int`
+        hidden_size: `int`
     """
 
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ NUM_CELLS = 400
 def log_evidence(count: np.ndarray, total: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """log E_m of normal differences D_1, ..., D_m of unknown variance, against the hypothesis that their mean is <= 0.
 
-    With T = sum D, S = sum D^2, A = S - T^2 / (m + g) and F_m the distribution function of Student's t,
+    With T = sum D, S = sum D^2, A = S - T^2 / (m + g) and F_m the distribution function of Student's t::
 
         E_m = sqrt(g / (m + g)) (S / A)^(m/2) 2 F_m(T sqrt(m / ((m + g) A)))
 
@@ -55,7 +55,7 @@ def apart_log_evidence(higher: np.ndarray, lower: np.ndarray) -> float:
 
     The least over u of max(0, log E(higher - u)) + max(0, log E(u - lower)). Where the mean of `higher` is not above
     the mean of `lower`, both hypotheses hold at the latter's u; over all sizes of the two samples, each term is then
-    dominated by an exponential variable, they are independent, and so
+    dominated by an exponential variable, they are independent, and so::
 
         P(some value >= c) <= (1 + c) exp(-c)
 

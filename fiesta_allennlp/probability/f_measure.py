@@ -65,10 +65,9 @@ class MeasureModel:
     def posterior(self, counts: np.ndarray, pairs: Sequence[Pair]) -> Draws:
         """After these documents.
 
-        # Parameters
-
-        counts : whole numbers of at least 0. Shape: `(num_documents, num_kinds)`.
-        pairs : gold and predicted label of every kind.
+        Args:
+            counts: whole numbers of at least 0. Shape: `(num_documents, num_kinds)`.
+            pairs: gold and predicted label of every kind.
         """
         if self.average == "macro":
             return self._macro(counts, pairs)
@@ -119,12 +118,11 @@ def log_odds(log_rates: np.ndarray, pairs: Sequence[Pair], *, average: str, beta
     tp / (tp + beta fp + (1 - beta) fn). With `beta` 1/2 it is F1; F_b in the other convention has
     beta = 1 / (1 + b^2).
 
-    # Parameters
-
-    log_rates : shape `(num_samples, num_kinds)`.
-    pairs : gold and predicted label of every kind.
-    average : `binary`, the F-measure of the label 1; `macro`, the mean F-measure of all gold labels.
-    beta : from 0, recall, to 1, precision.
+    Args:
+        log_rates: shape `(num_samples, num_kinds)`.
+        pairs: gold and predicted label of every kind.
+        average: `binary`, the F-measure of the label 1; `macro`, the mean F-measure of all gold labels.
+        beta: from 0, recall, to 1, precision.
     """
     labels: List[str] = ["1"] if average == "binary" else sorted({gold for gold, _ in pairs})
     right, wrong = zip(*(_log_shares(log_rates, pairs, label, beta) for label in labels), strict=True)

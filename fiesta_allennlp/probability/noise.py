@@ -44,16 +44,16 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, odd_share: float = O
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
     ordinary candidate, whose noise is that of the others, or 2 for an odd one, whose own evaluations decide. log s^2 is
-    uniform. With class c and A_ci = d_c s^2 + squares_i,
+    uniform. With class c and A_ci = d_c s^2 + squares_i::
 
         p(squares_i | s^2, c) ~ Gamma((d_c + df_i) / 2) / Gamma(d_c / 2) (d_c s^2)^(d_c / 2) A_ci^(-(d_c + df_i) / 2)
 
     and the sum over classes and the grid of s^2 gives the moments.
 
-    # Parameters
-
-    squares, df : shape `(num_candidates,)`, above 0. `df` need not be whole.
-    odd_share : the prior probability that a candidate is odd.
+    Args:
+        squares: shape `(num_candidates,)`, above 0. `df` need not be whole.
+        df: shape `(num_candidates,)`, above 0. `df` need not be whole.
+        odd_share: the prior probability that a candidate is odd.
     """
     shares = np.array([odd_share, 1 - odd_share])[:, None, None]
     log_scale = _grid(squares, df, shares)

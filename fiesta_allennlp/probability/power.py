@@ -40,9 +40,8 @@ def fixed_size(scores: Mapping[str, Mapping[int, float]]) -> Optional[FixedSize]
     the standard deviation of the differences; else that of `effect_apart`. `None` where fewer than two candidates
     have two scores.
 
-    # Parameters
-
-    scores : by candidate and document.
+    Args:
+        scores: by candidate and document.
     """
     known = {name: values for name, values in scores.items() if len(values) >= LEAST}
     if len(known) < 2:

@@ -54,9 +54,8 @@ NEGLIGIBLE = -12.0
 def even_ranks(num_points: int, num_dimensions: int) -> np.ndarray:
     """Scrambled Sobol points, each coordinate as its rank among all. Shape: `(num_points, num_dimensions)`. Read only.
 
-    # Parameters
-
-    num_points : a power of two.
+    Args:
+        num_points: a power of two.
     """
     from scipy.stats import qmc
 
@@ -107,11 +106,11 @@ class ScaledDirichlet:
 
     With B = sum_k b_k the density is Gamma(B) prod_k [c_k^b_k theta_k^(b_k - 1) / Gamma(b_k)] (sum_k c_k theta_k)^-B.
 
-    # Parameters
-
-    shapes, log_scales : b_k and log c_k. Shape: `(num_cells, num_kinds)`.
-    edges : of the cells of log A. Shape: `(num_cells + 1,)`; of one cell, both may be equal.
-    mass : probability of each cell, in which log A is uniform. Shape: `(num_cells,)`.
+    Attributes:
+        shapes: b_k and log c_k. Shape: `(num_cells, num_kinds)`.
+        log_scales: b_k and log c_k. Shape: `(num_cells, num_kinds)`.
+        edges: of the cells of log A. Shape: `(num_cells + 1,)`; of one cell, both may be equal.
+        mass: probability of each cell, in which log A is uniform. Shape: `(num_cells,)`.
     """
 
     shapes: np.ndarray
@@ -163,12 +162,11 @@ class WeightedRates:
 class RatesModel:
     """What is believed before any document.
 
-    # Parameters
-
-    prior : parameters of the Dirichlet prior, above 0. Shape: `(num_kinds,)`.
-    concentration : A; the median of its prior where it is learned.
-    learned : whether A is learned; log A is then normal, with `LOG_CONCENTRATION_SD`.
-    num_samples : a power of two.
+    Attributes:
+        prior: parameters of the Dirichlet prior, above 0. Shape: `(num_kinds,)`.
+        concentration: A; the median of its prior where it is learned.
+        learned: whether A is learned; log A is then normal, with `LOG_CONCENTRATION_SD`.
+        num_samples: a power of two.
     """
 
     prior: np.ndarray

@@ -24,12 +24,12 @@ class RisingFactorials:
     `(..., num_kept)`. Documents with equal counts of a kind are one term, so that the cost depends on the number of
     different counts alone.
 
-    # Parameters
-
-    kept : the kinds that were counted. Shape: `(num_kept,)`.
-    num_positive : in how many documents each kind was counted. Shape: `(num_kept,)`.
-    counts, times : each different count above 0, kind after kind, and in how many documents. Shape: `(num_terms,)`.
-    owner : the position in `kept` of each term. Shape: `(num_terms,)`.
+    Attributes:
+        kept: the kinds that were counted. Shape: `(num_kept,)`.
+        num_positive: in how many documents each kind was counted. Shape: `(num_kept,)`.
+        counts: each different count above 0, kind after kind, and in how many documents. Shape: `(num_terms,)`.
+        times: each different count above 0, kind after kind, and in how many documents. Shape: `(num_terms,)`.
+        owner: the position in `kept` of each term. Shape: `(num_terms,)`.
     """
 
     kept: np.ndarray
@@ -99,10 +99,10 @@ def trigamma(x: np.ndarray) -> np.ndarray:
 def _cubic(position: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """Hermite cubics between nodes at 0, 1, 2 ... for each column.
 
-    # Parameters
-
-    position : shape `(num_arguments, num_columns)`, the same returned.
-    values, slopes : at the nodes. Shape: `(num_nodes, num_columns)`.
+    Args:
+        position: shape `(num_arguments, num_columns)`, the same returned.
+        values: at the nodes. Shape: `(num_nodes, num_columns)`.
+        slopes: at the nodes. Shape: `(num_nodes, num_columns)`.
     """
     left = np.clip(position.astype(int), 0, len(values) - 2)
     t = position - left

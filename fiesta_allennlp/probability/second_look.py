@@ -19,10 +19,10 @@ def doubted(
     margin, `best` and this rival are in doubt, and the one with fewer runs is the answer. A few clean runs of a
     candidate that fails at times are then not enough to name it.
 
-    # Parameters
-
-    location, num_runs : the mean scores, and how many runs they are of. Shape: `(num_candidates,)`.
-    noise_sd : the standard deviation of the noise that the candidates have in common.
+    Args:
+        location: the mean scores, and how many runs they are of. Shape: `(num_candidates,)`.
+        num_runs: the mean scores, and how many runs they are of. Shape: `(num_candidates,)`.
+        noise_sd: the standard deviation of the noise that the candidates have in common.
     """
     lead = location[best] - location + margin
     lead[best] = np.inf

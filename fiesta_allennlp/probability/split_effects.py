@@ -58,7 +58,7 @@ class MeanScores:
 
 
 def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
-    """The posterior of the mean scores mu_i under
+    """The posterior of the mean scores mu_i under::
 
         x_ik = mu_i + b_k + e_ik,  mu_i ~ N(m, omega^2),  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
 
@@ -71,9 +71,8 @@ def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
     and the degrees of freedom that these take up are counted for each candidate, as in restricted maximum likelihood:
     tau then plays no part in the noise. The uncertainty about sigma_i^2 makes normal into Student-t.
 
-    # Parameters
-
-    odd_share : the prior probability that a candidate's noise has nothing to do with the others'.
+    Args:
+        odd_share: the prior probability that a candidate's noise has nothing to do with the others'.
     """
     fit = _fitted(scores, odd_share)
     df, variance = fit.noise.scaled_inverse_chi_squared()

@@ -44,9 +44,8 @@ def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
     13.8 and not infinite. Where a candidate has some such scores and others that are not near, its mean logit
     depends on `LOGIT_CLIP`: prefer the scores themselves then.
 
-    # Raises
-
-    `ScoreError` : where a score is outside [0, 1] or NaN. The message names `candidate` and the first such score.
+    Raises:
+        ScoreError: where a score is outside [0, 1] or NaN. The message names `candidate` and the first such score.
     """
     scores = np.asarray(scores, dtype=float)
     refused = scores[~((scores >= 0) & (scores <= 1))]
@@ -70,15 +69,15 @@ def prob_best(location: np.ndarray, *, scale: np.ndarray, df: np.ndarray, margin
     score have 1/2 each. With a margin above 0 the inequality is closed and nothing is shared: all point masses
     within the margin of the highest one count.
 
-    # Parameters
+    Args:
+        location: shape `(num_candidates,)`, or a number for all. `scale` is at least 0 and `df` at least 1.
+        scale: shape `(num_candidates,)`, or a number for all. `scale` is at least 0 and `df` at least 1.
+        df: shape `(num_candidates,)`, or a number for all. `scale` is at least 0 and `df` at least 1.
+        margin: in the units of `location`, at least 0.
 
-    location, scale, df : shape `(num_candidates,)`, or a number for all. `scale` is at least 0 and `df` at least 1.
-    margin : in the units of `location`, at least 0.
-
-    # Raises
-
-    `ScoreError` : where a location, scale or df is out of its range.
-    `ConfigError` : where `margin` is.
+    Raises:
+        ScoreError: where a location, scale or df is out of its range.
+        ConfigError: where `margin` is.
     """
     location, scale, df = (np.array(a, dtype=float) for a in np.broadcast_arrays(location, scale, df))
     _check(location, scale, df, margin)
@@ -110,9 +109,8 @@ def _check(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: floa
 def check_margin(margin: float) -> None:
     """Refuse a margin below 0, infinite or NaN.
 
-    # Raises
-
-    `ConfigError` : with the value.
+    Raises:
+        ConfigError: with the value.
     """
     if not 0 <= margin < math.inf:
         raise ConfigError(f"margin must be 0 or more, in units of the score, but got {margin}.")
@@ -215,9 +213,9 @@ def graded_panels(centres: np.ndarray, widths: np.ndarray, left: float, right: f
     most demanding i. It grows with the logarithm of the ratio of scales, and not with the number of functions
     where they lie together.
 
-    # Parameters
-
-    centres, widths : shape `(num_functions,)`. Widths are positive.
+    Args:
+        centres: shape `(num_functions,)`. Widths are positive.
+        widths: shape `(num_functions,)`. Widths are positive.
     """
     reach = np.arcsinh((right - left) / widths.min())
     ladder = np.sinh(np.arange(-np.ceil(reach), np.ceil(reach) + 1))

@@ -19,11 +19,11 @@ GAUSS = (0.5 - 12**-0.5, 0.5 + 12**-0.5)
 class Marginal:
     """One quantity Y. Its distribution function runs straight between the draws, and so has no steps.
 
-    # Parameters
-
-    log_odds : of the draws, log(y / (1 - y)), in ascending order. Shape: `(num_draws,)`.
-    below : the distribution function there, from 0 to 1. Shape: `(num_draws,)`.
-    location, scale : mean and standard deviation of Y.
+    Attributes:
+        log_odds: of the draws, log(y / (1 - y)), in ascending order. Shape: `(num_draws,)`.
+        below: the distribution function there, from 0 to 1. Shape: `(num_draws,)`.
+        location: mean and standard deviation of Y.
+        scale: mean and standard deviation of Y.
     """
 
     log_odds: np.ndarray
@@ -62,9 +62,8 @@ def prob_best(marginals: Sequence[Marginal], margin: float = 0.0) -> np.ndarray:
 
     Shape: `(num_marginals,)`. It sums to 1 where `margin` is 0.
 
-    # Raises
-
-    `ConfigError` : where `margin` is negative or infinite.
+    Raises:
+        ConfigError: where `margin` is negative or infinite.
     """
     check_margin(margin)
     draws = np.sort(np.concatenate([m.log_odds for m in marginals]))

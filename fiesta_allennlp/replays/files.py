@@ -23,11 +23,10 @@ COLUMNS = ("candidate", "split", "seed", "score")
 def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> ScoreSource:
     """The preset of this name, the table in this `.json` or `.csv` file, or that of the selection in this directory.
 
-    # Raises
-
-    `ConfigError` : where there is no such preset or file, or `evaluations_per_split` is given for what says itself
-        which scores share a split.
-    `DataError` : where the content is wrong, with the key or line, the value and the rule.
+    Raises:
+        ConfigError: where there is no such preset or file, or `evaluations_per_split` is given for what says itself
+            which scores share a split.
+        DataError: where the content is wrong, with the key or line, the value and the rule.
     """
     path = Path(scores)
     if path.is_dir():
@@ -51,9 +50,8 @@ def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> Sco
 def _table_in(directory: Path) -> Path:
     """The scores of the selection in a directory.
 
-    # Raises
-
-    `ConfigError` : where there are none that a report wrote.
+    Raises:
+        ConfigError: where there are none that a report wrote.
     """
     path = RunDirectory(directory).report / "scores.csv"
     if not path.is_file():
@@ -68,10 +66,9 @@ def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2)
     """A table from `{candidate: [scores]}`: the scores N s .. N s + N - 1 of every candidate share split s, where N is
     `evaluations_per_split`. There are at least `least_candidates`.
 
-    # Raises
-
-    `ConfigError` : where there is no such file.
-    `DataError` : where the content is wrong, with the candidate, the number of the score and the value.
+    Raises:
+        ConfigError: where there is no such file.
+        DataError: where the content is wrong, with the candidate, the number of the score and the value.
     """
     try:
         content = json.loads(_text(path), object_pairs_hook=_Pairs)
@@ -87,9 +84,8 @@ def table_of(
 ) -> ScoreTable:
     """A table from candidates and their scores, as in `read_json`. `path` is what to call it.
 
-    # Raises
-
-    `DataError` : as `read_json`.
+    Raises:
+        DataError: as `read_json`.
     """
     builder = _Builder(path)
     for candidate, scores in content:
@@ -118,10 +114,9 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
     least `least_candidates`. Columns may also be separated by semicolons, with decimal commas, or by tabs. Rows with
     nothing in them are skipped.
 
-    # Raises
-
-    `ConfigError` : where there is no such file.
-    `DataError` : where the content is wrong, with the line and the value.
+    Raises:
+        ConfigError: where there is no such file.
+        DataError: where the content is wrong, with the line and the value.
     """
     text = _text(path)
     delimiter = _delimiter(text)

@@ -55,9 +55,8 @@ class Problem:
 def problem_of(settings: PlanSettings) -> Problem:
     """The problem that the settings describe, read and checked.
 
-    # Raises
-
-    `FiestaError` : where a file or directory is missing, damaged, or has too few runs.
+    Raises:
+        FiestaError: where a file or directory is missing, damaged, or has too few runs.
     """
     if settings.source is None:
         return _by_numbers(settings)

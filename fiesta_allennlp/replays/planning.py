@@ -89,14 +89,12 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     The result depends on the settings and the entropy alone. An interrupt (`KeyboardInterrupt`) ends it with what has
     finished, and is passed on where that is nothing.
 
-    # Parameters
+    Args:
+        on_repetitions: called with the number of selections that were simulated since the last call, and with how many
+            there will be where that becomes known.
 
-    on_repetitions : called with the number of selections that were simulated since the last call, and with how many
-        there will be where that becomes known.
-
-    # Raises
-
-    `FiestaError` : where a setting is wrong, or the pilot cannot be read or says too little.
+    Raises:
+        FiestaError: where a setting is wrong, or the pilot cannot be read or says too little.
     """
     start = time.monotonic()
     settings = replace(settings, entropy=fresh_entropy() if settings.entropy is None else settings.entropy)
@@ -171,9 +169,8 @@ def _budget(default: Outlook, problem: Problem) -> int:
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
     """All repetitions that finished, each with one outcome for every margin.
 
-    # Raises
-
-    `KeyboardInterrupt` : where none has finished.
+    Raises:
+        KeyboardInterrupt: where none has finished.
     """
     done: Dict[int, Tuple[Repetition, ...]] = {}
     try:

@@ -25,13 +25,12 @@ class PosteriorScores(ScoreSource):
     The model is that of `split_paired`, whatever the strategy's belief is: a mean, an effect of the split, and normal
     noise. A new run takes the first split of the pilot on which its candidate has not been, then new splits.
 
-    # Parameters
-
-    name : the directory or file.
-    start : the pilot's runs. Pending ones play no part.
-    seconds : of a run, by candidate, as far as they are known.
-    takes_logits : the model is one of the logits of scores, and so are the true means.
-    minimise : lower scores are better.
+    Attributes:
+        name: the directory or file.
+        start: the pilot's runs. Pending ones play no part.
+        seconds: of a run, by candidate, as far as they are known.
+        takes_logits: the model is one of the logits of scores, and so are the true means.
+        minimise: lower scores are better.
     """
 
     name: str
@@ -46,9 +45,8 @@ class PosteriorScores(ScoreSource):
     def check_runs(self) -> None:
         """Refuse a pilot that says too little.
 
-        # Raises
-
-        `DataError` : where fewer than two candidates are left, one has too few runs, or all scores are equal.
+        Raises:
+            DataError: where fewer than two candidates are left, one has too few runs, or all scores are equal.
         """
         if len(self.start.active) < 2:
             raise DataError(f"{self.name}: fewer than two candidates are left, so there is nothing to plan.")

@@ -75,12 +75,11 @@ class Replay:
 class Replayer:
     """Everything that one repetition needs; sent to the worker processes.
 
-    # Parameters
-
-    best : the candidates that are right to recommend, unless the true means are those of one repetition.
-    margin : how far from the best true mean a candidate is right to recommend.
-    batch_size : how many evaluations are made at once. The next ones are chosen when all of them have finished.
-    minimise : whether the lowest true mean is the best, which the strategy knows already.
+    Attributes:
+        best: the candidates that are right to recommend, unless the true means are those of one repetition.
+        margin: how far from the best true mean a candidate is right to recommend.
+        batch_size: how many evaluations are made at once. The next ones are chosen when all of them have finished.
+        minimise: whether the lowest true mean is the best, which the strategy knows already.
     """
 
     strategy: Strategy
@@ -96,9 +95,8 @@ class Replayer:
     def run(self, repetition: int) -> Repetition:
         """One selection, with the scores and the draws that belong to this number.
 
-        # Raises
-
-        `FiestaError` : where the scores run out, or the belief cannot use one.
+        Raises:
+            FiestaError: where the scores run out, or the belief cannot use one.
         """
         scores = self.draw(repetition)
         for num_rounds, history in enumerate(self.histories(scores, repetition)):  # noqa: B007
@@ -173,16 +171,14 @@ def replay(
     The result depends on the settings and the entropy alone, not on the number of processes. An interrupt
     (`KeyboardInterrupt`) ends it with the repetitions that have finished.
 
-    # Parameters
+    Args:
+        source: where the scores come from, in place of what `settings.scores` names; `settings.evaluations_per_split`
+            then has no part.
+        margin: how far from the best true mean a candidate is right to recommend, where the strategy has no margin.
+        on_repetitions: called with the number of repetitions that have finished since the last call.
 
-    source : where the scores come from, in place of what `settings.scores` names; `settings.evaluations_per_split` then
-        has no part.
-    margin : how far from the best true mean a candidate is right to recommend, where the strategy has no margin.
-    on_repetitions : called with the number of repetitions that have finished since the last call.
-
-    # Raises
-
-    `FiestaError` : where a setting or the table is wrong, or the table runs out.
+    Raises:
+        FiestaError: where a setting or the table is wrong, or the table runs out.
     """
     start = time.monotonic()
     entropy = fresh_entropy() if settings.entropy is None else settings.entropy
@@ -208,9 +204,8 @@ def replay(
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
     """Read and check everything. `settings.entropy` is given.
 
-    # Raises
-
-    `FiestaError` : see `replay`.
+    Raises:
+        FiestaError: see `replay`.
     """
     if source is None:
         source = open_scores(settings.scores, settings.evaluations_per_split)

@@ -33,13 +33,12 @@ class Sampling:
 class DrawnScores(Evaluator):
     """The scores of one repetition: replicate k of a candidate has the k-th of its scores, whoever asks first.
 
-    # Parameters
-
-    splits : the split of every replicate, by candidate. Shape: `(num_replicates,)`.
-    scores : likewise.
-    source : what to call the place they come from in an error.
-    true_means : by candidate, where they belong to this repetition alone; else None.
-    seconds : of every run of a candidate, 0 where it is not there.
+    Attributes:
+        splits: the split of every replicate, by candidate. Shape: `(num_replicates,)`.
+        scores: likewise.
+        source: what to call the place they come from in an error.
+        true_means: by candidate, where they belong to this repetition alone; else None.
+        seconds: of every run of a candidate, 0 where it is not there.
     """
 
     splits: Mapping[str, np.ndarray]
@@ -51,9 +50,8 @@ class DrawnScores(Evaluator):
     def request(self, candidate: str, replicate: int) -> Request:
         """The request for a replicate. The split's number stands for its seed; nothing is trained, so the others are 0.
 
-        # Raises
-
-        `DataError` : where the candidate has no scores left.
+        Raises:
+            DataError: where the candidate has no scores left.
         """
         splits = self.splits[candidate]
         if replicate >= len(splits):
@@ -73,9 +71,8 @@ class DrawnScores(Evaluator):
 class ScoreSource(ABC):
     """What the scores of a replay are drawn from: a table of released scores, or a preset.
 
-    # Parameters
-
-    name : the file, or the preset.
+    Args:
+        name: the file, or the preset.
     """
 
     name: str
@@ -106,9 +103,8 @@ class ScoreSource(ABC):
     def check(self, sampling: Sampling) -> None:
         """Refuse a way of drawing that cannot work here.
 
-        # Raises
-
-        `FiestaError` : with the rule, the value and the remedy.
+        Raises:
+            FiestaError: with the rule, the value and the remedy.
         """
 
     @abstractmethod
@@ -122,9 +118,8 @@ class ScoreSource(ABC):
 def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
     """`source.restricted`, after the names were checked.
 
-    # Raises
-
-    `ConfigError` : on a name that is not there, with the near ones, or that is given twice.
+    Raises:
+        ConfigError: on a name that is not there, with the near ones, or that is given twice.
     """
     known = list(source.true_means())
     for name in names:
@@ -173,12 +168,11 @@ class ScorePreset(ScoreSource):
 
     They are drawn anew, so they never run out, and no split comes twice.
 
-    # Parameters
-
-    name : the preset's.
-    means : by candidate, in units of the score.
-    noise_sds : standard deviation of the noise where it is not `NOISE_SD`, by candidate.
-    split_sd : standard deviation of the splits' effects.
+    Attributes:
+        name: the preset's.
+        means: by candidate, in units of the score.
+        noise_sds: standard deviation of the noise where it is not `NOISE_SD`, by candidate.
+        split_sd: standard deviation of the splits' effects.
     """
 
     name: str
@@ -193,9 +187,10 @@ class ScorePreset(ScoreSource):
         return replace(self, means={name: self.means[name] for name in names})
 
     def check(self, sampling: Sampling) -> None:
-        """# Raises
+        """Refuse replacement.
 
-        `ConfigError` : with replacement, which has no meaning here.
+        Raises:
+            ConfigError: with replacement, which has no meaning here.
         """
         if sampling.with_replacement:
             raise ConfigError(f"--with-replacement: the scores of the preset {self.name} never run out. Leave it out.")

@@ -14,13 +14,12 @@ from fiesta_allennlp.replays.sources import METRIC, DrawnScores, Sampling, Score
 class ScoreTable(ScoreSource):
     """Scores of evaluations that were made once, with the split that each was made on.
 
-    # Parameters
-
-    name : the file.
-    split_names : what the splits are called in the file. `splits` are positions in it.
-    splits : by candidate, ascending. Shape: `(num_scores,)`.
-    scores : likewise.
-    minimise : lower scores are better, as the file says.
+    Attributes:
+        name: the file.
+        split_names: what the splits are called in the file. `splits` are positions in it.
+        splits: by candidate, ascending. Shape: `(num_scores,)`.
+        scores: likewise.
+        minimise: lower scores are better, as the file says.
     """
 
     name: str
@@ -39,9 +38,8 @@ class ScoreTable(ScoreSource):
     def check(self, sampling: Sampling) -> None:
         """With shared splits, every candidate needs as many scores on a split as the others.
 
-        # Raises
-
-        `DataError` : naming the first split and the two candidates that differ on it.
+        Raises:
+            DataError: naming the first split and the two candidates that differ on it.
         """
         if not sampling.shared_splits:
             return

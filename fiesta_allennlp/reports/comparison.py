@@ -39,7 +39,7 @@ class StochasticOrder:
 def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[StochasticOrder]:
     """Almost Stochastic Order of two samples, of shapes `(n,)` and `(m,)`.
 
-    With the empirical quantile functions F^-1 of `first` and G^-1 of `second`,
+    With the empirical quantile functions F^-1 of `first` and G^-1 of `second`::
 
         epsilon = int (G^-1 - F^-1)_+^2 dt / int (F^-1 - G^-1)^2 dt
 

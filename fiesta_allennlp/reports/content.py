@@ -273,9 +273,10 @@ class Report(Origin):
         return tuple(sorted(self.candidates, key=place))
 
     def candidate(self, name: str) -> CandidateReport:
-        """# Raises
+        """Return what is reported of one candidate.
 
-        `ConfigError` : where there is none of this name.
+        Raises:
+            ConfigError: where there is none of this name.
         """
         for candidate in self.candidates:
             if candidate.name == name:

@@ -63,9 +63,8 @@ def shown_names(
     Names that would look the same are told apart by their place, as in `#3 bert…base`. Characters without a glyph are
     shown as a box.
 
-    # Parameters
-
-    has_glyph : whether one character can be drawn.
+    Args:
+        has_glyph: whether one character can be drawn.
     """
     clean = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}
     shown = {name: _cut(text, length) for name, text in clean.items()}

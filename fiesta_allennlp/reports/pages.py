@@ -24,9 +24,8 @@ PLACE = "figures"
 def check_output(directory: Path) -> None:
     """Before the work, and without making anything.
 
-    # Raises
-
-    `ConfigError` : where the directory cannot be made or written to.
+    Raises:
+        ConfigError: where the directory cannot be made or written to.
     """
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
     if not there.is_dir():
@@ -42,9 +41,8 @@ def _unwritable(directory: Path, error: OSError) -> ConfigError:
 def write_report(report: Report, directory: Path) -> List[Path]:
     """Write every file of a report, those with text in one step each. Returns their paths, the page first.
 
-    # Raises
-
-    `ConfigError` : where the directory cannot be written to.
+    Raises:
+        ConfigError: where the directory cannot be written to.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)

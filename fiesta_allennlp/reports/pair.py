@@ -29,14 +29,12 @@ def open_pair(
     Evaluations on equal splits are pairs: within one source, and in two selections on equal data that happen to have
     the same splits. The splits of two tables are taken as different ones, unless they are said to be paired.
 
-    # Parameters
+    Args:
+        typed: each the name of a candidate of `source`, or `PATH:NAME`, or the `PATH` of what has one candidate.
+        paired: in two tables, splits of equal name (in JSON, of equal position) are the same.
 
-    typed : each the name of a candidate of `source`, or `PATH:NAME`, or the `PATH` of what has one candidate.
-    paired : in two tables, splits of equal name (in JSON, of equal position) are the same.
-
-    # Raises
-
-    `FiestaError` : where there is no such candidate, or both are the same one, or their metrics differ.
+    Raises:
+        FiestaError: where there is no such candidate, or both are the same one, or their metrics differ.
     """
     first, second = (_side(text, source, options) for text in typed)
     for side in (first, second):

@@ -76,22 +76,20 @@ def report(
 ) -> Report:
     """Everything there is to say of a selection or of a table of scores, or of two candidates.
 
-    # Parameters
+    Args:
+        source: the directory of a selection, finished or running, or a table of scores as `fiesta-replay` reads it. May
+            be left out where `compare` names files.
+        output: a directory to write the files of the report into; nothing is written where it is None.
+        compare: two candidates of `source`; either may be `PATH:NAME` of another source, or its `PATH` where it has one
+            candidate.
+        evaluations_per_split: of a JSON table: so many consecutive scores of a candidate share a split (default 1).
+        belief: of a table: a registered name or a config (default `split_paired`).
+        paired: with `compare` and two tables: splits of equal name are the same.
+        minimise: of a table: the lowest mean is the best.
 
-    source : the directory of a selection, finished or running, or a table of scores as `fiesta-replay` reads it. May
-        be left out where `compare` names files.
-    output : a directory to write the files of the report into; nothing is written where it is None.
-    compare : two candidates of `source`; either may be `PATH:NAME` of another source, or its `PATH` where it has one
-        candidate.
-    evaluations_per_split : of a JSON table: so many consecutive scores of a candidate share a split (default 1).
-    belief : of a table: a registered name or a config (default `split_paired`).
-    paired : with `compare` and two tables: splits of equal name are the same.
-    minimise : of a table: the lowest mean is the best.
-
-    # Raises
-
-    `FiestaError` : where there is no such source or candidate, an option does not go with it, there are fewer than two
-        scores, or the output cannot be written.
+    Raises:
+        FiestaError: where there is no such source or candidate, an option does not go with it, there are fewer than two
+            scores, or the output cannot be written.
     """
     if output is not None:
         check_output(Path(output))

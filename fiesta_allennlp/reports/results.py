@@ -74,9 +74,8 @@ class SelectionResult:
     def read(cls: Type[Result], directory: Union[str, Path]) -> Result:
         """The result of a selection that was made before.
 
-        # Raises
-
-        `StoreError` : where there is none.
+        Raises:
+            StoreError: where there is none.
         """
         path = RunDirectory(Path(directory)).selection_json
         try:

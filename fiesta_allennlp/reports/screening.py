@@ -46,16 +46,16 @@ class Finalist:
 class ScreeningReport:
     """The first stage of a search.
 
-    # Parameters
-
-    num_points : how many configs there were to choose among.
-    num_failures : how many configs failed.
-    searcher : its registered name.
-    finalists : in the order of the screening.
-    scores, run_seconds : of all configs that ran and did not fail, in the order of finishing.
-    second_objective : what else was to be minimised, such as `seconds`; None for nothing.
-    names : what the space gives values for.
-    points : the values of each config of `scores`, in the order of `names`; None where a point has no such name.
+    Attributes:
+        num_points: how many configs there were to choose among.
+        num_failures: how many configs failed.
+        searcher: its registered name.
+        finalists: in the order of the screening.
+        scores: of all configs that ran and did not fail, in the order of finishing.
+        run_seconds: of all configs that ran and did not fail, in the order of finishing.
+        second_objective: what else was to be minimised, such as `seconds`; None for nothing.
+        names: what the space gives values for.
+        points: the values of each config of `scores`, in the order of `names`; None where a point has no such name.
     """
 
     num_points: int
@@ -94,10 +94,9 @@ def finalists_of(
 ) -> Tuple[Finalist, ...]:
     """The finalists in both stages.
 
-    # Parameters
-
-    screened : `candidates` of `screening/selection.json`, the best first.
-    selected : the candidates of the selection.
+    Args:
+        screened: `candidates` of `screening/selection.json`, the best first.
+        selected: the candidates of the selection.
     """
     known = {candidate.name: candidate for candidate in selected}
     by_mean = sorted(
@@ -124,13 +123,11 @@ def screening_report(
 ) -> Optional[ScreeningReport]:
     """The first stage of the search whose second stage is the selection in this directory; None where there is none.
 
-    # Parameters
+    Args:
+        entropy: the master seed of the selection, which that of the screening gives.
 
-    entropy : the master seed of the selection, which that of the screening gives.
-
-    # Raises
-
-    `StoreError` : where its store is damaged.
+    Raises:
+        StoreError: where its store is damaged.
     """
     if not directory.screening.store.is_file():
         return None

@@ -103,11 +103,10 @@ Drawn = Tuple[np.ndarray, np.ndarray]
 def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: bool = False) -> Optional[SingleScore]:
     """What comparisons of single runs would have named. None where fewer than two candidates have scores.
 
-    # Parameters
-
-    candidates : those that were not withdrawn; those without a score have no part.
-    best : the name of one that has a score.
-    minimise : lower scores are better, development scores too.
+    Args:
+        candidates: those that were not withdrawn; those without a score have no part.
+        best: the name of one that has a score.
+        minimise: lower scores are better, development scores too.
     """
     known = [_turned(candidate) if minimise else candidate for candidate in candidates if candidate.scores]
     others = [candidate for candidate in known if candidate.name != best]

@@ -42,19 +42,18 @@ SCORE_ENDINGS = (".json", ".csv")
 class Source(Origin):
     """Everything that a report is made from.
 
-    # Parameters
-
-    name : the directory or file, as it was given.
-    metric : as `--metric` notes it, `-NAME` where the lowest mean is the best. Scores have their natural sign.
-    history : scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
-    decision : what is made of them; of a table of scores, what the belief says of all.
-    belief : the selection's own, for a highest mean, as `belief_name` in its settings; see `directed_belief`.
-    is_selection : whether evaluations were chosen one after the other; else they are a table, in no order.
-    num_parameters : by candidate, as far as they are known.
-    data : a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
-    split_names : of a table, what its splits are called, by split seed.
-    documents : of a selection by documents, the content of `selection.json` as it would be now.
-    intervals : of such a one, the 95 % credible intervals of the measure, as far as they are known.
+    Attributes:
+        name: the directory or file, as it was given.
+        metric: as `--metric` notes it, `-NAME` where the lowest mean is the best. Scores have their natural sign.
+        history: scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
+        decision: what is made of them; of a table of scores, what the belief says of all.
+        belief: the selection's own, for a highest mean, as `belief_name` in its settings; see `directed_belief`.
+        is_selection: whether evaluations were chosen one after the other; else they are a table, in no order.
+        num_parameters: by candidate, as far as they are known.
+        data: a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
+        split_names: of a table, what its splits are called, by split seed.
+        documents: of a selection by documents, the content of `selection.json` as it would be now.
+        intervals: of such a one, the 95 % credible intervals of the measure, as far as they are known.
     """
 
     name: str
@@ -95,9 +94,10 @@ class Source(Origin):
         return self.documents or summarise(self.history, self.decision, about)
 
     def check_name(self, name: str) -> None:
-        """# Raises
+        """Refuse the name of an unknown candidate.
 
-        `ConfigError` : where there is no candidate of this name, with the near ones.
+        Raises:
+            ConfigError: where there is no candidate of this name, with the near ones.
         """
         known = self.history.candidates
         if name not in known:
@@ -124,11 +124,10 @@ def only(history: History, names: Sequence[str]) -> History:
 class TableOptions:
     """How to read a table of scores and what to believe of it; a selection knows both itself.
 
-    # Parameters
-
-    evaluations_per_split : so many consecutive scores of a JSON table share a split; 1 where it is None.
-    belief : a registered name, or a config, of the belief to compute on all scores; `split_paired` where it is None.
-    minimise : the lowest mean is the best. A CSV file can say so itself.
+    Attributes:
+        evaluations_per_split: so many consecutive scores of a JSON table share a split; 1 where it is None.
+        belief: a registered name, or a config, of the belief to compute on all scores; `split_paired` where it is None.
+        minimise: the lowest mean is the best. A CSV file can say so itself.
     """
 
     evaluations_per_split: Optional[int] = None
@@ -143,9 +142,8 @@ class TableOptions:
 def open_source(path: Path, options: TableOptions, *, least_candidates: int = 2) -> Source:
     """The selection in a directory, or the table in a file.
 
-    # Raises
-
-    `FiestaError` : where there is neither, or it is damaged, or an option does not go with it.
+    Raises:
+        FiestaError: where there is neither, or it is damaged, or an option does not go with it.
     """
     if path.is_dir():
         if options != TableOptions():
@@ -167,10 +165,9 @@ def open_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
 def from_directory(root: Path) -> Source:
     """Everything that a report needs of the selection in a directory. Nothing there is locked or changed.
 
-    # Raises
-
-    `StoreError` : where there is no selection, its store is damaged, or an older version wrote down too little.
-    `ConfigError` : where its strategy or belief belongs to a package that cannot be imported.
+    Raises:
+        StoreError: where there is no selection, its store is damaged, or an older version wrote down too little.
+        ConfigError: where its strategy or belief belongs to a package that cannot be imported.
     """
     with opened(root) as stored:
         if stored.meta.kind == SCREENING:
@@ -280,10 +277,9 @@ def _selection(
 def from_scores(path: Path, options: TableOptions, *, least_candidates: int = 2) -> Source:
     """Everything that a report needs of a table of scores, as `fiesta-replay` reads them.
 
-    # Raises
-
-    `ConfigError` : where there is no such file or belief.
-    `DataError` : where the content is wrong, or there are fewer than `least_candidates`.
+    Raises:
+        ConfigError: where there is no such file or belief.
+        DataError: where the content is wrong, or there are fewer than `least_candidates`.
     """
     per_split = options.evaluations_per_split
     if path.suffix == ".csv" and per_split is not None:

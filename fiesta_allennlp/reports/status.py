@@ -35,9 +35,8 @@ class Status:
 def status_of(root: Path) -> Status:
     """How the selection in a directory stands; of a search, the stage that began last.
 
-    # Raises
-
-    `StoreError` : where there is none, or its store is damaged.
+    Raises:
+        StoreError: where there is none, or its store is damaged.
     """
     directory = RunDirectory(root)
     if directory.screening.store.is_file() and not directory.store.is_file():

@@ -82,9 +82,8 @@ class Stored:
 def opened(root: Path) -> Iterator[Stored]:
     """The selection in a directory, as it is at this moment.
 
-    # Raises
-
-    `StoreError` : where there is no selection, or its store is damaged.
+    Raises:
+        StoreError: where there is no selection, or its store is damaged.
     """
     directory = RunDirectory(root)
     with reading(directory) as store:

@@ -28,9 +28,8 @@ def selection_in_words(
 ) -> Tuple[str, ...]:
     """The decision of a selection, or how it stands, and what was spent, sentence by sentence.
 
-    # Parameters
-
-    equal : how many evaluations equal allocation takes; of trainings this is told where it is more than was done.
+    Args:
+        equal: how many evaluations equal allocation takes; of trainings this is told where it is more than was done.
     """
     decision = running_in_words(summary) if running else in_words(summary)
     by_documents = "documents" in summary

@@ -38,14 +38,12 @@ class Measured:
 class Lookup:
     """One searcher on one table.
 
-    # Parameters
+    Attributes:
+        batch_size: how many points are run at once. The next ones are chosen when all of them have ended.
+        entropy: master random seed. A trial begins with the same random points whatever the searcher is.
 
-    batch_size : how many points are run at once. The next ones are chosen when all of them have ended.
-    entropy : master random seed. A trial begins with the same random points whatever the searcher is.
-
-    # Raises
-
-    `ConfigError` : where the searcher needs more objectives, or the protocol more runs, than the table has.
+    Raises:
+        ConfigError: where the searcher needs more objectives, or the protocol more runs, than the table has.
     """
 
     table: SearchTable
@@ -113,9 +111,10 @@ def protocol_of(settings: LookupSettings) -> Protocol:
 
 
 def build_searcher(params: Mapping[str, Any]) -> Searcher:
-    """# Raises
+    """Build a searcher from its name and options.
 
-    `ConfigError` : where its name or an entry is unknown, or a value cannot work.
+    Raises:
+        ConfigError: where its name or an entry is unknown, or a value cannot work.
     """
     try:
         return Searcher.from_params(Params(dict(params)))
@@ -129,13 +128,11 @@ def look_up(
     """Search all tables, each as often as the settings say. An interrupt (`KeyboardInterrupt`) ends it with the tables
     that are done.
 
-    # Parameters
+    Args:
+        on_trials: called with the number of searches since the last call, and with how many there are in all.
 
-    on_trials : called with the number of searches since the last call, and with how many there are in all.
-
-    # Raises
-
-    `FiestaError` : where a setting or a table is wrong.
+    Raises:
+        FiestaError: where a setting or a table is wrong.
     """
     settings = replace(settings, entropy=fresh_entropy() if settings.entropy is None else settings.entropy)
     searcher = build_searcher(settings.searcher_params())

@@ -14,11 +14,10 @@ from fiesta_allennlp.selection.summary import duration_text
 class ScreeningProgress:
     """A line for every run: its score, the best so far, how many are left and about how long that takes.
 
-    # Parameters
-
-    metric : the score, with its direction.
-    configs : how many runs there will be.
-    history : what finished before.
+    Args:
+        metric: the score, with its direction.
+        configs: how many runs there will be.
+        history: what finished before.
     """
 
     def __init__(self, console: Console, metric: Metric, *, configs: int, history: History) -> None:

@@ -29,11 +29,10 @@ MEANINGS = {
 class Protocol:
     """How searches are compared.
 
-    # Parameters
-
-    tolerance : of `ftc`, in units of the score.
-    budget : the first runs, of `fb` and `fbp`.
-    num_initial : the number of random points at the beginning.
+    Attributes:
+        tolerance: of `ftc`, in units of the score.
+        budget: the first runs, of `fb` and `fbp`.
+        num_initial: the number of random points at the beginning.
     """
 
     tolerance: float = BLEU_TOLERANCE
@@ -41,9 +40,10 @@ class Protocol:
     num_initial: int = NUM_INITIAL
 
     def check(self, table: SearchTable) -> None:
-        """# Raises
+        """Refuse a table that is too small.
 
-        `ConfigError` : where the table has fewer points than are to be run.
+        Raises:
+            ConfigError: where the table has fewer points than are to be run.
         """
         if max(self.budget, self.num_initial) > len(table.points):
             raise ConfigError(

@@ -22,11 +22,10 @@ def failed_configs(history: History) -> List[str]:
 class Screener(Strategy):
     """Runs each config at most once, as a searcher chooses. The history's candidates are the points, in their order.
 
-    # Parameters
-
-    configs : how many are run.
-    sign : -1 where the lowest score is the best.
-    in_little_time : the seconds of a run are a second objective, to minimise.
+    Args:
+        configs: how many are run.
+        sign: -1 where the lowest score is the best.
+        in_little_time: the seconds of a run are a second objective, to minimise.
     """
 
     def __init__(

@@ -142,9 +142,8 @@ def screener_of(prepared: PreparedTrainings) -> Screener:
 def _drawn(settings: SearchSettings, staged: Settings) -> Dict[str, Candidate]:
     """The candidates that a template is at the points of the pool, in its order, by name.
 
-    # Raises
-
-    `ConfigError` : where the space or a config is wrong.
+    Raises:
+        ConfigError: where the space or a config is wrong.
     """
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
@@ -183,9 +182,8 @@ def _stored(stored: Stored, staged: Settings) -> Dict[str, Candidate]:
 def _check_selection(settings: SearchSettings, num_finalists: int, example: Candidate) -> None:
     """Refuse now what the second stage would refuse after hours.
 
-    # Raises
-
-    `ConfigError` : where its strategy cannot work with as many finalists, or a config has no test set.
+    Raises:
+        ConfigError: where its strategy cannot work with as many finalists, or a config has no test set.
     """
     staged = settings.selection()
     names = [f"finalist {number}" for number in range(1, num_finalists + 1)]

@@ -47,14 +47,13 @@ def search(
 ) -> SearchSummary:
     """Screen many configs, then select among the best; or go on with that, in whichever stage it was.
 
-    # Parameters
+    Args:
+        given: settings of `SearchSettings` that are not defaults; when recovering, what the store has stands below
+            them.
+        force: delete the search or selection in the directory first, but only once the new one has passed all checks.
 
-    given : settings of `SearchSettings` that are not defaults; when recovering, what the store has stands below them.
-    force : delete the search or selection in the directory first, but only once the new one has passed all checks.
-
-    # Raises
-
-    `FiestaError` : as `run_selection`.
+    Raises:
+        FiestaError: as `run_selection`.
     """
     directory, given = RunDirectory(root), by_own_names(given)
     if has_begun(directory) and not force:  # also refuses a directory in which a selection is running
@@ -88,9 +87,8 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
 def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     """The second stage, from where it was.
 
-    # Raises
-
-    `ConfigError` : on an option of the first stage, which is over.
+    Raises:
+        ConfigError: on an option of the first stage, which is over.
     """
     if not directory.screening.store.is_file():
         raise StoreError(f"{directory.root}: the selection there is one of fiesta-select. Resume it with that command.")
@@ -127,9 +125,8 @@ def _screening_of(directory: RunDirectory) -> Tuple[SearchSettings, Meta, Dict[s
 def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
     """What `screening/selection.json` has.
 
-    # Raises
-
-    `StoreError` : where it cannot be read.
+    Raises:
+        StoreError: where it cannot be read.
     """
     path = directory.screening.selection_json
     try:
@@ -157,9 +154,8 @@ NUM_EXAMPLES = 3
 def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
     """Check everything, and build a model, without writing anything that stays. Trains nothing.
 
-    # Raises
-
-    `FiestaError` : as `search`.
+    Raises:
+        FiestaError: as `search`.
     """
     if settings.entropy is None:
         settings = replace(settings, entropy=fresh_entropy())

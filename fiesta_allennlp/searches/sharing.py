@@ -23,9 +23,8 @@ def shared_out(runs: int) -> Shares:
     """A share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as
     sequential halving can take, a power of two: m of them need m log2(m) runs.
 
-    # Raises
-
-    `ConfigError` : where there are too few runs.
+    Raises:
+        ConfigError: where there are too few runs.
     """
     if runs < LEAST:
         raise ConfigError(f"a search in two stages needs at least {LEAST} runs but got {runs}.")

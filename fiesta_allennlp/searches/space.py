@@ -27,10 +27,9 @@ TRIES_PER_POINT = 50
 class Numbers:
     """A range of numbers, both ends included.
 
-    # Parameters
-
-    log : draw and scale by logarithm.
-    step : the distance between allowed values, counted from `low`; None for all.
+    Attributes:
+        log: draw and scale by logarithm.
+        step: the distance between allowed values, counted from `low`; None for all.
     """
 
     low: float
@@ -109,9 +108,8 @@ class Pool:
 class Space:
     """What each name of a template may be, by the name; see `Point` for what a name can be.
 
-    # Raises
-
-    `ConfigError` : where a name is a seed's, or nothing varies.
+    Raises:
+        ConfigError: where a name is a seed's, or nothing varies.
     """
 
     dimensions: Mapping[str, Values]
@@ -152,9 +150,10 @@ class Space:
 
 
 def check_no_seed(name: str) -> None:
-    """# Raises
+    """Refuse the name of a seed.
 
-    `ConfigError` : where a name is that of a seed.
+    Raises:
+        ConfigError: where a name is that of a seed.
     """
     if name.rpartition(".")[2].endswith("seed"):
         raise ConfigError(
@@ -166,9 +165,8 @@ def check_no_seed(name: str) -> None:
 def given_pool(points: Any) -> Pool:
     """The points of a JSONL file, or of a list, in their order. A name that some points lack is a category.
 
-    # Raises
-
-    `ConfigError` : where a point is wrong, two are equal, there are fewer than two, or a name is a seed's.
+    Raises:
+        ConfigError: where a point is wrong, two are equal, there are fewer than two, or a name is a seed's.
     """
     given = read_points(points)
     names = list(dict.fromkeys(name for point in given for name in point.values))

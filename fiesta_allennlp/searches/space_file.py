@@ -13,9 +13,8 @@ def read_space(given: Any) -> Space:
     """The space in a JSON file, or as plain data: our own form, a list as allennlp-optuna has it, or an object as
     AllenTune has it.
 
-    # Raises
-
-    `ConfigError` : where the file is missing, no JSON, or an entry is wrong; with the file, the entry and the value.
+    Raises:
+        ConfigError: where the file is missing, no JSON, or an entry is wrong; with the file, the entry and the value.
     """
     is_file = isinstance(given, (str, Path))
     content = _content(Path(given)) if is_file else given

@@ -23,11 +23,10 @@ UNKNOWN_AS_ZERO = "gpu_memory"
 class SearchTable:
     """Runs that have finished, one for each point.
 
-    # Parameters
-
-    objectives : what is optimised, `-NAME` what is minimised.
-    scores : higher is better, so those of a minimised objective are negated; NaN is a run that failed. Shape:
-        `(num_points, num_objectives)`.
+    Attributes:
+        objectives: what is optimised, `-NAME` what is minimised.
+        scores: higher is better, so those of a minimised objective are negated; NaN is a run that failed. Shape:
+            `(num_points, num_objectives)`.
     """
 
     name: str
@@ -62,10 +61,9 @@ class Columns:
 def open_tables(given: Path, columns: Columns) -> List[SearchTable]:
     """The table of a CSV file, that of the files which begin with a name such as `DIR/zh-en`, or all in a directory.
 
-    # Raises
-
-    `ConfigError` : where there is none, or a column is not given.
-    `DataError` : where the content is wrong, with the file, the line and the value.
+    Raises:
+        ConfigError: where there is none, or a column is not given.
+        DataError: where the content is wrong, with the file, the line and the value.
     """
     if given.is_dir():
         stems = sorted(path.with_suffix("") for path in given.glob("*.hyps_scaled"))
@@ -85,10 +83,9 @@ def read_files(stem: Path, objectives: Sequence[str]) -> SearchTable:
 
     A STEM.fronts must agree with the front of dev_bleu and dev_gpu_time.
 
-    # Raises
-
-    `ConfigError` : where a file is missing, or an objective is no column.
-    `DataError` : where the content is wrong.
+    Raises:
+        ConfigError: where a file is missing, or an objective is no column.
+        DataError: where the content is wrong.
     """
     inputs = _numbers(_beside(stem, ".hyps_scaled"))
     evals = _numbers(_beside(stem, ".evals"))
@@ -155,10 +152,9 @@ def read_csv(path: Path, columns: Columns) -> SearchTable:
     Any other input has a dimension for each text, so that two different texts have the distance 1. A run whose
     objective is empty failed.
 
-    # Raises
-
-    `ConfigError` : where the file is missing, or a column is not in it.
-    `DataError` : where a value is wrong, or two rows have equal inputs.
+    Raises:
+        ConfigError: where the file is missing, or a column is not in it.
+        DataError: where a value is wrong, or two rows have equal inputs.
     """
     rows = _csv_rows(path)
     if not columns.inputs:
@@ -200,9 +196,8 @@ def _column(rows: Sequence[Mapping[str, str]], name: str, path: Path) -> List[st
 def scaled_input(cells: Sequence[str], name: str) -> np.ndarray:
     """An input scaled as `read_csv` says. Shape: `(num_cells, num_dimensions)`.
 
-    # Raises
-
-    `DataError` : where a value has no logarithm.
+    Raises:
+        DataError: where a value has no logarithm.
     """
     numbers = _as_numbers(cells)
     if numbers is None and name.endswith(":log"):

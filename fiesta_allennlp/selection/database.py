@@ -49,9 +49,8 @@ CREATE TABLE failures (
 def create_database(path: Path) -> sqlite3.Connection:
     """A new database with empty tables.
 
-    # Raises
-
-    `StoreError` : where there is a file already, or none can be written.
+    Raises:
+        StoreError: where there is a file already, or none can be written.
     """
     if path.exists():
         raise StoreError(f"{path}: there is a selection already. Use --recover to go on with it.")
@@ -70,9 +69,8 @@ def create_database(path: Path) -> sqlite3.Connection:
 def open_database(path: Path) -> sqlite3.Connection:
     """A database that is there.
 
-    # Raises
-
-    `StoreError` : where it is no database, damaged, or of another version.
+    Raises:
+        StoreError: where it is no database, damaged, or of another version.
     """
     try:
         database = _connect(path)
@@ -88,9 +86,8 @@ def open_database(path: Path) -> sqlite3.Connection:
 def open_to_read(path: Path) -> sqlite3.Connection:
     """A database that is there, at one moment: what is written to it later is not seen, and nothing is changed.
 
-    # Raises
-
-    `StoreError` : as `open_database`.
+    Raises:
+        StoreError: as `open_database`.
     """
     try:
         database = connect_to_read(path)
@@ -104,9 +101,8 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """A connection to a file that is there, as `open_to_read`, whatever is in it.
 
-    # Raises
-
-    `sqlite3.DatabaseError` : where it cannot be read.
+    Raises:
+        sqlite3.DatabaseError: where it cannot be read.
     """
     is_closed = not path.with_name(path.name + "-wal").exists()
     mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
@@ -179,9 +175,8 @@ def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
     """All of what is inside is written, or nothing. Waits for `SECONDS_TO_WAIT` for another program that is writing.
 
-    # Raises
-
-    `StoreError` : where the file cannot be written to.
+    Raises:
+        StoreError: where the file cannot be written to.
     """
     try:
         with closing(database.cursor()) as cursor:

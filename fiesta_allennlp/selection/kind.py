@@ -73,9 +73,8 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
     def check(self, settings: Given, stored: Stored, *, allow_removed: bool) -> Checked:
         """All that can be known without writing anything: files, options, and what the store has of both.
 
-        # Raises
-
-        `FiestaError` : on the first thing that is wrong.
+        Raises:
+            FiestaError: on the first thing that is wrong.
         """
 
     @abstractmethod
@@ -86,9 +85,8 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
 
         Its logs, and files to work with, are written below `place` and are found below `directory` afterwards.
 
-        # Raises
-
-        `FiestaError` : naming the candidate and what is wrong.
+        Raises:
+            FiestaError: naming the candidate and what is wrong.
         """
 
     @abstractmethod

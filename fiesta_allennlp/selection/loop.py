@@ -28,10 +28,9 @@ class WorkingTime:
     It is written into the store as it passes, so a session that is killed leaves out a minute at most. Measured by a
     clock that no change of the machine's time moves.
 
-    # Parameters
-
-    store : where the time of earlier sessions stands.
-    max_hours : the most for all sessions together; None for no limit.
+    Args:
+        store: where the time of earlier sessions stands.
+        max_hours: the most for all sessions together; None for no limit.
     """
 
     def __init__(self, store: RunStore, max_hours: Optional[float]) -> None:
@@ -98,15 +97,14 @@ class Listeners:
 class Selection:
     """One selection: everything that its loop needs. Where the store has a history, the loop goes on from there.
 
-    # Parameters
-
-    entropy : the root of all seeds.
-    shared_splits : replicate k of every candidate is trained on split k.
-    max_failures : a candidate with that many failures is withdrawn; see `History.num_counted_failures`.
-    max_hours : the most that all sessions may take together, these loops only; None for no limit.
-    retries : when to try again what the machine lacked something for.
-    without : how to go on without a candidate.
-    may_be_unfit : see `Kind`.
+    Attributes:
+        entropy: the root of all seeds.
+        shared_splits: replicate k of every candidate is trained on split k.
+        max_failures: a candidate with that many failures is withdrawn; see `History.num_counted_failures`.
+        max_hours: the most that all sessions may take together, these loops only; None for no limit.
+        retries: when to try again what the machine lacked something for.
+        without: how to go on without a candidate.
+        may_be_unfit: see `Kind`.
     """
 
     strategy: Strategy
@@ -239,9 +237,8 @@ class Selection:
     def _record(self, outcome: Outcome) -> bool:
         """Write an outcome down; true where the request is to be started again.
 
-        # Raises
-
-        `FiestaError` : where the failure ends the selection; see `ended_by`. The request stays pending.
+        Raises:
+            FiestaError: where the failure ends the selection; see `ended_by`. The request stays pending.
         """
         if isinstance(outcome, Failure):
             return self._record_failure(outcome)
@@ -272,10 +269,9 @@ class Selection:
     def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
         """At once where its process died, and after a pause where the machine lacked something.
 
-        # Raises
-
-        `FiestaError` : where the machine still does after all pauses, nothing finishes, and nothing else is at work
-            of which better can be hoped. The request stays pending.
+        Raises:
+            FiestaError: where the machine still does after all pauses, nothing finishes, and nothing else is at work of
+                which better can be hoped. The request stays pending.
         """
         request = outcome.request
         if not isinstance(outcome, Failure) or outcome.kind != "machine":

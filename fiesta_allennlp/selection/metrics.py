@@ -65,9 +65,8 @@ def check_sign(typed: str) -> None:
 
     Parts of a name count, as in `val_loss` and `mean_absolute_error`. `+NAME` maximises such a metric all the same.
 
-    # Raises
-
-    `ConfigError` : with what to type.
+    Raises:
+        ConfigError: with what to type.
     """
     known = [part for part in re.split(r"[\W_]+", typed.lower()) if part in ERRORS]
     if known and typed[0] not in "-+":

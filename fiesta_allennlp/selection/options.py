@@ -34,18 +34,19 @@ KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a l
 class Option:
     """How a setting is explained, typed and checked.
 
-    # Parameters
-
-    help : what `--help` says of it.
-    group : the heading that it stands under; empty for what is not typed as an option.
-    metavar, short : how its value is called, and its one-letter flag.
-    choices : the values allowed; empty for all.
-    least, above : the least number allowed, and the one that it must be above.
-    parse : from what is typed to the value, where the field's type does not say it.
-    can_be_undone : whether a switch has a `--no-` form.
-    is_repeated : it is typed once for each of several values.
-    is_fixed : it decides which scores are made, so a selection that is resumed keeps it.
-    is_of_executor : it is an option of one executor or the other, and a key of `--executor` as JSON.
+    Attributes:
+        help: what `--help` says of it.
+        group: the heading that it stands under; empty for what is not typed as an option.
+        metavar: how its value is called, and its one-letter flag.
+        short: how its value is called, and its one-letter flag.
+        choices: the values allowed; empty for all.
+        least: the least number allowed, and the one that it must be above.
+        above: the least number allowed, and the one that it must be above.
+        parse: from what is typed to the value, where the field's type does not say it.
+        can_be_undone: whether a switch has a `--no-` form.
+        is_repeated: it is typed once for each of several values.
+        is_fixed: it decides which scores are made, so a selection that is resumed keeps it.
+        is_of_executor: it is an option of one executor or the other, and a key of `--executor` as JSON.
     """
 
     help: str
@@ -121,9 +122,8 @@ def by_own_names(given: Mapping[str, Any]) -> Dict[str, Any]:
 def check_options(settings: Any) -> None:
     """Refuse a value that its option does not allow: of another kind, no choice, or out of range.
 
-    # Raises
-
-    `ConfigError` : with the option, the rule and the value.
+    Raises:
+        ConfigError: with the option, the rule and the value.
     """
     check_values({name: getattr(settings, name) for name, _ in options_of(settings)}, settings)
 
@@ -164,9 +164,8 @@ def _check_range(name: str, value: Any, declared: Option) -> None:
 def check_names(names: Iterable[str], settings: Any) -> None:
     """Refuse a name that is no field of the settings.
 
-    # Raises
-
-    `ConfigError` : with all such names and the near one of each, or else those that there are.
+    Raises:
+        ConfigError: with all such names and the near one of each, or else those that there are.
     """
     known = [f.name for f in fields(settings)]
     unknown = [name for name in by_own_names(dict.fromkeys(names)) if name not in known]

@@ -48,9 +48,8 @@ class Retries:
 
     Kept in memory only: a selection that is resumed tries all of them at once, as often as a new one.
 
-    # Parameters
-
-    pauses : in seconds; see `PAUSES`.
+    Args:
+        pauses: in seconds; see `PAUSES`.
     """
 
     def __init__(self, pauses: Sequence[float]) -> None:

@@ -54,18 +54,16 @@ def run_selection(
 ) -> Dict[str, Any]:
     """Run a selection to its decision, or go on with one. Returns the content of `selection.json`.
 
-    # Parameters
+    Args:
+        given: the settings that are not defaults; when recovering, what the store has stands below them.
+        root: the directory where everything is kept.
+        recover: go on with the selection in the directory.
+        force: delete the selection in the directory first, but only once the new one has passed all checks.
+        allow_removed: when recovering, withdraw candidates of the store that are not given; else that is an error.
 
-    given : the settings that are not defaults; when recovering, what the store has stands below them.
-    root : the directory where everything is kept.
-    recover : go on with the selection in the directory.
-    force : delete the selection in the directory first, but only once the new one has passed all checks.
-    allow_removed : when recovering, withdraw candidates of the store that are not given; else that is an error.
-
-    # Raises
-
-    `FiestaError` : where a setting, a file or the directory is wrong; before the first evaluation, wherever that can
-        be known.
+    Raises:
+        FiestaError: where a setting, a file or the directory is wrong; before the first evaluation, wherever that can
+            be known.
     """
     if recover and force:
         raise ConfigError("--recover goes on with a selection and --force deletes it. Give one of them.")
@@ -83,9 +81,8 @@ def run_selection(
 def rehearsed(kind: Kind[Given, Checked, Prepared], settings: Given, console: Console) -> Iterator[Prepared]:
     """What a dry run tells of: all is checked, built and opened as for a new selection, and nothing stays.
 
-    # Raises
-
-    `FiestaError` : as `run_selection`, of settings and files.
+    Raises:
+        FiestaError: as `run_selection`, of settings and files.
     """
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))

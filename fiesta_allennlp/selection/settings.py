@@ -86,9 +86,8 @@ class ChoiceSettings:
     def strategy_params(self) -> Dict[str, Any]:
         """The strategy as a config, with the options that belong to it filled in.
 
-        # Raises
-
-        `ConfigError` : where options contradict each other or the strategy's own entries.
+        Raises:
+            ConfigError: where options contradict each other or the strategy's own entries.
         """
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError(
@@ -147,9 +146,8 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
 def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
     """Put the options that were given into the config of what they belong to, which was given as the option `where`.
 
-    # Raises
-
-    `ConfigError` : where an entry of the config says otherwise.
+    Raises:
+        ConfigError: where an entry of the config says otherwise.
     """
     for name, value in given.items():
         if value is not None:
@@ -166,9 +164,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
     A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
     the other way round. A layer that gives another executor takes the options of the one below away.
 
-    # Raises
-
-    `ConfigError` : on a name that is no setting, with the near ones.
+    Raises:
+        ConfigError: on a name that is no setting, with the near ones.
     """
     merged: Dict[str, Any] = {}
     rivals = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
@@ -192,9 +189,8 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     """The given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are those of
     the class `of`. Whether they go together is for their class to check, once flags are laid over them.
 
-    # Raises
-
-    `ConfigError` : where the file is missing or no Jsonnet object, a name is no setting, or a value not allowed.
+    Raises:
+        ConfigError: where the file is missing or no Jsonnet object, a name is no setting, or a value not allowed.
     """
     if not path.is_file():
         raise ConfigError(f"--config {path}: there is no such file.")

@@ -103,9 +103,8 @@ class StoreReader:
 def reading(directory: RunDirectory) -> Iterator[StoreReader]:
     """The store of a directory as it is at this moment, also while a selection is writing it.
 
-    # Raises
-
-    `StoreError` : where there is none, or it is damaged or of another version.
+    Raises:
+        StoreError: where there is none, or it is damaged or of another version.
     """
     if not directory.store.is_file():
         is_checked = any(path.exists() for path in directory.prepared)
@@ -123,9 +122,8 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
 def lock(directory: RunDirectory) -> FileLock:
     """The lock of a run directory, acquired; it ends with the process, however that ends. The directory is made.
 
-    # Raises
-
-    `StoreError` : where another process holds it, or the directory cannot be written to.
+    Raises:
+        StoreError: where another process holds it, or the directory cannot be written to.
     """
     held = FileLock(str(directory.lock))
     try:
@@ -148,15 +146,13 @@ class RunStore(StoreReader):
     The file is read when it is opened. From then on the history is kept in memory as well, so that a step costs as much
     after two thousand evaluations as after two. It is read again from the file where a change was interrupted.
 
-    # Parameters
+    Args:
+        directory: the run directory. It is locked until `close`, by a lock that ends with the process, however it ends.
+        create: make a new store; else open the one that is there.
 
-    directory : the run directory. It is locked until `close`, by a lock that ends with the process, however it ends.
-    create : make a new store; else open the one that is there.
-
-    # Raises
-
-    `StoreError` : where another selection holds the directory, or the store is missing, damaged, there already, or of
-        another version of this package.
+    Raises:
+        StoreError: where another selection holds the directory, or the store is missing, damaged, there already, or of
+            another version of this package.
     """
 
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:

@@ -22,14 +22,12 @@ def build_strategy(
 ) -> Strategy:
     """The strategy with its belief, checked for these candidates.
 
-    # Parameters
+    Args:
+        has_counts: whether the evaluations will report counts of right and wrong answers, which some beliefs need.
+        minimise: whether the lowest mean is the best, which a belief about counts cannot know.
 
-    has_counts : whether the evaluations will report counts of right and wrong answers, which some beliefs need.
-    minimise : whether the lowest mean is the best, which a belief about counts cannot know.
-
-    # Raises
-
-    `ConfigError` : where its name or an entry is unknown, or a value cannot work.
+    Raises:
+        ConfigError: where its name or an entry is unknown, or a value cannot work.
     """
     params = choice.strategy_params()
     _check_kind(params)
@@ -58,9 +56,8 @@ def build_strategy(
 def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     """What `build` gives, with these packages imported where it needs them.
 
-    # Raises
-
-    `ConfigError` : where they cannot be imported, or do not help.
+    Raises:
+        ConfigError: where they cannot be imported, or do not help.
     """
     try:
         return build()
@@ -74,9 +71,8 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
 def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
     """Import what `--include-package` names. `whence` says in a message where that comes from.
 
-    # Raises
-
-    `ConfigError` : where one cannot be imported.
+    Raises:
+        ConfigError: where one cannot be imported.
     """
     for package in packages:
         try:

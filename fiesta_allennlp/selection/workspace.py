@@ -15,9 +15,8 @@ from fiesta_allennlp.selection.store import RunStore, lock
 def has_begun(directory: RunDirectory) -> bool:
     """Whether a selection that passed its checks, or something that is not whole, stands in the directory.
 
-    # Raises
-
-    `StoreError` : where a selection is running there.
+    Raises:
+        StoreError: where a selection is running there.
     """
     if not directory.store.exists():
         return False
@@ -110,9 +109,8 @@ def logging_to(path: Path) -> Iterator[None]:
 def writing_results(directory: RunDirectory) -> Iterator[None]:
     """Say of an error in writing that the results are safe.
 
-    # Raises
-
-    `StoreError` : in place of an `OSError`.
+    Raises:
+        StoreError: in place of an `OSError`.
     """
     try:
         yield

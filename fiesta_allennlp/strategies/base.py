@@ -28,18 +28,16 @@ class Strategy(Registrable):
     def check(self, candidates: List[str]) -> None:
         """Refuse settings that cannot work for these candidates, before the first training.
 
-        # Raises
-
-        `ConfigError` : with the rule, the value and the remedy.
+        Raises:
+            ConfigError: with the rule, the value and the remedy.
         """
         raise NotImplementedError
 
     def check_room(self, history: History) -> None:
         """Refuse a limit that leaves no room for candidates that joined a selection which had begun.
 
-        # Raises
-
-        `ConfigError` : with the least limit that does.
+        Raises:
+            ConfigError: with the least limit that does.
         """
         raise NotImplementedError
 
@@ -81,9 +79,8 @@ class Look:
 def check_candidates(candidates: Sequence[str]) -> None:
     """Refuse fewer than two candidates, and two with one name.
 
-    # Raises
-
-    `ConfigError` : with the number or the name.
+    Raises:
+        ConfigError: with the number or the name.
     """
     if len(candidates) < 2:
         raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")

@@ -16,10 +16,9 @@ class BatchThompson(PosteriorSampling):
     fewer slots than `batch_size` a batch is dealt out in pieces, all from the same belief. A failed evaluation is
     replaced within its batch by another draw. Use `thompson` where workers need not wait for each other.
 
-    # Parameters
-
-    batch_size : left out, a batch is as large as the number of slots that are free when nothing is pending; failed
-        evaluations are then not replaced.
+    Args:
+        batch_size: left out, a batch is as large as the number of slots that are free when nothing is pending; failed
+            evaluations are then not replaced.
 
     See `FixedConfidence` for the others.
     """

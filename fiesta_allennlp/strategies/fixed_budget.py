@@ -23,11 +23,10 @@ class Stage:
 class FixedBudget(Strategy):
     """Spends `budget` evaluations by a plan and recommends the best mean score of the contenders that are left.
 
-    # Parameters
-
-    belief : has no part in the choice. Once every active candidate has enough evaluations for it, the decision
-        reports its probabilities.
-    budget : finished and pending evaluations of all candidates together never exceed this. Failures do not count.
+    Args:
+        belief: has no part in the choice. Once every active candidate has enough evaluations for it, the decision
+            reports its probabilities.
+        budget: finished and pending evaluations of all candidates together never exceed this. Failures do not count.
     """
 
     unit: str

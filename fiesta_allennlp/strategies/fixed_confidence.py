@@ -25,16 +25,15 @@ class FixedConfidence(Strategy):
     default rule is sure when max_i P(mean_i >= max_j mean_j - margin) >= confidence. The recommended candidate is this
     i, at equal probabilities the one that is more probably the very best.
 
-    # Parameters
-
-    belief : gives the probabilities.
-    confidence : 1 - delta in the paper, above 0 and below 1.
-    margin : in units of the score. Candidates that are this near to the best one are as good.
-    num_starts : evaluations that every candidate begins with; at least `belief.min_evaluations`, which it is where it
-        is left out.
-    max_evaluations : finished and pending evaluations of all candidates together never exceed this. Where it is
-        left out, it is 50 for each candidate.
-    stop : the stopping rule, `bayesian` where it is left out.
+    Args:
+        belief: gives the probabilities.
+        confidence: 1 - delta in the paper, above 0 and below 1.
+        margin: in units of the score. Candidates that are this near to the best one are as good.
+        num_starts: evaluations that every candidate begins with; at least `belief.min_evaluations`, which it is where
+            it is left out.
+        max_evaluations: finished and pending evaluations of all candidates together never exceed this. Where it is left
+            out, it is 50 for each candidate.
+        stop: the stopping rule, `bayesian` where it is left out.
     """
 
     def __init__(

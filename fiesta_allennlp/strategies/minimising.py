@@ -14,9 +14,8 @@ class MinimisingBelief(Belief):
 
     The posterior is of negated means; what it says of margins, which are distances, holds of the means themselves.
 
-    # Parameters
-
-    belief : about means of which the highest is the best.
+    Args:
+        belief: about means of which the highest is the best.
     """
 
     def __init__(self, belief: Belief) -> None:
@@ -39,9 +38,8 @@ class Minimising(Strategy):
     The strategy, its belief and its stopping rule see `History.turned`, and nothing else does. A decision names
     candidates, probabilities and a margin above 0, so nothing in it is to be turned back.
 
-    # Parameters
-
-    strategy : looks for the highest mean.
+    Args:
+        strategy: looks for the highest mean.
     """
 
     def __init__(self, strategy: Strategy) -> None:

@@ -32,16 +32,15 @@ def remaining(
     needs a common number of evaluations N_j at which the expected evidence reaches z, the normal quantile of the
     confidence.
     Now, n evaluations of both give the difference m_j, with the variance s_j^2 / n. After N of both, the expected
-    difference is (n m_j + (N - n) d_j) / N, with the variance s_j^2 / N, so that x = sqrt(N) solves
+    difference is (n m_j + (N - n) d_j) / N, with the variance s_j^2 / N, so that x = sqrt(N) solves::
 
         d_j x^2 - z s_j x + n (m_j - d_j) = 0.
 
     Each candidate then lacks N_j less what it has, and the best one the largest N_j less what it has.
 
-    # Parameters
-
-    counts : finished evaluations in the order of the posterior. Shape: `(num_candidates,)`.
-    room : how many more the limit allows.
+    Args:
+        counts: finished evaluations in the order of the posterior. Shape: `(num_candidates,)`.
+        room: how many more the limit allows.
     """
     if room < 1 or not (posterior.scale > 0).all():
         return None

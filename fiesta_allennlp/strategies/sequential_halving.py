@@ -9,11 +9,11 @@ from fiesta_allennlp.strategies.fixed_budget import FixedBudget, Stage
 class SequentialHalving(FixedBudget):
     """Rounds that each spend an equal share of the budget and keep the better half (FIESTA, algorithm 1 and table 1).
 
-    With N candidates there are ceil(log2 N) rounds (Karnin et al., 2013). Round r gives each of its contenders S_r
+    With N candidates there are ceil(log2 N) rounds (Karnin et al., 2013). Round r gives each of its contenders S_r::
 
         floor(budget / (|S_r| ceil(log2 N)))
 
-    new evaluations and keeps the ceil(|S_r| / 2) with the highest mean of all their scores so far; the first of
+    new evaluations and keeps the ``ceil(|S_r| / 2)`` with the highest mean of all their scores so far; the first of
     equals in the candidates' order. Exactly the scores planned up to the round count, by replicate, so that the
     order of finishing plays no part.
 

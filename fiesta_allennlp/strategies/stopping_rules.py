@@ -41,7 +41,7 @@ class GeneralizedLikelihoodRatioStop(StoppingRule):
     """Stops when time-uniform likelihood ratio tests put the winner above every other active candidate.
 
     With N candidates and delta = 1 - confidence it must reject, at level delta / N each, mean_a <= mean_b - margin for
-    the winner a and every other b. Then, whatever is trained next and however often it is looked at,
+    the winner a and every other b. Then, whatever is trained next and however often it is looked at::
 
         P(it ever stops with an a for which this is true of some b) <= delta
 

@@ -21,7 +21,7 @@ class TopTwo(PosteriorSampling):
     that least evidence separates from I, and the one of the two with fewer evaluations is trained, I where they are
     equal. Every free slot gets a pair of its own. The leader is that of Russo (2016), the challenger of the family T3C
     (Shang et al., 2020). With n_i the finished and pending evaluations of i and z_ij = (mean_i - mean_j) /
-    sqrt(v_i + v_j), each posterior variance v scaled by finished / n, J minimises
+    sqrt(v_i + v_j), each posterior variance v scaled by finished / n, J minimises::
 
         sign(z_IJ) z_IJ^2 / 2 + log n_J
 
@@ -30,12 +30,11 @@ class TopTwo(PosteriorSampling):
 
     The paper's own rule is `ttts`, which needs more evaluations.
 
-    # Parameters
-
-    challenger : `cost` as above, or `posterior`: J is drawn with probability pi_J / (1 - pi_I), or with equal
-        probability where pi leaves nothing for the others.
-    beta : above 0 and at most 1. I is trained with this probability, else J; with 1 always I. Left out, it is the one
-        that lags.
+    Args:
+        challenger: `cost` as above, or `posterior`: J is drawn with probability pi_J / (1 - pi_I), or with equal
+            probability where pi leaves nothing for the others.
+        beta: above 0 and at most 1. I is trained with this probability, else J; with 1 always I. Left out, it is the
+            one that lags.
 
     See `FixedConfidence` for the others.
     """

@@ -13,7 +13,7 @@ class TopTwoThompson(TopTwo):
     Thompson sampling (PETS) of Haffari et al. (2017, algorithms 1 and 2), and with `beta` 1 their Thompson sampling.
     `top_two` needs fewer evaluations.
 
-    # Parameters
+    Args:
 
     See `TopTwo`: the same with other defaults.
     """

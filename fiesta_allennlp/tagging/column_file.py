@@ -30,13 +30,13 @@ class Sentence:
 class ColumnFormat:
     """What the lines of a file hold.
 
-    # Parameters
-
-    token_column, tag_column : numbers from 0; negative ones count from the last column.
-    separator : between columns; any spaces and tabs where it is None.
-    comment_prefix : lines that begin so are left out. None: there are none.
-    document_prefix : lines that begin so stand between documents. None: there are none.
-    encoding : of the tags, `None` where they do not write spans.
+    Attributes:
+        token_column: numbers from 0; negative ones count from the last column.
+        tag_column: numbers from 0; negative ones count from the last column.
+        separator: between columns; any spaces and tabs where it is None.
+        comment_prefix: lines that begin so are left out. None: there are none.
+        document_prefix: lines that begin so stand between documents. None: there are none.
+        encoding: of the tags, `None` where they do not write spans.
     """
 
     token_column: int = 0
@@ -49,10 +49,9 @@ class ColumnFormat:
     def read(self, path: Union[str, PathLike]) -> List[Sentence]:
         """All sentences of a file, or of what a URL leads to.
 
-        # Raises
-
-        `DataError` with file, line and tag, where the file is missing, is not UTF-8, has no sentence, a line without
-        these columns, or tags that the encoding forbids.
+        Raises:
+            Exception: `DataError` with file, line and tag, where the file is missing, is not UTF-8, has no sentence, a
+                line without these columns, or tags that the encoding forbids.
         """
         lines = _text(path).split("\n")
         documents = [document for document in self._documents(lines, str(path)) if document]

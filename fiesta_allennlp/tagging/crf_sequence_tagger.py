@@ -18,10 +18,12 @@ from fiesta_allennlp.tagging.viterbi import best_paths, transitions_of
 class CrfSequenceTagger(SequenceTagger):
     """An encoder and a linear-chain conditional random field over the tags.
 
-    [Huang et al. (2015)](https://arxiv.org/abs/1508.01991), section 2.5; with words and characters embedded this is the
-    tagger of [Lample et al. (2016)](https://aclanthology.org/N16-1030) and of
-    [Ma and Hovy (2016)](https://aclanthology.org/P16-1101). With A the transitions and P the logits of sentence X, tags
-    y have the probability
+    `Huang et al. (2015) <https://arxiv.org/abs/1508.01991>`__, section 2.5; with words and characters embedded this is
+    the
+    tagger of `Lample et al. (2016) <https://aclanthology.org/N16-1030>`__ and of
+    `Ma and Hovy (2016) <https://aclanthology.org/P16-1101>`__. With A the transitions and P the logits of sentence X,
+    tags
+    y have the probability::
 
         p(y | X) = exp s(X, y) / sum_y' exp s(X, y'),  s(X, y) = sum_i A_{y_i, y_{i+1}} + sum_i P_{i, y_i}
 
@@ -30,17 +32,15 @@ class CrfSequenceTagger(SequenceTagger):
 
     Registered as a `Model` with name "crf_sequence_tagger".
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-    encoder : `Seq2SeqEncoder`
-    constrain_decoding : `bool`, optional (default = `True`)
-        Whether decoding gives only tags that the label encoding allows. The likelihood is over all tags.
-    include_start_end_transitions : `bool`, optional (default = `True`)
-    initializer : `InitializerApplicator`, optional
-    **kwargs
-        See `SequenceTagger`.
+    Args:
+        vocab: `Vocabulary`
+        text_field_embedder: `TextFieldEmbedder`
+        encoder: `Seq2SeqEncoder`
+        constrain_decoding: `bool`, optional (default = `True`) Whether decoding gives only tags that the label encoding
+            allows. The likelihood is over all tags.
+        include_start_end_transitions: `bool`, optional (default = `True`)
+        initializer: `InitializerApplicator`, optional
+        **kwargs: See `SequenceTagger`.
     """
 
     def __init__(

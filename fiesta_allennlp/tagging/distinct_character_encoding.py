@@ -18,12 +18,10 @@ class DistinctCharacterEncoder(TokenCharactersEncoder):
 
     Registered as a `TokenEmbedder` with name "distinct_character_encoding".
 
-    # Parameters
-
-    embedding : `Embedding`
-    encoder : `Seq2VecEncoder`
-    dropout : `float`, optional (default = `0.0`)
-        On the vector of each word, another mask wherever the word occurs.
+    Args:
+        embedding: `Embedding`
+        encoder: `Seq2VecEncoder`
+        dropout: `float`, optional (default = `0.0`) On the vector of each word, another mask wherever the word occurs.
     """
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:

@@ -22,22 +22,19 @@ class SequenceTagger(Model):
     Its constructor calls its initializer last. Tags are decoded outside of training only: metrics of the training set
     would cost more than the gradients, so there are none.
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-    encoder : `Seq2SeqEncoder`
-    dropout : `float`, optional (default = `0.0`)
-        On what goes into the encoder and on what comes out of it.
-    variational_dropout : `float`, optional (default = `0.0`)
-        In the same two places, with one mask for all words of a sentence (Gal and Ghahramani 2016).
-    label_encoding : `str`, optional (default = `"BIO"`)
-        How the reader's tags write spans: `BIO`, `IOB1` or `BIOUL`; `null` for tags that do not, for which the only
-        metric is the accuracy.
-    loss : `str`, optional (default = `"mean"`)
-        Of the sentences of a batch, the `mean` of the negative log likelihoods or the `sum`. AllenNLP's own taggers
-        with a conditional random field sum, which ties the learning rate to the batch size.
-    label_namespace : `str`, optional (default = `"labels"`)
+    Args:
+        vocab: `Vocabulary`
+        text_field_embedder: `TextFieldEmbedder`
+        encoder: `Seq2SeqEncoder`
+        dropout: `float`, optional (default = `0.0`) On what goes into the encoder and on what comes out of it.
+        variational_dropout: `float`, optional (default = `0.0`) In the same two places, with one mask for all words of
+            a sentence (Gal and Ghahramani 2016).
+        label_encoding: `str`, optional (default = `"BIO"`) How the reader's tags write spans: `BIO`, `IOB1` or `BIOUL`;
+            `null` for tags that do not, for which the only metric is the accuracy.
+        loss: `str`, optional (default = `"mean"`) Of the sentences of a batch, the `mean` of the negative log
+            likelihoods or the `sum`. AllenNLP's own taggers with a conditional random field sum, which ties the
+            learning rate to the batch size.
+        label_namespace: `str`, optional (default = `"labels"`)
     """
 
     default_predictor = "sentence_tagger"
@@ -92,10 +89,10 @@ class SequenceTagger(Model):
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
         """
-        # Returns
-
-        `logits` of shape (batch_size, num_words, num_tags); outside of training `tags`, a list of tag names for each
-        sentence; `words` where `metadata` has them; `loss` where `tags`, of shape (batch_size, num_words), was given.
+        Returns:
+            `logits` of shape (batch_size, num_words, num_tags); outside of training `tags`, a list of tag names for
+            each sentence; `words` where `metadata` has them; `loss` where `tags`, of shape (batch_size, num_words), was
+            given.
         """
         mask = get_text_field_mask(tokens)
         # Shape: (batch_size, num_words, embedding_dim)

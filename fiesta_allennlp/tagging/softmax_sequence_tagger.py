@@ -21,14 +21,12 @@ class SoftmaxSequenceTagger(SequenceTagger):
 
     Registered as a `Model` with name "softmax_sequence_tagger".
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-    encoder : `Seq2SeqEncoder`
-    initializer : `InitializerApplicator`, optional
-    **kwargs
-        See `SequenceTagger`.
+    Args:
+        vocab: `Vocabulary`
+        text_field_embedder: `TextFieldEmbedder`
+        encoder: `Seq2SeqEncoder`
+        initializer: `InitializerApplicator`, optional
+        **kwargs: See `SequenceTagger`.
     """
 
     def __init__(

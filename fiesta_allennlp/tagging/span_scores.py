@@ -13,10 +13,8 @@ class SpanScores(Metric):
     Precision, recall and F1 are over the spans of all labels and all sentences, and 0 where there is no right span.
     Wrong tags, which a tagger without constraints predicts, count as `spans_of` says.
 
-    # Parameters
-
-    has_spans : `bool`, optional (default = `True`)
-        Whether tags write spans. If not, there is only the accuracy.
+    Args:
+        has_spans: `bool`, optional (default = `True`) Whether tags write spans. If not, there is only the accuracy.
     """
 
     def __init__(self, has_spans: bool = True) -> None:

@@ -25,23 +25,19 @@ class TaggedColumnsReader(DatasetReader):
 
     Registered as a `DatasetReader` with name "tagged_columns".
 
-    # Parameters
-
-    token_column : `int`, optional (default = `0`)
-        Columns are numbered from 0; negative numbers count from the last one.
-    tag_column : `int`, optional (default = `-1`)
-    separator : `str`, optional (default = any spaces and tabs)
-        What is between two columns.
-    comment_prefix : `str`, optional (default = `None`)
-        Lines that begin so are left out. By default no line is: `#` is a word in many files.
-    document_prefix : `str`, optional (default = `None`)
-        How a line between two documents begins, such as `-DOCSTART-` or `# newdoc`.
-    encoding : `str`, optional (default = `"BIO"`)
-        How the file's tags write spans: `IOB1`, `BIO` or `BIOUL`; `null` for tags that do not, such as parts of speech.
-        A file in BIO is also read as IOB1.
-    convert_to : `str`, optional (default = `None`)
-        `BIO` or `BIOUL`; by default tags stay as they are.
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+    Args:
+        token_column: `int`, optional (default = `0`) Columns are numbered from 0; negative numbers count from the last
+            one.
+        tag_column: `int`, optional (default = `-1`)
+        separator: `str`, optional (default = any spaces and tabs) What is between two columns.
+        comment_prefix: `str`, optional (default = `None`) Lines that begin so are left out. By default no line is: `#`
+            is a word in many files.
+        document_prefix: `str`, optional (default = `None`) How a line between two documents begins, such as
+            `-DOCSTART-` or `# newdoc`.
+        encoding: `str`, optional (default = `"BIO"`) How the file's tags write spans: `IOB1`, `BIO` or `BIOUL`; `null`
+            for tags that do not, such as parts of speech. A file in BIO is also read as IOB1.
+        convert_to: `str`, optional (default = `None`) `BIO` or `BIOUL`; by default tags stay as they are.
+        token_indexers: `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     """
 
     group_by = "document"

@@ -17,10 +17,10 @@ from fiesta_allennlp.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier
 class AtaeLstm(TdsaClassifier):
     """LSTM with attention and aspect embedding.
 
-    [Wang et al. (2016)](https://aclanthology.org/D16-1058), sections 3.3 and 3.4.
+    `Wang et al. (2016) <https://aclanthology.org/D16-1058>`__, sections 3.3 and 3.4.
 
     The target's vector v_a is appended to every word of the sentence, and again guides the attention over the
-    hidden states H, of which h_N is the last (equations 7 to 10 of the paper):
+    hidden states H, of which h_N is the last (equations 7 to 10 of the paper)::
 
         M = tanh([W_h H; W_v v_a e_N]),  alpha = softmax(w^T M),  r = H alpha^T,  h* = tanh(W_p r + W_x h_N)
 
@@ -28,17 +28,15 @@ class AtaeLstm(TdsaClassifier):
 
     Registered as a `Model` with name "atae_lstm".
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-    target_encoder : `Seq2VecEncoder`
-        From the target's words to v_a; an average in Moss et al. (2019), that is `boe` with `averaged`.
-    text_encoder : `Seq2SeqEncoder`
-        Its input is as wide as a word and v_a together. It must read from left to right only.
-    initializer : `InitializerApplicator`, optional
-    **kwargs
-        See `TdsaClassifier`.
+    Args:
+        vocab: `Vocabulary`
+        text_field_embedder: `TextFieldEmbedder`
+        target_encoder: `Seq2VecEncoder` From the target's words to v_a; an average in Moss et al. (2019), that is `boe`
+            with `averaged`.
+        text_encoder: `Seq2SeqEncoder` Its input is as wide as a word and v_a together. It must read from left to right
+            only.
+        initializer: `InitializerApplicator`, optional
+        **kwargs: See `TdsaClassifier`.
     """
 
     reads = ("text", "target")

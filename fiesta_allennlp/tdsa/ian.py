@@ -16,10 +16,10 @@ from fiesta_allennlp.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier
 
 @Model.register("ian")
 class Ian(TdsaClassifier):
-    """Interactive attention networks, [Ma et al. (2017)](https://www.ijcai.org/proceedings/2017/568), section 2.2.
+    """Interactive attention networks, `Ma et al. (2017) <https://www.ijcai.org/proceedings/2017/568>`__, section 2.2.
 
     Context and target each have an LSTM. The average of the target's hidden states is the query of an attention
-    over the context's, and the other way round (here for the context):
+    over the context's, and the other way round (here for the context)::
 
         gamma(h_i, t_avg) = tanh(h_i W_a t_avg^T + b_a),  alpha = softmax(gamma),  c_r = sum_i alpha_i h_i
 
@@ -29,15 +29,13 @@ class Ian(TdsaClassifier):
 
     Registered as a `Model` with name "ian".
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-    text_encoder : `Seq2SeqEncoder`
-    target_encoder : `Seq2SeqEncoder`
-    initializer : `InitializerApplicator`, optional
-    **kwargs
-        See `TdsaClassifier`.
+    Args:
+        vocab: `Vocabulary`
+        text_field_embedder: `TextFieldEmbedder`
+        text_encoder: `Seq2SeqEncoder`
+        target_encoder: `Seq2SeqEncoder`
+        initializer: `InitializerApplicator`, optional
+        **kwargs: See `TdsaClassifier`.
     """
 
     reads = ("text", "target")

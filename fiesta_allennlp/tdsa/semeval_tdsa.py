@@ -26,17 +26,16 @@ class SemEvalTdsaReader(DatasetReader):
 
     Registered as a `DatasetReader` with name "semeval_tdsa".
 
-    # Parameters
-
-    tokenizer : `Tokenizer`, optional (default = `WordTokenizer()`)
-    token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-    inputs : `List[str]`, optional (default = all four)
-        The text fields to make. Every model ignores the ones it does not read; leaving them out is faster.
-    include_target : `bool`, optional (default = `False`)
-        Whether `left` ends and `right` starts with the target's own words, as in Tang et al. (2016), section 3.2.
-    lowercase : `bool`, optional (default = `True`)
-    keep_conflict : `bool`, optional (default = `False`)
-        Whether terms with the polarity `conflict` are kept. The literature leaves them out.
+    Args:
+        tokenizer: `Tokenizer`, optional (default = `WordTokenizer()`)
+        token_indexers: `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        inputs: `List[str]`, optional (default = all four) The text fields to make. Every model ignores the ones it does
+            not read; leaving them out is faster.
+        include_target: `bool`, optional (default = `False`) Whether `left` ends and `right` starts with the target's
+            own words, as in Tang et al. (2016), section 3.2.
+        lowercase: `bool`, optional (default = `True`)
+        keep_conflict: `bool`, optional (default = `False`) Whether terms with the polarity `conflict` are kept. The
+            literature leaves them out.
     """
 
     group_by = "sentence_id"
@@ -94,10 +93,9 @@ class SemEvalTdsaReader(DatasetReader):
     ) -> Instance:
         """The instance for `target`, which is `text[start:end]`.
 
-        # Raises
-
-        `DataError` where the offsets are left out and the target does not occur exactly once, where they are
-        not the target's, or where the target holds no word.
+        Raises:
+            Exception: `DataError` where the offsets are left out and the target does not occur exactly once, where they
+                are not the target's, or where the target holds no word.
         """
         start, end = _target_span(text, target, start, end)
         left, middle, right = (self._words(piece) for piece in (text[:start], text[start:end], text[end:]))

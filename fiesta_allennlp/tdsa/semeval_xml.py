@@ -33,10 +33,9 @@ class Sentence:
 def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
     """All sentences of a file, those without aspect terms included.
 
-    # Raises
-
-    `DataError` with file, line and sentence id, where the file is missing, is no XML of this format, or
-    has an aspect term that is not at its offsets.
+    Raises:
+        Exception: `DataError` with file, line and sentence id, where the file is missing, is no XML of this format, or
+            has an aspect term that is not at its offsets.
     """
     try:
         content = Path(path).read_bytes()

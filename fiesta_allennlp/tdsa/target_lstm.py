@@ -15,21 +15,19 @@ from fiesta_allennlp.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier
 
 @Model.register("target_lstm")
 class TargetLstm(TdsaClassifier):
-    """The baseline LSTM of [Tang et al. (2016)](https://aclanthology.org/C16-1311), section 3.1.
+    """The baseline LSTM of `Tang et al. (2016) <https://aclanthology.org/C16-1311>`__, section 3.1.
 
     The last hidden state over the whole sentence, so all targets of a sentence get one and the same answer. It
     shows what knowing the target is worth.
 
     Registered as a `Model` with name "target_lstm".
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-    text_encoder : `Seq2VecEncoder`
-    initializer : `InitializerApplicator`, optional
-    **kwargs
-        See `TdsaClassifier`.
+    Args:
+        vocab: `Vocabulary`
+        text_field_embedder: `TextFieldEmbedder`
+        text_encoder: `Seq2VecEncoder`
+        initializer: `InitializerApplicator`, optional
+        **kwargs: See `TdsaClassifier`.
     """
 
     reads = ("text",)

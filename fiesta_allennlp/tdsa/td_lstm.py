@@ -15,7 +15,7 @@ from fiesta_allennlp.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier
 
 @Model.register("td_lstm")
 class TdLstm(TdsaClassifier):
-    """Target-dependent LSTM, [Tang et al. (2016)](https://aclanthology.org/C16-1311), section 3.2.
+    """Target-dependent LSTM, `Tang et al. (2016) <https://aclanthology.org/C16-1311>`__, section 3.2.
 
     One LSTM reads the left context towards the target, another one the right context from the end of the
     sentence towards the target. Their last hidden states are concatenated. Whether the target's own words belong
@@ -24,15 +24,13 @@ class TdLstm(TdsaClassifier):
 
     Registered as a `Model` with name "td_lstm".
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-    left_encoder : `Seq2VecEncoder`
-    right_encoder : `Seq2VecEncoder`
-    initializer : `InitializerApplicator`, optional
-    **kwargs
-        See `TdsaClassifier`.
+    Args:
+        vocab: `Vocabulary`
+        text_field_embedder: `TextFieldEmbedder`
+        left_encoder: `Seq2VecEncoder`
+        right_encoder: `Seq2VecEncoder`
+        initializer: `InitializerApplicator`, optional
+        **kwargs: See `TdsaClassifier`.
     """
 
     reads = ("left", "right")

@@ -26,16 +26,13 @@ class TdsaClassifier(Model):
 
     Its constructor makes the encoders, calls `add_projection` and, last, its initializer.
 
-    # Parameters
-
-    vocab : `Vocabulary`
-    text_field_embedder : `TextFieldEmbedder`
-        Embeds context and target words alike.
-    dropout : `float`, optional (default = `0.0`)
-        Regular dropout (Hinton et al. 2012) on the representation.
-    variational_dropout : `float`, optional (default = `0.0`)
-        Dropout on the embedded words with one mask for all words of a text (Gal and Ghahramani 2016).
-    label_namespace : `str`, optional (default = `"labels"`)
+    Args:
+        vocab: `Vocabulary`
+        text_field_embedder: `TextFieldEmbedder` Embeds context and target words alike.
+        dropout: `float`, optional (default = `0.0`) Regular dropout (Hinton et al. 2012) on the representation.
+        variational_dropout: `float`, optional (default = `0.0`) Dropout on the embedded words with one mask for all
+            words of a text (Gal and Ghahramani 2016).
+        label_namespace: `str`, optional (default = `"labels"`)
     """
 
     default_predictor = "tdsa"
@@ -76,10 +73,9 @@ class TdsaClassifier(Model):
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
         """
-        # Returns
-
-        `logits` and `probs`, each of shape (batch_size, num_labels), `metadata` where it was given, and `loss`
-        where `label`, of shape (batch_size,), was given. Fields that the model does not read are ignored.
+        Returns:
+            `logits` and `probs`, each of shape (batch_size, num_labels), `metadata` where it was given, and `loss`
+            where `label`, of shape (batch_size,), was given. Fields that the model does not read are ignored.
         """
         given = {"left": left, "target": target, "right": right, "text": text}
         # Shape: (batch_size, representation_dim)

@@ -61,9 +61,8 @@ class Roster:
 def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidate]:
     """The candidates by name, in the order given, each with its config, the overrides applied.
 
-    # Raises
-
-    `ConfigError` : with every candidate that is wrong, or where there are fewer than `least`.
+    Raises:
+        ConfigError: with every candidate that is wrong, or where there are fewer than `least`.
     """
     named = named_candidates(expanded(settings.candidates, settings.points), least=least)
     places = {name: split_place(place) for name, place in named.items()}
@@ -83,9 +82,8 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
 def candidate_at(template: Path, point: Point, settings: Settings, *, name: str = "") -> Candidate:
     """The candidate that a template is at a point, its config checked. By default the values name it.
 
-    # Raises
-
-    `ConfigError` : where the config is wrong, or the template reads a variable that has no value.
+    Raises:
+        ConfigError: where the config is wrong, or the template reads a variable that has no value.
     """
     place = typed_place(template, point)
     config = load_config(template, settings.overrides, point)
@@ -100,9 +98,8 @@ def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, 
     """Candidate names and their places, in the order given. By default its values name a candidate, or else its file's
     name without the ending.
 
-    # Raises
-
-    `ConfigError` : where there are fewer than `least`, or two of one name.
+    Raises:
+        ConfigError: where there are fewer than `least`, or two of one name.
     """
     return named_places(
         candidates,
@@ -132,15 +129,13 @@ def read_roster(
 ) -> Roster:
     """Compare the given candidates with those of the store.
 
-    # Parameters
+    Args:
+        division: which of their data runs read.
+        points: the `--points` that some of them come of.
 
-    division : which of their data runs read.
-    points : the `--points` that some of them come of.
-
-    # Raises
-
-    `ConfigError` : where a candidate of the store is not given and `allow_removed` is false, or a config or its data
-        have changed, with the first key that differs.
+    Raises:
+        ConfigError: where a candidate of the store is not given and `allow_removed` is false, or a config or its data
+            have changed, with the first key that differs.
     """
     known = {candidate.name: candidate for candidate in stored.candidates}
     before = stored.meta.removed
@@ -168,9 +163,8 @@ def _how(points: Any) -> str:
 def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataMark]:
     """The data of each candidate. Files that several have in common are looked at once.
 
-    # Raises
-
-    `ConfigError` : where a file cannot be read.
+    Raises:
+        ConfigError: where a file cannot be read.
     """
     known: Dict[str, DataMark] = {}
     marks: Dict[str, DataMark] = {}

@@ -29,9 +29,8 @@ def load_config(path: Path, overrides: str = "", point: Point = NO_POINT) -> Con
     """The config in a Jsonnet file with the values of a point and the overrides applied, as plain data. What the point
     overrides lies above `overrides`.
 
-    # Raises
-
-    `ConfigError` : where the file is missing, is not valid Jsonnet, or lacks something that a selection needs.
+    Raises:
+        ConfigError: where the file is missing, is not valid Jsonnet, or lacks something that a selection needs.
     """
     if not path.is_file():
         raise ConfigError(f"{path}: there is no such config file.")
@@ -120,9 +119,8 @@ def official_paths(config: Config) -> Dict[str, Any]:
     """The data paths of the official parts that the config names, by part. Files are made absolute. None for a program
     that cuts its own sets.
 
-    # Raises
-
-    `ConfigError` : where there is no training part.
+    Raises:
+        ConfigError: where there is no training part.
     """
     paths = {part: _absolute(path) for part, path in _named_paths(config).items() if path is not None}
     if "train" not in paths and not (is_program(config) and config.get("data") is None):
@@ -186,12 +184,11 @@ def evaluation_config(
     The seeds are written out. The readers are wrapped to draw the split, but for official splits, and the test part is
     evaluated after training where it is scored.
 
-    # Parameters
-
-    group_by : what the splits keep whole, whatever the config's own reader says; see the `resplit` reader.
-    vectors : word-vector files to read in place of those that the config names.
-    free_device : drop the config's own `cuda_device`, where the executor gives each worker a device.
-    division : how the training, validation and test set come about.
+    Args:
+        group_by: what the splits keep whole, whatever the config's own reader says; see the `resplit` reader.
+        vectors: word-vector files to read in place of those that the config names.
+        free_device: drop the config's own `cuda_device`, where the executor gives each worker a device.
+        division: how the training, validation and test set come about.
     """
     result = with_absolute_paths(config)
     if not division.is_official:

@@ -31,15 +31,13 @@ def check_config(
 ) -> None:
     """Refuse what can be known of a candidate without building it.
 
-    # Parameters
+    Args:
+        metric: what `--metric` says, or its default.
+        group_by: what `--group-by` says.
+        division: what `--splits`, `--split-ratios` and `--score` say.
 
-    metric : what `--metric` says, or its default.
-    group_by : what `--group-by` says.
-    division : what `--splits`, `--split-ratios` and `--score` say.
-
-    # Raises
-
-    `ConfigError` : with the keys, the values and the remedy.
+    Raises:
+        ConfigError: with the keys, the values and the remedy.
     """
     if official_paths(config):
         check_sets(config, group_by=group_by, division=division)
@@ -53,9 +51,8 @@ def check_config(
 def check_sets(config: Config, *, group_by: Optional[str], division: Division) -> None:
     """Refuse data that do not give every run its sets. The parameters are those of `check_config`.
 
-    # Raises
-
-    `ConfigError` : with the keys and the options.
+    Raises:
+        ConfigError: with the keys and the options.
     """
     if division.is_official:
         check_official(config, division)
@@ -69,9 +66,8 @@ def check_sets(config: Config, *, group_by: Optional[str], division: Division) -
 def check_official(config: Config, division: Division) -> None:
     """Refuse a config that does not name every set that a run on official splits needs.
 
-    # Raises
-
-    `ConfigError` : with the key and the other ways.
+    Raises:
+        ConfigError: with the key and the other ways.
     """
     _check_objects(config)
     for key, reader in readers_of(config).items():
@@ -93,9 +89,8 @@ def check_official(config: Config, division: Division) -> None:
 def check_drawn(config: Config, division: Division) -> None:
     """Refuse a config that does not tell how large the sets of a random split are, or tells otherwise than the options.
 
-    # Raises
-
-    `ConfigError` : with the key and the option to give.
+    Raises:
+        ConfigError: with the key and the option to give.
     """
     for key, reader in readers_of(config).items():
         if is_resplit(reader):
@@ -132,9 +127,8 @@ def _check_same_division(key: str, reader: Mapping[str, Any], division: Division
 def check_readers(config: Config) -> None:
     """Refuse what a candidate's own resplit reader says and its evaluations would not heed.
 
-    # Raises
-
-    `ConfigError` : with the key.
+    Raises:
+        ConfigError: with the key.
     """
     paths = official_paths(config)
     _check_objects(config)
@@ -193,9 +187,8 @@ def _check_split_reader(config: Config) -> None:
 def check_group_by(config: Config, group_by: Optional[str]) -> None:
     """Refuse a resplit reader that keeps other instances together than the option or the other reader.
 
-    # Raises
-
-    `ConfigError` : with both.
+    Raises:
+        ConfigError: with both.
     """
     own = own_group_by(config)
     said = {**({} if group_by is None else {"--group-by": group_by}), **own}
@@ -216,9 +209,8 @@ def check_group_by(config: Config, group_by: Optional[str]) -> None:
 def check_parts(config: Config, division: Division = AT_OFFICIAL_RATIOS) -> None:
     """Refuse data that are given as two parts: a run would be scored on what it was trained on, or chose its epoch by.
 
-    # Raises
-
-    `ConfigError` : with the two keys.
+    Raises:
+        ConfigError: with the two keys.
     """
     paths = official_paths(config)
     given = [part for part in division.parts if part in paths]
@@ -255,9 +247,8 @@ def check_test_loader(config: Config) -> None:
     """Refuse a data loader that would leave some of the test part out: AllenNLP scores it by the loader for validation,
     or else by that for training.
 
-    # Raises
-
-    `ConfigError` : with the key.
+    Raises:
+        ConfigError: with the key.
     """
     loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
     for key, value in set_keys(config[loader], loader):
@@ -276,9 +267,8 @@ def check_test_loader(config: Config) -> None:
 def check_direction(config: Config, metric: Metric) -> None:
     """Refuse a metric of which the trainer wants the opposite: the worst candidate would win.
 
-    # Raises
-
-    `ConfigError` : with both.
+    Raises:
+        ConfigError: with both.
     """
     wanted = config.get("trainer", {}).get("validation_metric")
     opposite = ("+" if metric.minimise else "-") + metric.name

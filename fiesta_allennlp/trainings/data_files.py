@@ -101,11 +101,10 @@ def mark_data(paths: Mapping[str, Any], *, by_name: bool = False) -> DataMark:
 
     URLs are fetched into AllenNLP's cache, as readers do. Of an archive with a member all content counts.
 
-    # Parameters
-
-    paths : data paths by part.
-    by_name : of URLs and archives with members only the names count, as in older stores. So do those of URLs that
-        cannot be fetched.
+    Args:
+        paths: data paths by part.
+        by_name: of URLs and archives with members only the names count, as in older stores. So do those of URLs that
+            cannot be fetched.
     """
     whole = hashlib.sha256()
     marks: List[FileMark] = []
@@ -139,16 +138,14 @@ def _marked(source: str, file: Path, *digests: Any) -> FileMark:
 def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
     """Check the data before the work and after it, also where the work fails: it may have read them half written.
 
-    # Parameters
+    Args:
+        mark: the data as they were.
+        places: where this machine has files that the mark names.
 
-    mark : the data as they were.
-    places : where this machine has files that the mark names.
-
-    # Raises
-
-    `DataChangedError` : with the first file that is another, or new.
-    `FileNotFoundError` : where one is not there before the work. It may be there again later. After the work it is not
-        missed.
+    Raises:
+        DataChangedError: with the first file that is another, or new.
+        FileNotFoundError: where one is not there before the work. It may be there again later. After the work it is not
+            missed.
     """
     here = found_again(mark, places)
     try:
@@ -161,9 +158,9 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
 def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
     """The mark with the places and the stamps of this machine.
 
-    # Raises
-
-    `DataChangedError`, `FileNotFoundError` : see `unchanged`.
+    Raises:
+        DataChangedError: see `unchanged`.
+        FileNotFoundError: see `unchanged`.
     """
     data_paths = moved(list(mark.data_paths), places)
     wanted = {places.get(file.path, file.path): file for file in mark.files}

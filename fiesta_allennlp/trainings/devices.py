@@ -12,9 +12,8 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
     """Refuse a config that asks for a GPU where no evaluation sees one: it would train on the processor, silently; and
     one that asks for what this machine does not have, where each evaluation takes what its config names.
 
-    # Raises
-
-    `ConfigError` : with the candidate and what to give.
+    Raises:
+        ConfigError: with the candidate and what to give.
     """
     for name, candidate in candidates.items():
         trainer = candidate.config.get("trainer", {})  # a program has none
@@ -50,9 +49,8 @@ def _num_devices() -> int:
 def check_devices(devices: List[str]) -> None:
     """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
 
-    # Raises
-
-    `ConfigError` : with the number of devices there are.
+    Raises:
+        ConfigError: with the number of devices there are.
     """
     num_devices = _num_devices() if devices else 0
     for device in devices:

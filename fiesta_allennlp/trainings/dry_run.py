@@ -36,9 +36,8 @@ class Plan:
 def plan(settings: Settings, console: Console) -> Plan:
     """Check everything and build every model once, without writing anything that stays. Trains nothing.
 
-    # Raises
-
-    `FiestaError` : as `select`.
+    Raises:
+        FiestaError: as `select`.
     """
     with rehearsed(TRAININGS, settings, console) as prepared:
         console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)

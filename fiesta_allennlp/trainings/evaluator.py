@@ -63,17 +63,16 @@ NO_DATA = DataMark((), ())
 class AllenNLPTraining(Evaluator):
     """Trains a candidate with AllenNLP on one split and scores its best epoch on the test or the validation set.
 
-    # Parameters
-
-    configs : the config of each candidate, as plain data.
-    metric : the name under which the model reports the score, without `test_`.
-    group_by : what the splits keep whole; see the `resplit` reader.
-    vectors : word-vector files to read in place of those that each candidate's config names.
-    keep_archives : leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
-    free_device : train on the worker's own device, whatever the config says.
-    places : where this machine has files that the configs name.
-    data : by what each candidate's data are known again; those of others are not looked at.
-    division : how the training, validation and test set come about, and which of the last two is scored.
+    Attributes:
+        configs: the config of each candidate, as plain data.
+        metric: the name under which the model reports the score, without `test_`.
+        group_by: what the splits keep whole; see the `resplit` reader.
+        vectors: word-vector files to read in place of those that each candidate's config names.
+        keep_archives: leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
+        free_device: train on the worker's own device, whatever the config says.
+        places: where this machine has files that the configs name.
+        data: by what each candidate's data are known again; those of others are not looked at.
+        division: how the training, validation and test set come about, and which of the last two is scored.
     """
 
     configs: Mapping[str, Config]
@@ -100,10 +99,9 @@ class AllenNLPTraining(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Train and score. `directory` is left with `config.json`, `metrics.json`, `meta.json` and `outcome.json`.
 
-        # Raises
-
-        `DataChangedError` : where the data are not what they were.
-        `FiestaError` : where the score is missing or not a finite number. Else whatever AllenNLP raises.
+        Raises:
+            DataChangedError: where the data are not what they were.
+            FiestaError: where the score is missing or not a finite number. Else whatever AllenNLP raises.
         """
         started_at, start = datetime.now(timezone.utc), time.monotonic()
         config = self.config_of(request)
@@ -177,9 +175,8 @@ def built(params: Params, directory: Path) -> TrainModel:
 def score_of(metrics: Mapping[str, Any], name: str) -> float:
     """The metric called `name`.
 
-    # Raises
-
-    `FiestaError` : where it is missing, or not a finite number.
+    Raises:
+        FiestaError: where it is missing, or not a finite number.
     """
     score = metrics.get(name)
     if score is None:

@@ -47,10 +47,9 @@ def evaluator_of(
 ) -> Evaluator:
     """What makes the runs of these candidates, the programs and the AllenNLP configs among them.
 
-    # Parameters
-
-    preparations : by candidate, removed ones included.
-    gives_devices : the executor gives each run its device.
+    Args:
+        preparations: by candidate, removed ones included.
+        gives_devices: the executor gives each run its device.
     """
     configs = {name: with_absolute_paths(config) for name, config in roster.configs.items()}
     programs = {name: config for name, config in configs.items() if is_program(config)}

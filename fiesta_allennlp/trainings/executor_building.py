@@ -16,9 +16,8 @@ from fiesta_allennlp.trainings.executor_settings import ExecutorSettings, execut
 def build_executor(settings: ExecutorSettings, directory: RunDirectory) -> Executor:
     """The executor, ready to work.
 
-    # Raises
-
-    `ConfigError` : where its name or an entry is unknown, or a value cannot work on this machine.
+    Raises:
+        ConfigError: where its name or an entry is unknown, or a value cannot work on this machine.
     """
     params = settings.executor_params()
     name = params["type"]

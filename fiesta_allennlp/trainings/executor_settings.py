@@ -123,9 +123,8 @@ class ExecutorSettings(SelectionSettings):
     def executor_params(self) -> Dict[str, Any]:
         """The executor as a config, with the options that belong to it filled in; those that all have are left out.
 
-        # Raises
-
-        `ConfigError` : where options contradict the executor's own entries.
+        Raises:
+            ConfigError: where options contradict the executor's own entries.
         """
         params = registered(self.executor, "--executor")
         for key, typed in OF_EVERY_EXECUTOR.items():

@@ -12,11 +12,10 @@ class BestArchives:
     """A listener of the selection that deletes the model of every evaluation which is not the best of its candidate:
     the archive of a training, and the directory `model` of a program.
 
-    # Parameters
-
-    directory : of the run.
-    history : what finished before; of it too only the best of each candidate is kept.
-    sign : -1 where the lowest score is the best.
+    Args:
+        directory: of the run.
+        history: what finished before; of it too only the best of each candidate is kept.
+        sign: -1 where the lowest score is the best.
     """
 
     def __init__(self, directory: RunDirectory, history: History, *, sign: int = 1) -> None:

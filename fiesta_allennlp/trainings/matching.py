@@ -19,15 +19,13 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
     or add some. Without a key, instances at equal positions belong together, so both readers have to give the same
     number of instances with the same labels.
 
-    # Parameters
+    Args:
+        training: what `dataset_reader` reads of all data files.
+        evaluated: what `validation_dataset_reader` reads of the same files.
+        group_by: the group key; None where there are no groups.
 
-    training : what `dataset_reader` reads of all data files.
-    evaluated : what `validation_dataset_reader` reads of the same files.
-    group_by : the group key; None where there are no groups.
-
-    # Raises
-
-    `ConfigError` : with the first difference and the remedy.
+    Raises:
+        ConfigError: with the first difference and the remedy.
     """
     if training == evaluated:
         return

@@ -25,9 +25,8 @@ def with_metric(
     """The settings with a metric that every candidate reports. Where none was given it is the default, or else the only
     one that all of them report; the console says so.
 
-    # Raises
-
-    `ConfigError` : with every candidate that does not report it, or where it has no direction.
+    Raises:
+        ConfigError: with every candidate that does not report it, or where it has no direction.
     """
     if settings.metric is None:
         settings = replace(settings, metric=_metric_of(candidates, preparations, console))

@@ -14,9 +14,8 @@ from fiesta_allennlp.errors import ConfigError
 def check_one_task(key: str, reader: DatasetReader) -> None:
     """Refuse a reader of several tasks where random splits are drawn.
 
-    # Raises
-
-    `ConfigError` : with `key`, the reader's in the config.
+    Raises:
+        ConfigError: with `key`, the reader's in the config.
     """
     if isinstance(reader, MultiTaskDatasetReader):
         raise ConfigError(
@@ -28,9 +27,8 @@ def check_one_task(key: str, reader: DatasetReader) -> None:
 def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[Tuple[DatasetReader, Dict[str, Any]]]:
     """The reader of each task with its data paths by part; of any other reader, the reader itself with its paths.
 
-    # Raises
-
-    `ConfigError` : where a multitask reader, under `key` in the config, does not have one path for each task.
+    Raises:
+        ConfigError: where a multitask reader, under `key` in the config, does not have one path for each task.
     """
     if not isinstance(reader, MultiTaskDatasetReader):
         return [(reader, dict(paths))]
@@ -47,9 +45,8 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
     """The first batch; of a multitask loader, the batches until every task has been in one, because a multitask model
     reports the metrics of those tasks alone that it has seen.
 
-    # Raises
-
-    `ConfigError` : where there is none.
+    Raises:
+        ConfigError: where there is none.
     """
     batches = iter(loader)
     first = next(batches, None)

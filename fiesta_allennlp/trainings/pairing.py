@@ -17,10 +17,9 @@ def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Ha
     A field tells something of the order where its values repeat but are not all equal. Of two candidates, digests in
     common mean that their items have equal groups and, but for names, equal labels at equal positions.
 
-    # Parameters
-
-    groups : of each item. Shape: `(num_items,)`.
-    fields : values of each item by name. Shape of each: `(num_items,)`.
+    Args:
+        groups: of each item. Shape: `(num_items,)`.
+        fields: values of each item by name. Shape of each: `(num_items,)`.
     """
     grouped = codes_of(groups)
     told = [codes for codes in map(codes_of, fields.values()) if 1 < len(set(codes)) < len(codes)]

@@ -22,9 +22,8 @@ class Point:
     A key with a dot is the path of a config key, as in `--overrides`; a key of the config's top begins with the dot
     (`.vocabulary`). Every other key is an external variable, which the template reads with `std.extVar`.
 
-    # Raises
-
-    `ConfigError` : where a key cannot be typed, or a value is not JSON.
+    Raises:
+        ConfigError: where a key cannot be typed, or a value is not JSON.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -68,9 +67,8 @@ class Point:
 def read_point(text: str) -> Point:
     """A point from `lr=0.01,layers=2`: each value is JSON, or else a text that ends at the next comma.
 
-    # Raises
-
-    `ConfigError` : where a name or a value is missing, a name appears twice, or JSON is broken.
+    Raises:
+        ConfigError: where a name or a value is missing, a name appears twice, or JSON is broken.
     """
     values: Dict[str, Any] = {}
     rest = text

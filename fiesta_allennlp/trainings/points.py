@@ -13,9 +13,8 @@ NONE = "none"
 def split_place(place: str) -> Tuple[Path, Point]:
     """The config and the values of a candidate that is typed as `CONFIG` or `CONFIG?NAME=VALUE,...`.
 
-    # Raises
-
-    `ConfigError` : where the values cannot be read.
+    Raises:
+        ConfigError: where the values cannot be read.
     """
     path, mark, values = place.partition("?")
     if not mark or Path(place).is_file():
@@ -40,13 +39,11 @@ def name_of(place: str) -> str:
 def expanded(candidates: Sequence[str], points: Any) -> List[str]:
     """What was typed for the candidates, with all points of the template in place of the template alone.
 
-    # Parameters
+    Args:
+        points: a JSONL file with a point in each line, a list of points, or None or `none` for none.
 
-    points : a JSONL file with a point in each line, a list of points, or None or `none` for none.
-
-    # Raises
-
-    `ConfigError` : where a point is wrong, two are equal, or it is not clear which config is the template.
+    Raises:
+        ConfigError: where a point is wrong, two are equal, or it is not clear which config is the template.
     """
     if points in (None, NONE):
         return list(candidates)
@@ -58,9 +55,8 @@ def expanded(candidates: Sequence[str], points: Any) -> List[str]:
 def read_points(points: Any) -> List[Point]:
     """The points of a JSONL file, or of a list of objects.
 
-    # Raises
-
-    `ConfigError` : where a point is wrong, or two are equal.
+    Raises:
+        ConfigError: where a point is wrong, or two are equal.
     """
     return _distinct(_with_places(points))
 
@@ -68,9 +64,8 @@ def read_points(points: Any) -> List[Point]:
 def given_points(points: Any) -> Any:
     """Points that Python gives, as plain data: the file's path as text, or a list.
 
-    # Raises
-
-    `ConfigError` : where they are neither, or a point is wrong.
+    Raises:
+        ConfigError: where they are neither, or a point is wrong.
     """
     if points is None or isinstance(points, (str, Path)):
         return None if points is None else str(points)

@@ -54,18 +54,16 @@ def read_pool(
 ) -> Pool:
     """Read all parts of a candidate with its own readers. Random splits are drawn over what the last one gives.
 
-    # Parameters
+    Args:
+        group_by: a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit
+            reader by the key `group_by`, or else its readers by the class attribute `group_by`.
+        data: the fingerprint of the data files; empty where pools are not compared.
+        division: how runs get their sets. Official ones are each read by their own reader, and nothing is kept whole.
 
-    group_by : a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit reader
-        by the key `group_by`, or else its readers by the class attribute `group_by`.
-    data : the fingerprint of the data files; empty where pools are not compared.
-    division : how runs get their sets. Official ones are each read by their own reader, and nothing is kept whole.
-
-    # Raises
-
-    `ConfigError` : where what the training reader gives cannot be matched with what the validation reader gives, or one
-        of them gives other instances each time.
-    `DataError` : where the data are wrong or too small.
+    Raises:
+        ConfigError: where what the training reader gives cannot be matched with what the validation reader gives, or
+            one of them gives other instances each time.
+        DataError: where the data are wrong or too small.
     """
     paths = division.used(official_paths(config))
     given = readers_of(config)
@@ -137,9 +135,8 @@ def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
 def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:
     """Refuse a group that fills a whole part: splits could not keep the official sizes.
 
-    # Raises
-
-    `DataError` : with the group, its size and that of the part.
+    Raises:
+        DataError: with the group, its size and that of the part.
     """
     (group, size), *_ = Counter(groups).most_common(1)
     part = min((name for name in targets if name != "train"), key=lambda name: targets[name])

@@ -91,9 +91,8 @@ def prepare_all(
     """Build each of these candidates of the roster once, in a process of its own. What they print goes to `checks/` of
     `place`, and word vectors to `vectors/`; they are found in `directory` afterwards.
 
-    # Raises
-
-    `ConfigError` : naming each candidate that is wrong, and what is wrong with it.
+    Raises:
+        ConfigError: naming each candidate that is wrong, and what is wrong with it.
     """
     num_tasks = f"{len(candidates)} candidates" if len(candidates) > 1 else "1 candidate"
     are_built = not all(is_program(candidate.config) for candidate in candidates.values())
@@ -173,9 +172,8 @@ def prepare_candidate(
     """Read the pool, filter the word vectors, build the model and its trainer, and run one batch, or one of each task,
     through it. `data` and `division` are those of `read_pool`.
 
-    # Raises
-
-    `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
+    Raises:
+        Exception: `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
     """
     pool = read_pool(config, group_by, data=data, division=division)
     vectors, coverage = {}, {}
@@ -223,9 +221,8 @@ def _build_once(
 def check_loss(output: Mapping[str, Any]) -> None:
     """Refuse a loss that no training can begin with.
 
-    # Raises
-
-    `ConfigError` : where it is not a finite number.
+    Raises:
+        ConfigError: where it is not a finite number.
     """
     loss = output.get("loss")
     if loss is not None and not math.isfinite(loss):
@@ -238,10 +235,9 @@ def check_loss(output: Mapping[str, Any]) -> None:
 def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
     """Refuse what AllenNLP lets pass until the first epoch is over, or for ever.
 
-    # Raises
-
-    `ConfigError` : on a key that the gradient descent trainer does not have, or a validation metric that the model does
-        not report.
+    Raises:
+        ConfigError: on a key that the gradient descent trainer does not have, or a validation metric that the model
+            does not report.
     """
     if trainer.get("type", "gradient_descent") == "gradient_descent":
         known = {

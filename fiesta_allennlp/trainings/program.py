@@ -36,16 +36,15 @@ PROGRAM_NAME = "program.json"
 class ProgramRun(Evaluator):
     """Writes the sets of a run into files, runs the program of a candidate over them, and reads its metrics.
 
-    # Parameters
-
-    configs : the config of each candidate, as plain data.
-    metric : the name under which the program reports the score.
-    working_directory : the current directory of the program, where this machine has it.
-    group_by : the field of the data that splits keep whole.
-    keep_models : leave the directory `model` that the program made. The files of the sets are deleted in any case.
-    places : where this machine has files that the configs name.
-    data : by what each candidate's data are known again.
-    division : how the sets come about, and which of them is scored.
+    Attributes:
+        configs: the config of each candidate, as plain data.
+        metric: the name under which the program reports the score.
+        working_directory: the current directory of the program, where this machine has it.
+        group_by: the field of the data that splits keep whole.
+        keep_models: leave the directory `model` that the program made. The files of the sets are deleted in any case.
+        places: where this machine has files that the configs name.
+        data: by what each candidate's data are known again.
+        division: how the sets come about, and which of them is scored.
     """
 
     configs: Mapping[str, Config]
@@ -60,11 +59,11 @@ class ProgramRun(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Run the program. `directory` is left with `program.json`, `outcome.json` and what the program wrote there.
 
-        # Raises
-
-        `DataChangedError` : where the data are not what they were.
-        `ProgramError`, `ProgramKilledError` : where the program ends otherwise than with exit status 0.
-        `FiestaError` : where the score is missing, or not a finite number.
+        Raises:
+            DataChangedError: where the data are not what they were.
+            ProgramError: where the program ends otherwise than with exit status 0.
+            ProgramKilledError: where the program ends otherwise than with exit status 0.
+            FiestaError: where the score is missing, or not a finite number.
         """
         started_at, start = datetime.now(timezone.utc), time.monotonic()
         directory = directory.resolve()

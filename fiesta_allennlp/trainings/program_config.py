@@ -43,9 +43,8 @@ def is_program(config: Mapping[str, Any]) -> bool:
 def check_keys(config: Mapping[str, Any]) -> None:
     """Refuse keys that a program does not have, and values that are of another kind.
 
-    # Raises
-
-    `ConfigError` : with the key, the value and the remedy.
+    Raises:
+        ConfigError: with the key, the value and the remedy.
     """
     _check_known(config, KEYS, "a program")
     command = config.get("command")
@@ -138,9 +137,8 @@ def example_command(name: str, config: Mapping[str, Any]) -> str:
 def check_program(config: Mapping[str, Any], *, group_by: Optional[str], division: Division) -> None:
     """Refuse what could not run, or would give scores that say something else.
 
-    # Raises
-
-    `ConfigError` : with the key and the remedy.
+    Raises:
+        ConfigError: with the key and the remedy.
     """
     _check_placeholders(config)
     _check_metrics(config)

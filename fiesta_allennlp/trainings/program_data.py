@@ -49,9 +49,8 @@ class DataFormat(ABC):
     def read(self, content: bytes, path: str) -> DataFile:
         """The records of a file with this content.
 
-        # Raises
-
-        `DataError` : with the line that is no record.
+        Raises:
+            DataError: with the line that is no record.
         """
 
     @abstractmethod
@@ -71,9 +70,8 @@ class DataFormat(ABC):
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """What each record belongs to. Shape: `(num_records,)`.
 
-        # Raises
-
-        `DataError` : with the first record that has no such field.
+        Raises:
+            DataError: with the first record that has no such field.
         """
         groups: List[Hashable] = []
         for record, fields in zip(file.records, self.fields(file), strict=True):
@@ -236,9 +234,8 @@ FORMATS: Mapping[str, DataFormat] = {
 def read_file(path: str, data_format: DataFormat) -> DataFile:
     """The records of a data file.
 
-    # Raises
-
-    `DataError` : where there are none, or one is wrong.
+    Raises:
+        DataError: where there are none, or one is wrong.
     """
     file = data_format.read(Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK), path)
     if not file.records:

@@ -21,9 +21,8 @@ Metrics = Dict[str, Any]
 def metrics_in_file(path: Path) -> Metrics:
     """The metrics in a JSON file.
 
-    # Raises
-
-    `FiestaError` : where it is not there, or holds no JSON object.
+    Raises:
+        FiestaError: where it is not there, or holds no JSON object.
     """
     try:
         content = path.read_text(encoding="utf-8")
@@ -38,9 +37,8 @@ def metrics_in_file(path: Path) -> Metrics:
 def metrics_in_line(stdout: str) -> Metrics:
     """The metrics in the last line of an output: a JSON object, or a name and a value.
 
-    # Raises
-
-    `FiestaError` : where it is neither.
+    Raises:
+        FiestaError: where it is neither.
     """
     line = stdout.rpartition("\n")[2].strip()
     if line.startswith("{"):
@@ -59,14 +57,12 @@ def metrics_in_line(stdout: str) -> Metrics:
 def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) -> float:
     """The score of a run.
 
-    # Parameters
+    Args:
+        name: that of `--metric`. The metric is called so, or has a prefix for the set that is scored.
+        alone: the name alone will do. It does not where a run has a test set and is scored on the validation set.
 
-    name : that of `--metric`. The metric is called so, or has a prefix for the set that is scored.
-    alone : the name alone will do. It does not where a run has a test set and is scored on the validation set.
-
-    # Raises
-
-    `FiestaError` : where it is missing, or not a finite number, with what was reported.
+    Raises:
+        FiestaError: where it is missing, or not a finite number, with what was reported.
     """
     names = [*([name] if alone else []), *(f"{prefix}{name}" for prefix in PREFIXES[scored])]
     found = next((known for known in names if known in metrics), None)

@@ -47,15 +47,13 @@ class ProgramData:
 def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optional[str]) -> ProgramData:
     """Read the files of a program.
 
-    # Parameters
+    Args:
+        data: what the config says of them.
+        paths: the files to read by part.
+        group_by: the field that splits keep whole; None for none.
 
-    data : what the config says of them.
-    paths : the files to read by part.
-    group_by : the field that splits keep whole; None for none.
-
-    # Raises
-
-    `DataError` : where a file is wrong, or begins with other columns than the first one.
+    Raises:
+        DataError: where a file is wrong, or begins with other columns than the first one.
     """
     data_format = FORMATS[data["format"]]
     files = {part: read_file(paths[part], data_format) for part in PARTS if part in paths}
@@ -72,15 +70,13 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
 def program_pool(config: Config, group_by: Optional[str], *, data: str, division: Division) -> Pool:
     """What the candidates have to have in common; of a program that cuts its own splits, nothing is known.
 
-    # Parameters
+    Args:
+        group_by: what `--group-by` says.
+        data: the fingerprint of the data files.
+        division: how runs get their sets.
 
-    group_by : what `--group-by` says.
-    data : the fingerprint of the data files.
-    division : how runs get their sets.
-
-    # Raises
-
-    `DataError` : where the data are wrong or too small.
+    Raises:
+        DataError: where the data are wrong or too small.
     """
     paths = division.used(official_paths(config))
     if not paths:
@@ -116,9 +112,8 @@ def _fingerprint(groups: Sequence[Hashable], records: Sequence[Record]) -> str:
 def write_sets(data: ProgramData, directory: Path, *, split_seed: int, division: Division) -> Dict[str, Path]:
     """Cut the sets of a run and write each into a file of its own, by part. The files are new, in the same format.
 
-    # Raises
-
-    `DataError` : where a set would be empty.
+    Raises:
+        DataError: where a set would be empty.
     """
     targets = group_targets(data.sizes, ratios=division.ratios, parts=division.parts)
     split = split_pool(data.groups(), targets, seed=split_seed)

@@ -30,17 +30,15 @@ class Output:
 def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> Output:
     """Run a program, with nothing on its standard input, and end what it leaves running.
 
-    # Parameters
+    Args:
+        command: the program and its arguments.
+        environment: variables above those of this process.
+        directory: the current directory of the program; None for that of this process.
 
-    command : the program and its arguments.
-    environment : variables above those of this process.
-    directory : the current directory of the program; None for that of this process.
-
-    # Raises
-
-    `FileNotFoundError` : where there is no such program.
-    `ProgramError` : where it cannot be started, or ends with another exit status than 0.
-    `ProgramKilledError` : where a signal ends it.
+    Raises:
+        FileNotFoundError: where there is no such program.
+        ProgramError: where it cannot be started, or ends with another exit status than 0.
+        ProgramKilledError: where a signal ends it.
     """
     try:
         process = subprocess.Popen(
@@ -86,9 +84,8 @@ class _Echo(threading.Thread):
     def end(self) -> str:
         """The end of the output.
 
-        # Raises
-
-        `OSError` : where the log could not take all of it.
+        Raises:
+            OSError: where the log could not take all of it.
         """
         if self._failed is not None:
             raise self._failed

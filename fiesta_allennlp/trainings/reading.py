@@ -23,11 +23,10 @@ MOST_FIELDS = 1000
 def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
     """The instances of each official part, without token indexers, in the order train, validation, test.
 
-    # Raises
-
-    `ReaderError` : with the data path, the line where it can be found, and how many instances were read before, of
-        whatever the reader raises; but for a lack of the machine, such as a file that is not there, and errors of
-        this package, which pass.
+    Raises:
+        ReaderError: with the data path, the line where it can be found, and how many instances were read before, of
+            whatever the reader raises; but for a lack of the machine, such as a file that is not there, and errors of
+            this package, which pass.
     """
     return {part: _read(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
 

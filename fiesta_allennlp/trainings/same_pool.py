@@ -9,13 +9,11 @@ from fiesta_allennlp.trainings.pool import Pool
 def check_same_pool(pools: Mapping[str, Pool]) -> None:
     """Refuse candidates that would be scored on different data.
 
-    # Parameters
+    Args:
+        pools: those of the candidates, by name.
 
-    pools : those of the candidates, by name.
-
-    # Raises
-
-    `ConfigError` : naming the first candidate whose pool differs from that of the first one, and how.
+    Raises:
+        ConfigError: naming the first candidate whose pool differs from that of the first one, and how.
     """
     (first_name, first), *others = pools.items()
     for name, other in others:

@@ -23,16 +23,14 @@ def check_reads_alike(
     """Read the first instances again with a fresh reader, and compare their labels and spans; of instances without any,
     their texts. A reader that only varies its texts, as for augmentation, passes.
 
-    # Parameters
+    Args:
+        reader: a fresh one: its own generator, if it has one, is where it was before the first reading.
+        paths: the official files by part.
+        by_part: what was read of them before.
+        key: the reader's in the config.
 
-    reader : a fresh one: its own generator, if it has one, is where it was before the first reading.
-    paths : the official files by part.
-    by_part : what was read of them before.
-    key : the reader's in the config.
-
-    # Raises
-
-    `ConfigError` : with the first instance that is another one.
+    Raises:
+        ConfigError: with the first instance that is another one.
     """
     if not inspect.isgeneratorfunction(reader._read) and sum(map(len, by_part.values())) > MOST_READ_AT_ONCE:
         return

@@ -234,9 +234,8 @@ def _known(roster: Roster) -> Dict[str, Preparation]:
 def _check_data(roster: Roster) -> None:
     """Refuse data that changed while the candidates were being checked.
 
-    # Raises
-
-    `DataError` : with the candidate and its data.
+    Raises:
+        DataError: with the candidate and its data.
     """
     for name, mark in roster.data.items():
         try:

@@ -15,13 +15,11 @@ UNDEFINED = re.compile(r"undefined external variable: (.+)")
 def check_values(error: ConfigError, path: Path, point: Point, *, where: str) -> None:
     """Where the values of variables are why a config could not be read, say which and what to do.
 
-    # Parameters
+    Args:
+        error: that of reading the config at `path`, which a message calls `where`.
 
-    error : that of reading the config at `path`, which a message calls `where`.
-
-    # Raises
-
-    `ConfigError` : where a variable has no value, or a text was read as JSON.
+    Raises:
+        ConfigError: where a variable has no value, or a text was read as JSON.
     """
     missing = UNDEFINED.search(str(error))
     if missing:
@@ -41,9 +39,8 @@ def check_values(error: ConfigError, path: Path, point: Point, *, where: str) ->
 def check_variables(places: Sequence[Tuple[Path, Point]], overrides: str) -> None:
     """Refuse a variable that its template reads at none of its points. One that only some of them read is allowed.
 
-    # Raises
-
-    `ConfigError` : with the template and the variable.
+    Raises:
+        ConfigError: with the template and the variable.
     """
     for path in dict.fromkeys(path for path, _ in places):
         points = [point for other, point in places if other == path]

@@ -24,9 +24,8 @@ def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path
     the same matrix, the random rows of words without a vector included: AllenNLP draws these from the mean and the
     standard deviation of the rows it found.
 
-    # Raises
-
-    `DataError` : where the file is missing or unreadable, or holds none of the words.
+    Raises:
+        DataError: where the file is missing or unreadable, or holds none of the words.
     """
     target = directory / f"{Path(uri).name.split('.')[0]}-{_key(uri, words)}.txt"
     directory.mkdir(parents=True, exist_ok=True)

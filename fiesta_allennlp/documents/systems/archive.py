@@ -13,15 +13,14 @@ from fiesta_allennlp.files import digest_of
 class Archive(ProcessSystem):
     """A model that `allennlp train` made, with its predictor, in a process of its own. Each item is one question.
 
-    # Parameters
-
-    path : `model.tar.gz`, or an unpacked serialization directory.
-    predictor : a registered name, where the model has no default predictor, or another one is wanted.
-    inputs : the predictor's input fields, with the document's fields as values, such as `{"sentence": "text"}`.
-        Left out, all fields go in under their own names, and `text` as `sentence` too where there is none.
-    overrides : a JSON text laid over the archive's config.
-    cuda_device : -1 for the processor.
-    num_threads : torch threads.
+    Args:
+        path: `model.tar.gz`, or an unpacked serialization directory.
+        predictor: a registered name, where the model has no default predictor, or another one is wanted.
+        inputs: the predictor's input fields, with the document's fields as values, such as `{"sentence": "text"}`. Left
+            out, all fields go in under their own names, and `text` as `sentence` too where there is none.
+        overrides: a JSON text laid over the archive's config.
+        cuda_device: -1 for the processor.
+        num_threads: torch threads.
 
     See `ProcessSystem` and `System` for the others; `each` and `body` have no part.
     """

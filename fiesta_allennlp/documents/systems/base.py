@@ -50,17 +50,16 @@ class Workplace:
 class System(Registrable):
     """Something that was trained already and answers questions about documents.
 
-    # Parameters
-
-    each : what one query is about: a whole `document` (default), or one `item` of it.
-    body : what is sent, where it is not all fields without the gold annotation: any JSON, in which `${name}` stands
-        for a field. A text that is nothing but `${name}` becomes the field's value, a list or a number too.
-    answer : where in the answer the annotation is, as keys and positions with dots, such as `choices.0.text`.
-    labels : what the system calls the labels, with the gold labels as values.
-    cost : of one query, in whatever unit.
-    version : any text. A new one tells that the system answers differently now, so that kept answers are not used.
-    time_limit : seconds that an answer may take, in place of `--time-limit`.
-    parallel : how many queries it takes at once.
+    Args:
+        each: what one query is about: a whole `document` (default), or one `item` of it.
+        body: what is sent, where it is not all fields without the gold annotation: any JSON, in which `${name}` stands
+            for a field. A text that is nothing but `${name}` becomes the field's value, a list or a number too.
+        answer: where in the answer the annotation is, as keys and positions with dots, such as `choices.0.text`.
+        labels: what the system calls the labels, with the gold labels as values.
+        cost: of one query, in whatever unit.
+        version: any text. A new one tells that the system answers differently now, so that kept answers are not used.
+        time_limit: seconds that an answer may take, in place of `--time-limit`.
+        parallel: how many queries it takes at once.
     """
 
     keeps_answers = True
@@ -102,9 +101,8 @@ class System(Registrable):
     def check(self, documents: DocumentFile) -> None:
         """Refuse what cannot work with these documents. Asks nothing, costs nothing.
 
-        # Raises
-
-        `FiestaError` : with the key and the remedy.
+        Raises:
+            FiestaError: with the key and the remedy.
         """
         if self.each == "document" and self.body is None:
             return
@@ -118,25 +116,22 @@ class System(Registrable):
     def check_answers(self, documents: DocumentFile, task: Task) -> None:
         """Refuse answers that exist before anything is asked and that `answers` cannot read. Most systems have none.
 
-        # Raises
-
-        `DataError` : with the first document, what its answer is, and the remedy.
+        Raises:
+            DataError: with the first document, what its answer is, and the remedy.
         """
 
     def open(self, workplace: Workplace) -> None:
         """Make ready for questions: start what has to run, and find out whether it does.
 
-        # Raises
-
-        `FiestaError` : where it does not.
+        Raises:
+            FiestaError: where it does not.
         """
 
     def ask(self, question: Any) -> Any:
         """One answer, as plain data. At most `parallel` threads call it at once.
 
-        # Raises
-
-        `Unanswered` : where none came.
+        Raises:
+            Unanswered: where none came.
         """
         raise NotImplementedError
 
@@ -153,9 +148,8 @@ class System(Registrable):
     def answers(self, raw: Sequence[Any], document: Document, task: Task) -> List[Any]:
         """The answers for a document's items in the task's form, from what came for its questions.
 
-        # Raises
-
-        `Unanswered` : where something else came.
+        Raises:
+            Unanswered: where something else came.
         """
         found = [self._located(answer) for answer in raw]
         if self.each == "document" and document.has_items:

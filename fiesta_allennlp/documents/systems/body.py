@@ -12,9 +12,8 @@ PLACE = re.compile(r"\$\{(\w+)\}")
 def render(body: Any, fields: Mapping[str, Any]) -> Any:
     """The body with every `${name}` replaced by the field's value; all fields where there is no body.
 
-    # Raises
-
-    `DataError` : where a field is missing.
+    Raises:
+        DataError: where a field is missing.
     """
     if body is None:
         return dict(fields)
@@ -33,9 +32,8 @@ def render(body: Any, fields: Mapping[str, Any]) -> Any:
 def check_body(body: Any, fields: Mapping[str, Any]) -> None:
     """Refuse a body that names a field which is not there.
 
-    # Raises
-
-    `DataError` : with the name and the near ones.
+    Raises:
+        DataError: with the name and the near ones.
     """
     render(body, fields)
 

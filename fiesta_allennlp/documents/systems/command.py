@@ -12,10 +12,9 @@ from fiesta_allennlp.files import digest_of, shortened
 class ProcessSystem(System):
     """A system in a process of its own, which reads one line of JSON for each question and prints one for each answer.
 
-    # Parameters
-
-    start_time_limit : seconds that the first answer after a start may take beyond the time limit.
-    tries : how often a question is asked, in all, when the process dies over it.
+    Args:
+        start_time_limit: seconds that the first answer after a start may take beyond the time limit.
+        tries: how often a question is asked, in all, when the process dies over it.
 
     See `System` for the others.
     """
@@ -101,10 +100,10 @@ class Command(ProcessSystem):
     It is started once, kept running, and started again when it died or was too slow. What it writes on its standard
     error is kept in a log. It has to send each answer at once: in Python, `print(..., flush=True)`.
 
-    # Parameters
-
-    command : the program and its arguments, as a list. Those that are files belong to the identity with their content.
-    directory : where it runs, in place of the current directory.
+    Args:
+        command: the program and its arguments, as a list. Those that are files belong to the identity with their
+            content.
+        directory: where it runs, in place of the current directory.
 
     See `ProcessSystem` and `System` for the others.
     """

@@ -41,17 +41,16 @@ class Http(System):
 
     The key is read from the environment, is in no file, and is struck out of every message and of every answer.
 
-    # Parameters
-
-    url : `http://` or `https://`, without a user or a key.
-    headers : header fields beside the key's.
-    key_variable : the environment variable that holds the key.
-    key_header : the header field that carries it.
-    key_prefix : what stands before the key there.
-    retries : how often a query is sent again.
-    wait : see above.
-    max_wait : the most seconds between two tries. Where `Retry-After` asks for more, the tries end.
-    per_minute : the most requests in a minute, second tries included.
+    Args:
+        url: `http://` or `https://`, without a user or a key.
+        headers: header fields beside the key's.
+        key_variable: the environment variable that holds the key.
+        key_header: the header field that carries it.
+        key_prefix: what stands before the key there.
+        retries: how often a query is sent again.
+        wait: see above.
+        max_wait: the most seconds between two tries. Where `Retry-After` asks for more, the tries end.
+        per_minute: the most requests in a minute, second tries included.
 
     See `System` for the others. `parallel` is 4 unless it is given.
     """
@@ -142,9 +141,8 @@ class Http(System):
     def _once(self, question: Any) -> Any:
         """One request.
 
-        # Raises
-
-        `_Again` : where it may be tried again. `Unanswered` : where that is of no use.
+        Raises:
+            _Again: where it may be tried again. `Unanswered` : where that is of no use.
         """
         end = time.monotonic() + self._limit
         try:

@@ -24,11 +24,10 @@ class LineProcess:
 
     Only one thread may ask at a time; `kill` may be called from any.
 
-    # Parameters
-
-    command : the program and its arguments.
-    directory : where it runs.
-    log : a file to which what it writes on its standard error is appended.
+    Args:
+        command: the program and its arguments.
+        directory: where it runs.
+        log: a file to which what it writes on its standard error is appended.
     """
 
     def __init__(self, command: Sequence[str], *, directory: Optional[Path], log: Path) -> None:
@@ -77,12 +76,11 @@ class LineProcess:
     def ask(self, line: Optional[str], *, time_limit: float) -> str:
         """Send a line, or None where the program speaks first, and return the next line that comes.
 
-        # Raises
-
-        `OutOfTime` : where none came in time. The program is killed, so that a late answer is not taken for that to
-            another question.
-        `Died` : where the program ended.
-        `Unanswered` : where it printed what it was not asked for.
+        Raises:
+            OutOfTime: where none came in time. The program is killed, so that a late answer is not taken for that to
+                another question.
+            Died: where the program ended.
+            Unanswered: where it printed what it was not asked for.
         """
         out_of_time = threading.Event()
 

@@ -12,10 +12,9 @@ from fiesta_allennlp.files import read_lines, shortened
 class Predictions(System):
     """Answers that were made before, from a JSONL file: one object in each line, with the document's `id`.
 
-    # Parameters
-
-    path : the file.
-    id : what it calls the id.
+    Args:
+        path: the file.
+        id: what it calls the id.
 
     See `System` for the others; `each` and `body` have no part.
     """

@@ -46,9 +46,8 @@ def draw_all(report: Report, directory: Path) -> Tuple[Path, ...]:
     """Draw every figure of a report that has something to show, as PNG (200 dots an inch) and PDF, into `directory`,
     which is made if need be. The same report gives the same files.
 
-    # Returns
-
-    The paths, as in `distributions.png`.
+    Returns:
+        The paths, as in `distributions.png`.
     """
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -88,10 +87,9 @@ def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any],
     """The distribution of the number of evaluations over the repetitions of a replay, with its mean and its 5 to 95 %
     range.
 
-    # Parameters
-
-    num_evaluations : of every repetition.
-    summary : the content of the replay's JSON file.
+    Args:
+        num_evaluations: of every repetition.
+        summary: the content of the replay's JSON file.
     """
     from matplotlib.figure import Figure
 

@@ -34,12 +34,11 @@ class Look:
 class Figure:
     """A figure of a report, wherever it is shown.
 
-    # Parameters
-
-    name : that of its files too.
-    draw : gives a matplotlib figure, or None where there is nothing to draw.
-    alt : what it shows, in words with numbers, for those who cannot see it; only of what can be drawn.
-    caption : how to read it.
+    Attributes:
+        name: that of its files too.
+        draw: gives a matplotlib figure, or None where there is nothing to draw.
+        alt: what it shows, in words with numbers, for those who cannot see it; only of what can be drawn.
+        caption: how to read it.
     """
 
     name: str

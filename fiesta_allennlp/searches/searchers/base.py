@@ -15,9 +15,8 @@ class Points:
     """All points that a search can run. Two are equal only if they are the same object, so that what depends on the
     inputs alone is computed once.
 
-    # Parameters
-
-    inputs : every input scaled to [0, 1]. Shape: `(num_points, num_inputs)`.
+    Attributes:
+        inputs: every input scaled to [0, 1]. Shape: `(num_points, num_inputs)`.
     """
 
     inputs: np.ndarray
@@ -30,11 +29,10 @@ class Points:
 class SearchHistory:
     """What a search knows: the runs that have ended, in their order, and those under way.
 
-    # Parameters
-
-    seen : the row of each run that has ended. No row is there twice.
-    scores : higher is better in every objective; NaN for a run that failed. Shape: `(num_seen, num_objectives)`.
-    pending : the rows under way.
+    Attributes:
+        seen: the row of each run that has ended. No row is there twice.
+        scores: higher is better in every objective; NaN for a run that failed. Shape: `(num_seen, num_objectives)`.
+        pending: the rows under way.
     """
 
     points: Points
@@ -69,9 +67,8 @@ class Searcher(Registrable):
     The first `num_initial` points are random, and so are all until a run has succeeded. Then the next point is the one
     with the highest criterion, a random one of equals. The points under way count as chosen but not as scored.
 
-    # Parameters
-
-    num_initial : how many random points come first.
+    Args:
+        num_initial: how many random points come first.
     """
 
     num_objectives: int = 1
@@ -102,18 +99,20 @@ class Searcher(Registrable):
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """# Raises
+    """Refuse an option that is none of its choices.
 
-    `ConfigError` : where a searcher's option is none of its choices.
+    Raises:
+        ConfigError: where a searcher's option is none of its choices.
     """
     if value not in choices:
         raise ConfigError(f"{name} must be one of {', '.join(choices)} but got '{value}'.")
 
 
 def check_above_zero(name: str, value: float) -> None:
-    """# Raises
+    """Refuse an option that is not a number above 0.
 
-    `ConfigError` : where a searcher's option is not a number above 0.
+    Raises:
+        ConfigError: where a searcher's option is not a number above 0.
     """
     if not value > 0 or not np.isfinite(value):
         raise ConfigError(f"{name} must be a number above 0 but got {value}.")

@@ -64,9 +64,10 @@ def graph_covariance(
 
 
 def check_graph(kernel: str, length_scale: float, neighbours: float) -> None:
-    """# Raises
+    """Refuse options of which no graph can be made.
 
-    `ConfigError` : where a graph cannot be made so.
+    Raises:
+        ConfigError: where a graph cannot be made so.
     """
     check_choice("kernel", kernel, KERNELS)
     check_above_zero("length_scale", length_scale)

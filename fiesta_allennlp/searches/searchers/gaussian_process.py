@@ -18,13 +18,13 @@ the longer the search stays near the best points that it knows."""
 class GaussianProcess(Searcher):
     """A Gaussian process for each objective, of which nothing is fitted.
 
-    # Parameters
-
-    scores : `standardised`, by the mean and the standard deviation of those seen, or `raw`, as in Zhang and Duh (2020).
-    prior_mean : what is expected of a point far from all that was seen, in the units of `scores`; by default -1 for
-        standardised scores and 0 for raw ones.
-    noise : variance of a score's noise, in the units of `scores`, above 0. With a large one, a score that is the best
-        by luck draws fewer runs to its neighbours.
+    Args:
+        scores: `standardised`, by the mean and the standard deviation of those seen, or `raw`, as in Zhang and Duh
+            (2020).
+        prior_mean: what is expected of a point far from all that was seen, in the units of `scores`; by default -1 for
+            standardised scores and 0 for raw ones.
+        noise: variance of a score's noise, in the units of `scores`, above 0. With a large one, a score that is the
+            best by luck draws fewer runs to its neighbours.
     """
 
     def __init__(
@@ -67,10 +67,9 @@ def standardised(scores: np.ndarray) -> np.ndarray:
 class OverKernel(GaussianProcess):
     """A Gaussian process with variance 1.
 
-    # Parameters
-
-    kernel : `matern` (with nu = 5/2) or `rbf`.
-    length_scale : the same for all inputs, which are scaled to [0, 1].
+    Args:
+        kernel: `matern` (with nu = 5/2) or `rbf`.
+        length_scale: the same for all inputs, which are scaled to [0, 1].
     """
 
     def __init__(self, *, kernel: str = "matern", length_scale: float = 1.0, **kwargs: Any) -> None:
@@ -88,11 +87,12 @@ class OverGraph(GaussianProcess):
     """The finite-set Gaussian process on a graph of near points (Zhang and Duh, 2020, section 5.3): with Delta the
     graph's Laplacian, the covariance is (2 beta (Delta + I / sigma^2))^-1.
 
-    # Parameters
-
-    kernel, length_scale : weigh the edges, as in `OverKernel`.
-    neighbours : the share of all points that a point has as neighbours, on average.
-    beta, sigma : as above. The larger, the less and the more a point may differ from the prior's mean.
+    Args:
+        kernel: weigh the edges, as in `OverKernel`.
+        length_scale: weigh the edges, as in `OverKernel`.
+        neighbours: the share of all points that a point has as neighbours, on average.
+        beta: as above. The larger, the less and the more a point may differ from the prior's mean.
+        sigma: as above. The larger, the less and the more a point may differ from the prior's mean.
     """
 
     def __init__(

@@ -13,17 +13,17 @@ from fiesta_allennlp.searches.searchers.covariances import AS_LITTLE_AS, check_g
 class GraphEif(Searcher):
     """Expected influence (Zhang and Duh, 2020, section 5.2): run the point whose score would change the predictions of
     all others most. With f the harmonic prediction from labels in [0, 1], and f^(k,v) the one after point k got the
-    label v (equation 8),
+    label v (equation 8)::
 
         a(k) = (1 - f_k) sum_i (1 - f_i^(k,0)) + f_k sum_i f_i^(k,1)
 
     The paper gives labels 0 and 1 by a random walk that it does not define. Here a label is the score, scaled so that
     the worst one seen has 0 and the best one 1. The points under way have their predictions as labels.
 
-    # Parameters
-
-    kernel, length_scale : weigh the edges of the graph.
-    neighbours : the share of all points that a point has as neighbours, on average.
+    Args:
+        kernel: weigh the edges of the graph.
+        length_scale: weigh the edges of the graph.
+        neighbours: the share of all points that a point has as neighbours, on average.
     """
 
     def __init__(

@@ -12,11 +12,10 @@ from fiesta_allennlp.searches.searchers.prediction import Prediction
 class Strips:
     """What lies below a front and above its reference, cut at the first objective of each of its k points.
 
-    # Parameters
-
-    edges : where the strips begin, from left to right. The last one begins at the last point and has no end. Shape:
-        `(k + 1,)`.
-    heights : of the front in each strip. Shape: `(k + 1,)`.
+    Attributes:
+        edges: where the strips begin, from left to right. The last one begins at the last point and has no end. Shape:
+            `(k + 1,)`.
+        heights: of the front in each strip. Shape: `(k + 1,)`.
     """
 
     edges: np.ndarray
@@ -57,10 +56,9 @@ def expected_hypervolume_improvement(
     2011), in closed form. The front cuts the plane into strips along the first objective. In a strip from a to b above
     which the front has height h, a point adds E[max(f1 - a, 0) - max(f1 - b, 0)] E max(f2 - h, 0).
 
-    # Parameters
-
-    scores : of the points seen. Shape: `(num_seen, 2)`.
-    reference : only what is above it in both objectives counts. Shape: `(2,)`.
+    Args:
+        scores: of the points seen. Shape: `(num_seen, 2)`.
+        reference: only what is above it in both objectives counts. Shape: `(2,)`.
     """
     strips = _strips(scores, reference)
     beyond = expected_excess(strips.edges[:, None], first)

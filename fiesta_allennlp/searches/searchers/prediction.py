@@ -32,12 +32,11 @@ def predict(
 
     The points under way lower the variance but leave the mean: each counts as scored with its own prediction.
 
-    # Parameters
-
-    covariance : the prior's. Shape: `(num_all, num_all)`.
-    at : the rows to predict. Shape: `(num_points,)`.
-    values : of the rows `seen`. Shape: `(num_seen, num_objectives)`.
-    noise : variance of a value's noise, above 0.
+    Args:
+        covariance: the prior's. Shape: `(num_all, num_all)`.
+        at: the rows to predict. Shape: `(num_points,)`.
+        values: of the rows `seen`. Shape: `(num_seen, num_objectives)`.
+        noise: variance of a value's noise, above 0.
     """
     factor = _factor(covariance, seen, noise)
     cross = covariance[np.ix_(seen, at)]
