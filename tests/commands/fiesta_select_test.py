@@ -117,7 +117,7 @@ def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(
     # The second worker may have been at a fourth training when the third failure came in.
     assert entry["failures"] == len(entry["failure_reasons"]) in (3, 4)
     assert all("nan loss" in reason for reason in entry["failure_reasons"])
-    assert re.search(r"diverging +0 +[34] +- +- +withdrawn", output)
+    assert re.search(r"diverging +0 +[34] +- +- +failed", output)
     assert re.search(r"failed: diverging-\d, diverging-\d, diverging-\d.* error: ValueError: nan loss", output)
     assert summary["best"] == "able"
     with (tmp_path / "run" / "evaluations.csv").open(newline="") as file:

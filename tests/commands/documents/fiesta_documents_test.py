@@ -160,7 +160,7 @@ def test_a_failing_program_is_named_and_withdrawn(
         "hang": "no answer came",
         "list": '"labels": [1, 2]',
     }
-    assert "withdrawn: bad: 2 failures" in output
+    assert "dropped out: bad: 2 failures" in output
     reason = entry["failure_reasons"][0]
     assert "system 'bad', document 'd" in reason and said[fault] in reason, reason
     asked_of_bad = asked(tmp_path, "bad")
@@ -238,7 +238,7 @@ def test_a_server_that_is_down_for_longer_than_its_retries_is_no_failure_of_the_
         if not comes_back:
             assert status == 2, output
             assert "error: web-" in output and "status 503" in output
-            assert "go on with --recover" in output and "--answers" in output and "--allow-removed" not in output
+            assert "then use --recover" in output and "--answers" in output and "--allow-removed" not in output
             endpoint.down = range(0)
             status, output = call("-s", run, "--recover")
     assert status == 0, output
