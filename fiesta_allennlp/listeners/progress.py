@@ -96,14 +96,35 @@ def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Seque
     )
 
 
-def remaining_text(found: Optional[Remaining]) -> str:
-    """How many more runs there will be, as the end of a line; empty where nothing is known."""
+def remaining_text(
+    found: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
+) -> str:
+    """How many more runs there will be and how long they take, as the end of a line; empty where nothing is known.
+
+    Args:
+        found: the estimate.
+        seconds_per_run: of all workers together: the mean seconds of a run divided by the runs at once. 0 where that
+            is not known.
+        seconds_left: what `--max-hours` leaves; None without that limit.
+    """
     if found is None:
         return ""
     limited = " (the limit)" if found.is_limited else ""
+    number = f"{found.low} to {found.high} more runs"
     if found.low == found.high:
-        return f"; about {count_text(found.low, 'more run')}{limited}"
-    return f"; about {found.low} to {found.high} more runs{limited}"
+        number = count_text(found.low, "more run")
+    takes = f", {_span_text(found.low * seconds_per_run, found.high * seconds_per_run)}" if seconds_per_run else ""
+    left = (
+        "" if seconds_left is None or not takes else f" ({_span_text(seconds_left, seconds_left)} left of --max-hours)"
+    )
+    return f"; about {number}{limited}{takes}{left}"
+
+
+def _span_text(low: float, high: float) -> str:
+    """A span of seconds, in hours from 90 minutes on, else in minutes."""
+    unit, seconds, digits = ("h", 3600, 1) if high >= 5400 else ("min", 60, 0)
+    ends = [f"{max(0.0, end) / seconds:.{digits}f}" for end in (low, high)]
+    return f"{' to '.join(dict.fromkeys(ends))} {unit}"
 
 
 class Progress:
@@ -114,7 +135,7 @@ class Progress:
         metric: the name of the score.
         every: off a terminal, one finished evaluation in so many gets a line. Failures all do.
         title: what to call the score above the table, `metric` where it is left out.
-        remaining: estimates how many more evaluations there will be. It is asked once after every finished one.
+        remaining: says how much more there is to do, as the end of a line. It is asked once after every finished run.
     """
 
     def __init__(
@@ -124,7 +145,7 @@ class Progress:
         *,
         every: int = 1,
         title: Optional[str] = None,
-        remaining: Callable[[History], Optional[Remaining]] = lambda history: None,
+        remaining: Callable[[History], str] = lambda history: "",
     ) -> None:
         self._console = console
         self._metric = metric
@@ -158,7 +179,7 @@ class Progress:
 
     def on_state(self, history: History, decision: Decision) -> None:
         if len(history.evaluations) != len(self._history.evaluations):
-            self._remaining = remaining_text(self._estimate(history))
+            self._remaining = self._estimate(history)
         self._history, self._decision = history, decision
         self._tell()
 

@@ -38,7 +38,7 @@ from fiesta_allennlp.trainings.preparation import (
 from fiesta_allennlp.trainings.program_config import code_of, is_program, notes_on_program
 from fiesta_allennlp.trainings.same_pool import check_same_pool
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.watching import told_of_jobs, watching
+from fiesta_allennlp.trainings.watching import outlook, told_of_jobs, watching
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,12 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
         settings, executor = prepared.checked.settings, prepared.executor
         strategy, directory = prepared.checked.strategy, prepared.directory
+        worked = store.meta().working_seconds
+        remaining = outlook(strategy, executor, entropy=entropy, worked=worked, max_hours=settings.max_hours)
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         with (
             told_of_jobs(executor, directory, console),
-            watching(settings, strategy, directory, store, console, entropy=entropy) as listener,
+            watching(settings, directory, store, console, remaining=remaining) as listener,
         ):
             yield Work(
                 strategy=strategy,

@@ -1,5 +1,6 @@
 """What watches a selection by trainings: the live table and what else its settings ask for."""
 
+import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Callable, Iterator, List, Optional
@@ -12,9 +13,9 @@ from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.listeners.gpu_room import GpuRoom, smallest_gpu_mib
 from fiesta_allennlp.listeners.notify import Notify
-from fiesta_allennlp.listeners.progress import Progress
+from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
-from fiesta_allennlp.records import History, Remaining
+from fiesta_allennlp.records import History
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Listeners
 from fiesta_allennlp.selection.store import RunStore
@@ -25,12 +26,24 @@ from fiesta_allennlp.trainings.settings import Settings
 
 @contextmanager
 def watching(
-    settings: Settings, strategy: Strategy, directory: RunDirectory, store: RunStore, console: Console, *, entropy: int
+    settings: Settings,
+    directory: RunDirectory,
+    store: RunStore,
+    console: Console,
+    *,
+    remaining: Callable[[History], str],
 ) -> Iterator[Listener]:
-    """All listeners of a selection as one. The live table is shown until the end."""
+    """All listeners of a selection as one. The live table is shown until the end.
+
+    Args:
+        settings: what was asked for.
+        directory: of the selection.
+        store: of the selection.
+        console: where the table and the notes go.
+        remaining: says how much more there is to do; see `outlook`.
+    """
     metric = settings.scored_by
     with ExitStack() as stack:
-        remaining = _estimate(strategy, entropy)
         progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
         listeners: List[Listener] = [stack.enter_context(progress)]
         if settings.keep == "best":
@@ -51,9 +64,30 @@ def _gpu_room(settings: Settings, console: Console) -> List[Listener]:
     return [] if memory is None else [GpuRoom(say, devices, memory=memory)]
 
 
-def _estimate(strategy: Strategy, entropy: int) -> Callable[[History], Optional[Remaining]]:
-    """How many more runs there will be, by draws that belong to the number of finished ones."""
-    return lambda history: strategy.remaining(history, strategy_rng(entropy, len(history.evaluations)))
+def outlook(
+    strategy: Strategy, executor: Executor, *, entropy: int, worked: float, max_hours: Optional[float]
+) -> Callable[[History], str]:
+    """Estimate how many more runs there will be and how long they take.
+
+    The draws of an estimate belong to the number of finished runs, so the same history gives the same text.
+
+    Args:
+        strategy: estimates the number.
+        executor: runs so many at once.
+        entropy: the master seed.
+        worked: seconds of earlier sessions.
+        max_hours: of all sessions; None for no limit.
+    """
+    start = time.monotonic()
+
+    def text(history: History) -> str:
+        found = strategy.remaining(history, strategy_rng(entropy, len(history.evaluations)))
+        seconds = sum(evaluation.seconds for evaluation in history.evaluations)
+        per_run = seconds / max(len(history.evaluations), 1) / max(executor.slots, 1)
+        left = None if max_hours is None else 3600 * max_hours - worked - (time.monotonic() - start)
+        return remaining_text(found, seconds_per_run=per_run, seconds_left=left)
+
+    return text
 
 
 @contextmanager

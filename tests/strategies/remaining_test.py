@@ -1,3 +1,5 @@
+from typing import Optional
+
 import numpy as np
 import pytest
 
@@ -60,3 +62,19 @@ def test_nothing_is_said_where_nothing_can_be() -> None:
 )
 def test_the_display_says_it_shortly(found: Remaining, text: str) -> None:
     assert remaining_text(found) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds_per_run", "seconds_left", "text"),
+    [
+        (30.0, None, "; about 20 to 60 more runs, 10 to 30 min"),
+        (120.0, 5400.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (1.5 h left of --max-hours)"),
+        (120.0, -3.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (0 min left of --max-hours)"),
+        (0.0, 5400.0, "; about 20 to 60 more runs"),
+    ],
+)
+def test_the_estimate_is_in_time_too_beside_what_is_left(
+    seconds_per_run: float, seconds_left: Optional[float], text: str
+) -> None:
+    found = Remaining(20, 60, is_limited=False)
+    assert remaining_text(found, seconds_per_run=seconds_per_run, seconds_left=seconds_left) == text
