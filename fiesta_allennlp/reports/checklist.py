@@ -14,7 +14,7 @@ from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_typed, words_of
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import duration_text
-from fiesta_allennlp.trainings.program_config import is_program
+from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.settings import Settings
 
 Checklist = Tuple[Tuple[str, str], ...]
@@ -139,7 +139,7 @@ def _repeat_one(stored: Stored, settings: Settings) -> Checklist:
         rows.append(("command to repeat one run", f"{train} {shlex.join(packages)}"))
     if programs:
         again = (
-            "python -m fiesta_allennlp.trainings.repeat_program DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW"
+            "python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW"
         )
         rows.append((f"command to repeat one run of {', '.join(programs)}", again))
     return tuple(rows)

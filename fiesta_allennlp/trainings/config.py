@@ -13,7 +13,7 @@ from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.point import Point
 from fiesta_allennlp.trainings.points import typed_place
-from fiesta_allennlp.trainings.program_config import TYPE, check_keys, is_program
+from fiesta_allennlp.trainings.programs.config import TYPE, check_keys, is_program
 from fiesta_allennlp.trainings.variables import check_values
 
 Config = Dict[str, Any]

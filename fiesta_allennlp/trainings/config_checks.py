@@ -18,7 +18,7 @@ from fiesta_allennlp.trainings.config import (
     unwrapped,
 )
 from fiesta_allennlp.trainings.data_files import files_behind, shared_files
-from fiesta_allennlp.trainings.program_config import check_program, is_program
+from fiesta_allennlp.trainings.programs.config import check_program, is_program
 
 SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
 """Keys of data loaders and what is in them that leave instances out of an epoch."""

@@ -10,7 +10,7 @@ from fiesta_allennlp.selection.session import rehearsed
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.pool import Pool
 from fiesta_allennlp.trainings.preparation import Preparation
-from fiesta_allennlp.trainings.program_config import example_command, is_program
+from fiesta_allennlp.trainings.programs.config import example_command, is_program
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 

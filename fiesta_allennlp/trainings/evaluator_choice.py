@@ -11,8 +11,8 @@ from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import with_absolute_paths
 from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.preparation import Preparation
-from fiesta_allennlp.trainings.program import ProgramRun
-from fiesta_allennlp.trainings.program_config import is_program
+from fiesta_allennlp.trainings.programs.config import is_program
+from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.settings import Settings
 
 

@@ -37,8 +37,8 @@ from fiesta_allennlp.trainings.evaluator import built, number_of
 from fiesta_allennlp.trainings.multitask import first_batches
 from fiesta_allennlp.trainings.points import split_place
 from fiesta_allennlp.trainings.pool import Pool, read_pool
-from fiesta_allennlp.trainings.program_config import is_program
-from fiesta_allennlp.trainings.program_pool import program_pool
+from fiesta_allennlp.trainings.programs.config import is_program
+from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.same_pool import check_same_pool
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.vectors import coverage_of, filtered_vectors, rows_of, width_of

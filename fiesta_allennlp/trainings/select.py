@@ -35,7 +35,7 @@ from fiesta_allennlp.trainings.preparation import (
     prepare_all,
     vectors_are_there,
 )
-from fiesta_allennlp.trainings.program_config import code_of, is_program, notes_on_program
+from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
 from fiesta_allennlp.trainings.same_pool import check_same_pool
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.watching import outlook, told_of_jobs, watching

@@ -26,7 +26,7 @@ from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.executors.ray_cluster import connect
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.trainings.dry_run import plan
-from fiesta_allennlp.trainings.program import ProgramRun
+from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY, until

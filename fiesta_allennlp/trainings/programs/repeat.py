@@ -1,6 +1,6 @@
 """Makes one run of a program again, from the `program.json` that it left:
 
-python -m fiesta_allennlp.trainings.repeat_program DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW
+python -m fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/program.json NEW
 """
 
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.splits import Division
-from fiesta_allennlp.trainings.program import ProgramRun
+from fiesta_allennlp.trainings.programs.run import ProgramRun
 
 
 def repeat_program(program_json: Path, directory: Path) -> Evaluation:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.trainings.program_metrics import metrics_in_file, metrics_in_line, numbers_in, score_in
+from fiesta_allennlp.trainings.programs.metrics import metrics_in_file, metrics_in_line, numbers_in, score_in
 
 
 @pytest.mark.parametrize(

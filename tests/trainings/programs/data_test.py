@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.trainings.program_data import BYTE_ORDER_MARK, FORMATS, DataFile, read_file
+from fiesta_allennlp.trainings.programs.data import BYTE_ORDER_MARK, FORMATS, DataFile, read_file
 
 CONTENTS = {
     "jsonl": b'{"a": 1,  "b":"\xc3\xa9"}\r\n\n{"b": "x", "a": 2}',

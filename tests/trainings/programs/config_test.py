@@ -9,7 +9,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.config import official_paths, with_absolute_paths
 from fiesta_allennlp.trainings.config_checks import check_config
-from fiesta_allennlp.trainings.program_config import (
+from fiesta_allennlp.trainings.programs.config import (
     check_keys,
     code_of,
     example_command,

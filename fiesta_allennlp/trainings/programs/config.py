@@ -12,7 +12,7 @@ from fiesta_allennlp.directory import SETS
 from fiesta_allennlp.errors import ConfigError, did_you_mean, not_keys
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.splits import PARTS, Division
-from fiesta_allennlp.trainings.program_data import FORMATS
+from fiesta_allennlp.trainings.programs.data import FORMATS
 
 TYPE = "program"
 KEYS = ("type", "command", "data", "metrics", "environment")

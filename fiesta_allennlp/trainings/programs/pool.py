@@ -11,7 +11,7 @@ from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
 from fiesta_allennlp.trainings.pairing import codes_of, pairing_digests
 from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said
-from fiesta_allennlp.trainings.program_data import FORMATS, DataFile, DataFormat, Record, read_file
+from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, read_file
 
 
 @dataclass(frozen=True)

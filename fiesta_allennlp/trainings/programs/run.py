@@ -16,7 +16,7 @@ from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config, moved, official_paths
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
 from fiesta_allennlp.trainings.evaluator import NO_DATA, read_outcome, write_outcome
-from fiesta_allennlp.trainings.program_config import (
+from fiesta_allennlp.trainings.programs.config import (
     METRICS,
     STDOUT,
     code_of,
@@ -24,9 +24,9 @@ from fiesta_allennlp.trainings.program_config import (
     filled_command,
     filled_environment,
 )
-from fiesta_allennlp.trainings.program_metrics import metrics_in_file, metrics_in_line, numbers_in, score_in
-from fiesta_allennlp.trainings.program_pool import read_data, write_sets
-from fiesta_allennlp.trainings.program_process import Output, run_program
+from fiesta_allennlp.trainings.programs.metrics import metrics_in_file, metrics_in_line, numbers_in, score_in
+from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
+from fiesta_allennlp.trainings.programs.process import Output, run_program
 
 PROGRAM_NAME = "program.json"
 """What a run was: the config, the seeds, the options of its split, and the command as it was started."""
