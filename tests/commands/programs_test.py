@@ -61,7 +61,7 @@ def test_programs_and_a_config_share_a_selection_and_its_report(
     assert parameters["good"] is None and parameters["blind"] > 0
     checklist = dict(made.checklist)
     assert checklist["metric"].endswith("best on the validation set; of good, poor as the program reports it")
-    assert "repeat_program" in checklist["command to repeat one run of good, poor"]
+    assert "fiesta_allennlp.trainings.programs.repeat" in checklist["command to repeat one run of good, poor"]
 
 
 def test_a_selection_of_programs_alone_claims_nothing_of_allennlp(programs: List[str], run: Path, call: Any) -> None:
