@@ -150,7 +150,7 @@ def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
     found = dict(made.checklist)
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
-        "--confidence 0.975 --max-evaluations 1000000 --metric f1 --workers 2 --cuda-devices 0,1 --no-ship-data "
+        "--confidence 0.975 --max-evaluations 1000000 --workers 2 --cuda-devices 0,1 --no-ship-data --metric f1 "
         "--seed 7 --include-package 'my models'"
     )
     assert found["versions"] == "Python 3.11.7, torch 2.0"
