@@ -28,7 +28,14 @@ from make_command_reference import parsers as parsers_of_allennlp
 from fiesta_allennlp.commands import add_command
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "scripts/benchmarks/*.md", "training_configs/*/README.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/**/*.md",
+    "scripts/benchmarks/*.md",
+    "training_configs/*/README.md",
+    "examples/README.md",
+)
 PROGRAMS = ("allennlp", "python", "make", "pip", "git", "export", ".", "ray", "$", "tensorboard")
 COPIED = (".allennlp_plugins", "data", "docs", "examples", "Makefile", "scripts", "training_configs")
 SECONDS = 1800

@@ -1,11 +1,13 @@
 """The examples are complete: their configs pass all checks, and their data are those that the script makes."""
 
+from importlib import import_module
 from pathlib import Path
 from runpy import run_path
 
 import pytest
 
 from fiesta_allennlp.trainings.candidates import load_candidates
+from fiesta_allennlp.trainings.preparation import prepare_candidate
 from fiesta_allennlp.trainings.programs.config import code_of, is_program
 from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY
@@ -26,3 +28,18 @@ def test_the_data_are_what_the_script_makes(tmp_path: Path) -> None:
     run_path(str(REPOSITORY / EXAMPLES / "make_data.py"))["main"](tmp_path)
     for name in ("train.jsonl", "test.jsonl"):
         assert (tmp_path / name).read_bytes() == (REPOSITORY / EXAMPLES / "data" / name).read_bytes()
+
+
+def test_the_own_task_keeps_writers_whole_and_reports_its_metric(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.syspath_prepend(str(Path("examples") / "own_task"))
+    configs = sorted(map(str, (Path("examples") / "own_task").glob("*.jsonnet")))
+    given = {"candidates": configs, "metric": "accuracy", "include_package": ("own_task",)}
+    import_module("own_task")
+    candidates = load_candidates(merge(given))
+    assert sorted(candidates) == ["few_votes", "votes"]
+    made = prepare_candidate(candidates["votes"].config, group_by=None, vectors_directory=tmp_path)
+    assert (made.pool.group_by, made.pool.num_groups) == ("writer", 56)
+    assert "accuracy" in made.metrics

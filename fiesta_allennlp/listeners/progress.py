@@ -121,8 +121,8 @@ def remaining_text(
 
 
 def _span_text(low: float, high: float) -> str:
-    """A span of seconds, in hours from 90 minutes on, else in minutes."""
-    unit, seconds, digits = ("h", 3600, 1) if high >= 5400 else ("min", 60, 0)
+    """A span of seconds, in hours from 90 minutes on, and in minutes from 90 seconds on."""
+    unit, seconds, digits = ("h", 3600, 1) if high >= 5400 else ("min", 60, 0) if high >= 90 else ("s", 1, 0)
     ends = [f"{max(0.0, end) / seconds:.{digits}f}" for end in (low, high)]
     return f"{' to '.join(dict.fromkeys(ends))} {unit}"
 

@@ -68,8 +68,9 @@ def test_the_display_says_it_shortly(found: Remaining, text: str) -> None:
     ("seconds_per_run", "seconds_left", "text"),
     [
         (30.0, None, "; about 20 to 60 more runs, 10 to 30 min"),
+        (0.5, None, "; about 20 to 60 more runs, 10 to 30 s"),
         (120.0, 5400.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (1.5 h left of --max-hours)"),
-        (120.0, -3.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (0 min left of --max-hours)"),
+        (120.0, -3.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (0 s left of --max-hours)"),
         (0.0, 5400.0, "; about 20 to 60 more runs"),
     ],
 )

@@ -1,0 +1,3 @@
+local votes = import 'votes.jsonnet';
+
+votes { model+: { dropout: 0.8 } }
