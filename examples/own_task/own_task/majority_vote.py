@@ -27,10 +27,10 @@ class MajorityVote(Model):
     ) -> Dict[str, torch.Tensor]:
         # Shape: (batch_size, num_tokens)
         mask = self._dropout(get_text_field_mask(tokens).float())
+        # Shape: (batch_size, num_tokens, num_labels)
+        votes = self._votes(tokens["tokens"]["tokens"]) * mask.unsqueeze(-1)
         # Shape: (batch_size, num_labels)
-        logits = (self._votes(tokens["tokens"]["tokens"]) * mask.unsqueeze(-1)).sum(1) / mask.sum(
-            1, keepdim=True
-        ).clamp(min=1)
+        logits = votes.sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
         self._accuracy(logits, label)
         return {"loss": torch.nn.functional.cross_entropy(logits, label), "logits": logits}
 
