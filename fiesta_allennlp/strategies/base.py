@@ -15,61 +15,75 @@ TIE_DIGITS = 9
 
 
 class Strategy(Registrable):
-    """Chooses what to train next and says when it is enough. Holds no state: everything is in the history.
+    """Chooses the next runs, and ends the selection when its rule is met.
 
-    One strategy serves one worker or many, synchronous or not, and a resumed run: whoever calls it gives the
-    history, pending evaluations included, and the number of workers that are free.
+    A strategy holds no state: it decides from the history alone, which includes the pending runs. The same strategy
+    therefore serves one worker or many, synchronous or not, and a resumed selection. The caller passes the history and
+    the number of free workers.
 
-    `belief` gives the probabilities that it reports.
+    `belief` computes the probabilities that the strategy reports.
     """
 
     belief: Belief
 
     def check(self, candidates: List[str]) -> None:
-        """Refuse settings that cannot work for these candidates, before the first training.
+        """Check the settings against these candidates, before the first run.
 
         Raises:
-            ConfigError: with the rule, the value and the remedy.
+            ConfigError: if the settings cannot work; the message has the rule, the value and the remedy.
         """
         raise NotImplementedError
 
     def check_room(self, history: History) -> None:
-        """Refuse a limit that leaves no room for candidates that joined a selection which had begun.
+        """Check that the limit leaves room for candidates that joined after the selection began.
 
         Raises:
-            ConfigError: with the least limit that does.
+            ConfigError: if it does not; the message has the smallest limit that does.
         """
         raise NotImplementedError
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        """At most `slots` names of active candidates to train next, with repetition.
+        """Return at most `slots` names of active candidates to run next. A name can occur more than once.
 
-        An empty list means: nothing to start now. With nothing pending it means that the selection is over.
+        An empty list means that there is nothing to start now. If nothing is pending either, the selection is over.
         """
         raise NotImplementedError
 
     def recommend(self, history: History) -> Decision:
-        """The decision as of now. `stopped_by` is set if and only if the selection is over, whatever is pending."""
+        """Return the current decision.
+
+        `stopped_by` is set if and only if the selection is over, even if runs are still pending.
+        """
         raise NotImplementedError
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
-        """The margin at which the selection would be over now. `None` where it is not by a probability that it ends,
-        and where more evaluations are needed."""
+        """Return the margin at which the selection would be over now.
+
+        Returns `None` if more runs are needed first, or if the strategy does not stop at a probability.
+        """
         return None
 
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
-        """An estimate of how many more evaluations it takes; `None` where there is none, and once it is over."""
+        """Estimate how many more runs the selection takes.
+
+        Returns `None` if there is no estimate, or if the selection is over.
+        """
         return None
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        """The least and the most evaluations a run with `num_candidates` candidates can take."""
+        """Return the smallest and the largest number of runs that a selection among `num_candidates` candidates can
+        take.
+        """
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is believed after a history. `posterior` is None while the belief needs more evaluations. `doubted` must run
-    again before a winner is named of whom the stopping rule is sure."""
+    """The decision and the posterior after a history.
+
+    `posterior` is `None` while the model of the scores needs more runs. `doubted` names a candidate that must run again
+    before the strategy names a winner, even though the stopping rule is already met.
+    """
 
     decision: Decision
     posterior: Optional[Posterior] = None
@@ -77,10 +91,10 @@ class Look:
 
 
 def check_candidates(candidates: Sequence[str]) -> None:
-    """Refuse fewer than two candidates, and two with one name.
+    """Check that there are at least two candidates and that no two share a name.
 
     Raises:
-        ConfigError: with the number or the name.
+        ConfigError: if there are fewer, or if a name occurs twice; the message has the number or the name.
     """
     if len(candidates) < 2:
         raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")
@@ -90,10 +104,11 @@ def check_candidates(candidates: Sequence[str]) -> None:
 
 
 def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Look:
-    """What is believed now, and the candidate that is most probably within `margin` of the best, in case of a tie the
-    one that is most probably best, then the first. `best` is `None` where the belief needs more evaluations.
+    """Compute the posterior after `history`, and the candidate that is most probably within `margin` of the best.
 
-    With fewer than two active candidates there is nothing to compare: `best` is then the one that is left.
+    In a tie, `best` is the candidate with the highest probability of being the best, then the first. `best` is `None`
+    while the model of the scores needs more runs. With fewer than two active candidates there is nothing to compare:
+    `best` is then the one that is left.
     """
     active = history.active
     if len(active) < 2:
@@ -112,7 +127,7 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Look:
 
 
 def finalists(decision: Decision) -> Tuple[str, ...]:
-    """The recommended candidate and the other one that is most probably best; none while nothing is known."""
+    """Return the recommended candidate and the most probable other one; empty while there are no probabilities."""
     others = {name: prob for name, prob in decision.prob_best.items() if name != decision.best}
     if decision.best is None or not others:
         return ()
@@ -120,12 +135,12 @@ def finalists(decision: Decision) -> Tuple[str, ...]:
 
 
 def all_finished(history: History, names: Sequence[str], count: int) -> bool:
-    """Whether each of `names` has at least `count` finished evaluations."""
+    """Return whether each of `names` has at least `count` finished runs."""
     return all(history.num_finished(name) >= count for name in names)
 
 
 def in_turn(history: History, names: Sequence[str], *, target: int, slots: int) -> List[str]:
-    """At most `slots` of `names`, the one with the fewest started evaluations first, until each has `target`."""
+    """Return at most `slots` of `names`, the one with the fewest started runs first, until each has `target`."""
     started = {name: history.num_started(name) for name in names}
     chosen: List[str] = []
     while len(chosen) < slots:

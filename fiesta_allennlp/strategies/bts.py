@@ -12,15 +12,16 @@ from fiesta_allennlp.strategies.thompson import PosteriorSampling, draw
 class BatchThompson(PosteriorSampling):
     """Batch Thompson sampling, synchronous (FIESTA, section 4.3 and table 3; Kandasamy et al., 2018).
 
-    A batch is drawn from what was believed when it began, and the next begins when all of it has finished. With
-    fewer slots than `batch_size` a batch is dealt out in pieces, all from the same belief. A failed evaluation is
-    replaced within its batch by another draw. Use `thompson` where workers need not wait for each other.
+    The strategy draws a whole batch from the posterior at the start of the batch. The next batch begins when all runs
+    of this one have finished. With fewer slots than `batch_size`, it starts a batch in pieces, all drawn from the same
+    posterior. If a run fails, another draw replaces it within its batch. Use `thompson` if workers need not wait for
+    each other.
 
     Args:
-        batch_size: left out, a batch is as large as the number of slots that are free when nothing is pending; failed
-            evaluations are then not replaced.
+        batch_size: number of runs in a batch. By default, a batch is as large as the number of slots that are free when
+            nothing is pending; failed runs are then not replaced.
 
-    See `FixedConfidence` for the others.
+    The other parameters are those of `FixedConfidence`.
     """
 
     def __init__(self, *, batch_size: Optional[int] = None, **kwargs: Any) -> None:

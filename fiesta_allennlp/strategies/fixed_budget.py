@@ -14,19 +14,19 @@ from fiesta_allennlp.strategies.base import Strategy, all_finished, believed, ch
 
 @dataclass(frozen=True)
 class Stage:
-    """What a fixed-budget strategy is at: every one of `contenders` is to reach `target` finished evaluations."""
+    """The open stage of a fixed-budget strategy: each of `contenders` must reach `target` finished runs."""
 
     contenders: Tuple[str, ...]
     target: int
 
 
 class FixedBudget(Strategy):
-    """Spends `budget` evaluations by a plan and recommends the best mean score of the contenders that are left.
+    """Spends `budget` runs by a plan, and recommends the remaining contender with the highest mean score.
 
     Args:
-        belief: has no part in the choice. Once every active candidate has enough evaluations for it, the decision
-            reports its probabilities.
-        budget: finished and pending evaluations of all candidates together never exceed this. Failures do not count.
+        belief: model of the scores. It does not influence the choice. The decision reports its probabilities as soon as
+            every active candidate has enough runs for it.
+        budget: limit on the finished and pending runs of all candidates together. Failures do not count.
     """
 
     unit: str
@@ -37,15 +37,18 @@ class FixedBudget(Strategy):
         self.budget = budget
 
     def stage(self, history: History) -> Stage:
-        """The stage that is open, or the last one. There is at least one active candidate."""
+        """Return the open stage, or the last one. Requires at least one active candidate."""
         raise NotImplementedError
 
     def least(self, num_candidates: int) -> int:
-        """The least budget for so many candidates."""
+        """Return the smallest budget for `num_candidates` candidates."""
         raise NotImplementedError
 
     def planned(self, history: History) -> int:
-        """What the budget leaves for those that were not removed: what their plan is made of."""
+        """Return the part of the budget that is left for the candidates that the user did not remove.
+
+        The plan of these candidates is made from this number.
+        """
         return self.budget - history.spent_on_removed
 
     def check(self, candidates: List[str]) -> None:

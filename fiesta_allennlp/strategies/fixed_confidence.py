@@ -18,22 +18,23 @@ EVALUATIONS_PER_CANDIDATE = 50
 
 
 class FixedConfidence(Strategy):
-    """Goes on until one candidate is surely the best, within `margin`.
+    """Continues until one candidate is the best, within `margin`, with the target confidence.
 
-    The selection stops as soon as every active candidate has `num_starts` finished evaluations, the winner and a rival
-    have `belief.min_to_win`, the stopping rule is sure and `Posterior.doubted` names nobody, whatever is pending. The
-    default rule is sure when max_i P(mean_i >= max_j mean_j - margin) >= confidence. The recommended candidate is this
-    i, at equal probabilities the one that is more probably the very best.
+    The selection stops as soon as four conditions hold, even if runs are still pending. Every active candidate has
+    `num_starts` finished runs. The winner and a rival have `belief.min_to_win`. The stopping rule is met.
+    `Posterior.doubted` names nobody. The default rule is met if max_i P(mean_i >= max_j mean_j - margin) >= confidence.
+    The recommended candidate is this i. If these probabilities are equal, it is the candidate that is more probably the
+    very best.
 
     Args:
-        belief: gives the probabilities.
-        confidence: 1 - delta in the paper, above 0 and below 1.
-        margin: in units of the score. Candidates that are this near to the best one are as good.
-        num_starts: evaluations that every candidate begins with; at least `belief.min_evaluations`, which it is where
-            it is left out.
-        max_evaluations: finished and pending evaluations of all candidates together never exceed this. Where it is left
-            out, it is 50 for each candidate.
-        stop: the stopping rule, `bayesian` where it is left out.
+        belief: model of the scores, which computes the probabilities.
+        confidence: target confidence, 1 - delta in the paper, above 0 and below 1.
+        margin: difference in units of the score. Candidates within this margin of the best one count as equally good.
+        num_starts: number of runs that every candidate begins with, at least `belief.min_evaluations`, which is also
+            the default.
+        max_evaluations: limit on the finished and pending runs of all candidates together. The default is 50 for each
+            candidate.
+        stop: the stopping rule, `bayesian` by default.
     """
 
     def __init__(
@@ -55,9 +56,9 @@ class FixedConfidence(Strategy):
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        """At most `slots` names to train next, while there is more to do and room for as many.
+        """Return at most `slots` names to run next, while there is more to do and room for as many.
 
-        `look` is what is believed now. With nothing pending, at least one name.
+        `look` has the current posterior. If nothing is pending, the list has at least one name.
         """
         raise NotImplementedError
 
@@ -139,7 +140,7 @@ class FixedConfidence(Strategy):
 
     @property
     def to_win(self) -> int:
-        """How many finished evaluations the winner and a rival need."""
+        """Number of finished runs that the winner and a rival need."""
         return self.belief.min_to_win(self.confidence)
 
     def _stopped_by(self, history: History, *, is_over: bool) -> Optional[str]:
@@ -164,23 +165,26 @@ class FixedConfidence(Strategy):
         return None if index is None else names[index]
 
     def may_stop(self, history: History, decision: Decision) -> bool:
-        """Whether enough has finished to stop when the rule is sure."""
+        """Return whether enough runs have finished to stop when the stopping rule is met."""
         if decision.best is None or not all_finished(history, history.active, self.num_starts):
             return False
         rivals = (history.num_finished(name) for name in history.active if name != decision.best)
         return min(history.num_finished(decision.best), max(rivals)) >= self.to_win
 
     def limit(self, num_candidates: int) -> int:
-        """`max_evaluations`, or its default."""
+        """Return `max_evaluations`, or its default."""
         return EVALUATIONS_PER_CANDIDATE * num_candidates if self.max_evaluations is None else self.max_evaluations
 
     def limit_of(self, history: History) -> int:
-        """`max_evaluations`, or its default for those that were not removed, beside what was spent on these."""
+        """Return `max_evaluations`, or its default.
+
+        The default counts the candidates that the user did not remove, plus the runs already spent on removed ones.
+        """
         default = self.limit(history.num_planned) + history.spent_on_removed
         return default if self.max_evaluations is None else self.max_evaluations
 
     def room(self, history: History) -> int:
-        """How many evaluations may still be started."""
+        """Return how many runs may still start."""
         return max(0, self.limit_of(history) - history.total_started)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
@@ -189,7 +193,7 @@ class FixedConfidence(Strategy):
 
 
 def rounded_up(margin: float) -> float:
-    """Two digits, and not below `margin`."""
+    """Round `margin` up to two significant digits."""
     if margin <= 0:
         return 0.0
     digits = 1 - math.floor(math.log10(margin))
