@@ -10,36 +10,41 @@ from fiesta_allennlp.records import Evaluation, Outcome, Request
 
 
 class Evaluator(ABC):
-    """Answers one request with one score. It is sent to worker processes, so it must be picklable and hold no state."""
+    """Runs one request and returns one score.
+
+    The executor sends the evaluator to worker processes, so it must be picklable and hold no state.
+    """
 
     @abstractmethod
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Make the evaluation, writing nothing outside `directory`.
+        """Run the request, and write nothing outside `directory`.
 
         Raises:
-            Exception: Whatever goes wrong; the executor turns it into a `Failure`.
+            Exception: if anything goes wrong; the executor turns it into a `Failure`.
         """
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """The outcome of an evaluation that finished in `directory` but was not recorded, if there is one."""
+        """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
         return None
 
     def files(self, request: Request) -> List[str]:
-        """The data files that the evaluation reads: what has to be sent to a machine that lacks them."""
+        """Return the data files that the run reads. An executor sends them to a machine that lacks them."""
         return []
 
     def made_files(self, request: Request) -> List[str]:
-        """Those that were made for this selection, which no other machine can have."""
+        """Return the data files that were made for this selection, which no other machine can have."""
         return []
 
     def reading(self, places: Mapping[str, str]) -> "Evaluator":
-        """The same evaluator, on a machine that has these files at other places. What it leaves behind names the
-        original ones."""
+        """Return the same evaluator for a machine that has these files in other places.
+
+        The files that it writes name the original places.
+        """
         return self
 
 
 class Executor(Registrable):
-    """Runs evaluations somewhere, several at once."""
+    """Runs evaluators somewhere, several at once."""
 
     slots: int = 1
     """How many evaluations run at once. It may change while the executor is at work."""
@@ -54,35 +59,35 @@ class Executor(Registrable):
     """What the user should hear of closing it."""
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        """Start an evaluation, or queue it where all slots are busy. Does not wait for it.
+        """Start a run, or queue it if all slots are busy. Does not wait for it.
 
         Raises:
-            FiestaError: where it could not run anywhere, as when a machine lacks its data.
+            FiestaError: if it cannot run anywhere, for example because a machine lacks its data.
         """
         raise NotImplementedError
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-        """Outcomes in order of finishing; blocks for the next one; ends when nothing is running or queued, or when
-        nothing has finished for `timeout` seconds.
+        """Yield outcomes in the order in which runs finish, and block until the next one.
 
-        Never raises for an evaluation that failed: that is a `Failure`.
+        Ends when nothing is running or queued, or when nothing has finished for `timeout` seconds. Never raises for a
+        run that failed: its outcome is a `Failure`.
 
         Raises:
-            FiestaError: where nothing can run any more, as when a cluster is gone.
+            FiestaError: if nothing can run any more, for example because a cluster is gone.
         """
         raise NotImplementedError
 
     def abandon(self, requests: Sequence[Request]) -> None:
-        """Stop these evaluations, running or queued, and free their slots. No outcome comes of them.
+        """Stop these runs, running or queued, and free their slots. They yield no outcome.
 
         Must not be called while another thread waits in `completed`.
         """
         raise NotImplementedError
 
     def describe(self) -> str:
-        """What runs where, in words, to be shown before the first training."""
+        """Describe in words what runs where, to be shown before the first run."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Stop whatever is running, with its child processes. Idempotent."""
+        """Stop everything that is running, with its child processes. Idempotent."""
         raise NotImplementedError

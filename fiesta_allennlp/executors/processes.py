@@ -23,20 +23,20 @@ from fiesta_allennlp.records import Outcome, Request
 
 @Executor.register("processes")
 class ProcessExecutor(QueueingExecutor):
-    """Runs every evaluation in a fresh process on this machine, forked from a server that has AllenNLP loaded.
+    """Makes every run in a fresh process on this machine, forked from a server that has AllenNLP loaded.
 
     Args:
         directory: the run directory; workers write logs and evaluations below it.
-        workers: how many evaluations run at once; `auto` for as many as this machine's cores have room for, but no more
-            than `cuda_devices` where these are given.
-        time_limit: seconds after which an evaluation is killed and counts as a failure; None for no limit.
+        workers: number of runs at once; `auto` for as many as this machine's cores have room for, but no more than
+            `cuda_devices` if these are given.
+        time_limit: seconds after which a run is killed and counts as a failure; None for no limit.
         num_threads: torch threads of each worker. More than one makes busy cores much slower, not faster.
-        cuda_devices: devices to hand out to the workers; each worker sees one, the one with the fewest workers when it
-            begins. None leaves all visible.
+        cuda_devices: devices to distribute among the workers. Each worker sees one, the one with the fewest workers
+            when it begins. None leaves all visible.
         packages: packages to import in the workers, for the models and readers that they register.
 
     Raises:
-        ConfigError: where a number is below its least value.
+        ConfigError: if a number is below its minimum.
     """
 
     def __init__(
@@ -91,8 +91,11 @@ class ProcessExecutor(QueueingExecutor):
 
 
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
-    """How many evaluations run at once on this machine; for `auto` what its cores have room for: those that this
-    process may use, by affinity and by the container's share, but no more than `num_devices`."""
+    """Return how many runs this machine makes at once.
+
+    For `auto`, this is what its cores have room for, but no more than `num_devices`. Only those cores count that this
+    process may use, by affinity and by the container's share.
+    """
     if isinstance(workers, int):
         return workers
     room = max(1, cpu_count() // num_threads)
@@ -108,12 +111,12 @@ def run_apart(
     at_once: int = 1,
     on_done: Callable[[str], None] = lambda name: None,
 ) -> Dict[str, Any]:
-    """Call `work` once for each task in a process of its own, `at_once` at a time.
+    """Call `work` once for each task in its own process, `at_once` at a time.
 
-    Returns results, or exceptions, by name in the order of the tasks. `on_done` is called with each name.
+    Returns results, or exceptions, by name in the order of the tasks. Calls `on_done` with each name.
 
     Raises:
-        ConfigError: where the script that makes the call lacks its guard.
+        ConfigError: if the script that makes the call lacks its guard.
     """
     context = start_fork_server(settings.num_threads)
     results: Dict[str, Any] = {}

@@ -21,35 +21,35 @@ logger = logging.getLogger(__name__)
 
 @Executor.register("ray")
 class RayExecutor(QueueingExecutor):
-    """Runs every evaluation as a Ray task, on whatever node of a cluster has room for it.
+    """Makes every run as a Ray task, on any node of a cluster that has room for it.
 
-    On the node it runs as with `ProcessExecutor`, in a fresh process that ends with Ray's worker, in a directory of
-    that node; its files come back with its outcome and are written into the run directory here, so no directory need
-    be shared.
+    On the node, a run works as with `ProcessExecutor`: in a fresh process that ends with Ray's worker, in a directory
+    of that node. Its files come back with its outcome, and the executor writes them into the run directory here. No
+    directory needs to be shared.
 
-    Ray does not retry anything by itself: its retries know nothing of what a failure is here. A task that is lost with
-    its node, or with Ray's worker, is started again, elsewhere where need be, and that is no failure: it says nothing
-    of the candidate, which must not be withdrawn because machines went away. A training whose own process dies is a
-    failure as everywhere, and so is one that Ray ends for lack of memory.
+    The executor switches off Ray's own retries, because they do not know what counts as a failure here. If a task is
+    lost with its node, or with Ray's worker, the executor starts it again, on another node if necessary. That is not a
+    failure: it says nothing about the candidate, which must not drop out because machines went away. If the run's own
+    process dies, that is a failure, as with every executor. A run that Ray ends because memory ran out is a failure
+    too.
 
     Args:
         directory: the run directory, on this machine.
-        workers: how many evaluations run at once; `auto` for as many as the cluster has room for, also when nodes come
-            and go.
-        time_limit: seconds after which an evaluation is killed and counts as a failure; None for no limit. Waiting for
-            a node does not count.
-        num_threads: torch threads of each evaluation.
-        packages: packages to import for each evaluation, for the models and readers that they register.
-        ray_address: `auto` for the cluster that this machine belongs to, `local` for one that is started on this
-            machine and ends with the selection, or HOST:PORT of a cluster's head.
-        cpus_per_evaluation: CPUs that Ray sets aside for each evaluation; None for as many as threads.
-        gpus_per_evaluation: GPUs for each evaluation, which sees no others; 0.25 puts four on one card. 0 hides all.
-        memory_per_evaluation: memory for each evaluation in GiB; None for no such limit on how many share a node.
-        ship_data: send the data files along, for nodes that do not have them.
+        workers: number of runs at once; `auto` for as many as the cluster has room for, also when nodes come and go.
+        time_limit: seconds after which a run is killed and counts as a failure; None for no limit. The time that a run
+            waits for a node does not count.
+        num_threads: torch threads of each run.
+        packages: packages to import for each run, for the models and readers that they register.
+        ray_address: `auto` for the cluster that this machine belongs to; `local` for one that is started on this
+            machine and ends with the selection; or HOST:PORT of a cluster's head.
+        cpus_per_evaluation: CPUs that Ray reserves for each run; None for as many as threads.
+        gpus_per_evaluation: GPUs for each run, which sees no others; 0.25 puts four runs on one card. 0 hides all.
+        memory_per_evaluation: memory for each run in GiB; None for no such limit on how many share a node.
+        ship_data: whether to send the data files along, for nodes that do not have them.
 
     Raises:
-        ConfigError: where Ray is not installed, a number is out of range, there is no cluster, or no node of it could
-            ever run an evaluation.
+        ConfigError: if Ray is not installed, a number is out of range, there is no cluster, or none of its nodes could
+            ever make a run.
     """
 
     gives_devices = True

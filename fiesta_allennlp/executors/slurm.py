@@ -48,35 +48,36 @@ MAX_TIMEOUTS = 2
 
 @Executor.register("slurm")
 class SlurmExecutor(QueueingExecutor):
-    """Runs evaluations in Slurm jobs, on a file system that this machine and the nodes share.
+    """Makes runs in Slurm jobs, on a file system that this machine and the nodes share.
 
-    The runs wait in a queue in the run directory, and the jobs take them from there. A job belongs to the selection and
-    not to a run, so a command that is killed leaves nothing behind that must be known: `--recover` finds the queue, the
-    outcomes that have come since, and all jobs by their common name, whether or not they have started.
+    The runs wait in a queue in the run directory, and the jobs take them from there. A job belongs to the selection,
+    not to a single run. A killed command therefore leaves no state behind that could be lost. `--recover` finds the
+    queue, the outcomes that arrived since, and all jobs by their common name, whether or not they have started.
 
-    A run that is lost with its job, because that was preempted, requeued or cancelled, reached its time limit or lost
-    its node, is started again, and that is no failure. One whose own process dies, or whose job fails under it, is a
-    failure as everywhere; one whose memory ran out is tried again after a pause.
+    If a run is lost with its job, the executor starts it again, and that is not a failure. This happens if the job was
+    preempted, requeued or cancelled, reached its time limit or lost its node. If the run's own process dies, or its job
+    fails under it, that is a failure, as with every executor. If a run's memory ran out, the executor tries it again
+    after a pause.
 
     Args:
         directory: the run directory, on the shared file system.
-        workers: how many evaluations run at once, which is how many jobs there are at most.
-        time_limit: seconds after which an evaluation is killed and counts as a failure; None for no limit. Waiting for
-            a node does not count.
-        num_threads: torch threads of each evaluation.
-        packages: packages to import for each evaluation, for the models and readers that they register.
-        runs_per_job: how many evaluations a job makes, one after the other.
-        array_size: how many jobs are submitted as one job array, at most.
-        partition: as for `sbatch`; None for the cluster's defaults.
-        account: as for `sbatch`; None for the cluster's defaults.
-        job_time: the time limit of a job as `sbatch --time` takes it; None for the partition's.
+        workers: number of runs at once, which is also the largest number of jobs.
+        time_limit: seconds after which a run is killed and counts as a failure; None for no limit. The time that a run
+            waits for a node does not count.
+        num_threads: torch threads of each run.
+        packages: packages to import for each run, for the models and readers that they register.
+        runs_per_job: number of runs that a job makes, one after the other.
+        array_size: largest number of jobs that are submitted as one job array.
+        partition: partition, as for `sbatch`; None for the cluster's defaults.
+        account: account, as for `sbatch`; None for the cluster's defaults.
+        job_time: time limit of a job, as `sbatch --time` takes it; None for the partition's.
         cpus_per_evaluation: CPUs of each job; None for as many as threads.
         gpus_per_evaluation: GPUs of each job. 0 hides all, unless `slurm` asks for some.
         memory_per_evaluation: memory of each job in GiB; None for the cluster's default.
         slurm: further options of `sbatch`, as `key=value` or as an object.
 
     Raises:
-        ConfigError: where submitit or Slurm is not installed, a number is out of range, or Slurm would not take such a
+        ConfigError: if submitit or Slurm is not installed, a number is out of range, or Slurm would not accept such a
             job.
     """
 
@@ -139,7 +140,9 @@ class SlurmExecutor(QueueingExecutor):
             self._running[claim.ticket] = Running(evaluator, Begun.now(request))
 
     def close(self) -> None:
-        """Cancel all jobs, and wait a little for those that work. What has ended is kept for the next session."""
+        """Cancel all jobs, and wait briefly for those that work. Outcomes of runs that ended are kept for the next
+        session.
+        """
         self._queue.clear()
         was_at_work, self._running = bool(self._running), {}
         shared, self._shared = self._shared, None

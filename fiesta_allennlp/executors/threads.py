@@ -13,19 +13,21 @@ Task = Tuple[Evaluator, Request]
 
 
 class ThreadExecutor(Executor):
-    """Runs evaluations in threads of this process: for evaluators that wait for others to answer, and hold connections
-    to them. Trainings belong into processes.
+    """Makes runs in threads of this process, for evaluators that hold connections to other programs and wait for
+    answers.
 
-    A thread cannot be killed. An evaluation that is abandoned goes on, and what comes of it is dropped; time limits
-    are the evaluator's. Not registered, for no training may run in it.
+    Do not use it to train models: that needs processes. The class is not registered, because no training may run in it.
+
+    A thread cannot be killed. An abandoned run continues, and the executor drops its outcome. The evaluator must
+    enforce time limits itself.
 
     Args:
         directory: the run directory.
-        workers: how many evaluations run at once.
-        on_stop: called when the executor is closed, to make evaluations that are under way end soon.
+        workers: number of runs at once.
+        on_stop: function that the executor calls when it is closed, to make the current runs end soon.
 
     Raises:
-        ConfigError: where `workers` is below 1.
+        ConfigError: if `workers` is below 1.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class ThreadExecutor(Executor):
         return f"{self.slots} at once in this process"
 
     def close(self) -> None:
-        """Wait a little for what is under way, for an answer that comes is kept and not paid for again."""
+        """Wait briefly for the current runs, because an answer that arrives is kept and not paid for again."""
         if self._closed:
             return
         self._closed = True

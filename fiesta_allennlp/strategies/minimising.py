@@ -10,12 +10,12 @@ from fiesta_allennlp.strategies.base import Strategy
 
 
 class MinimisingBelief(Belief):
-    """Another belief, about negated scores, so that its P(best) is that of the lowest mean.
+    """Wraps another model of the scores and gives it negated scores, so that P(best) is that of the lowest mean.
 
-    The posterior is of negated means; what it says of margins, which are distances, holds of the means themselves.
+    The posterior is that of the negated means. Margins are distances, so they hold for the means themselves.
 
     Args:
-        belief: about means of which the highest is the best.
+        belief: model of the scores in which the highest mean is the best.
     """
 
     def __init__(self, belief: Belief) -> None:
@@ -33,13 +33,13 @@ class MinimisingBelief(Belief):
 
 
 class Minimising(Strategy):
-    """Another strategy, for which the lowest mean is the best.
+    """Wraps another strategy, so that the lowest mean is the best.
 
-    The strategy, its belief and its stopping rule see `History.turned`, and nothing else does. A decision names
-    candidates, probabilities and a margin above 0, so nothing in it is to be turned back.
+    The strategy, its model of the scores and its stopping rule read `History.turned`; no other object does. A decision
+    contains only candidates, probabilities and a margin above 0, so nothing in it needs to be negated back.
 
     Args:
-        strategy: looks for the highest mean.
+        strategy: strategy that looks for the highest mean.
     """
 
     def __init__(self, strategy: Strategy) -> None:
@@ -70,5 +70,5 @@ class Minimising(Strategy):
 
 
 def unwrapped(strategy: Strategy) -> Strategy:
-    """What looks for the highest mean: the strategy itself, or the one that it minimises by."""
+    """Return the strategy that looks for the highest mean: the given one, or the one inside `Minimising`."""
     return strategy.strategy if isinstance(strategy, Minimising) else strategy

@@ -12,12 +12,13 @@ from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 @Strategy.register("non_adaptive_fc")
 class NonAdaptiveFixedConfidence(FixedConfidence):
-    """Rounds of one evaluation of each candidate, until the confidence is reached (FIESTA, section 5.2 and table 2).
+    """Runs every candidate once per round, until the target confidence is reached (FIESTA, section 5.2 and table 2).
 
-    Stops at complete rounds only, from round `num_starts` on, and begins a round when the one before is complete:
-    more slots than active candidates stay empty. A round that `max_evaluations` would cut short is not begun.
+    The strategy stops only at complete rounds, from round `num_starts` on. It begins a round when the previous one is
+    complete, so more slots than active candidates stay empty. It does not begin a round that `max_evaluations` would
+    cut short.
 
-    See `FixedConfidence` for the parameters.
+    The parameters are those of `FixedConfidence`.
     """
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
@@ -45,9 +46,11 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
 
 @Strategy.register("non_adaptive_fb")
 class NonAdaptiveFixedBudget(FixedBudget):
-    """floor(budget / N) evaluations of each of N candidates, then the best mean score (FIESTA, section 5.1).
+    """Runs each of N candidates floor(budget / N) times, then takes the best mean score (FIESTA, section 5.1).
 
-    See `FixedBudget` for the parameters. What a withdrawn candidate did not use is not spent.
+    If a candidate drops out after failures or is removed by the user, its unused runs are not spent.
+
+    The parameters are those of `FixedBudget`.
     """
 
     unit = "evaluation"

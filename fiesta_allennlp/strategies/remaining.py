@@ -26,21 +26,21 @@ def remaining(
     room: int,
     rng: np.random.Generator,
 ) -> Optional[Remaining]:
-    """An estimate of how many more evaluations a top-two rule makes until P(best) reaches the confidence.
+    """Estimate how many more runs a top-two rule makes until P(best) reaches the target confidence.
 
-    For every draw of the true means, with b the best of the draw and d_j = mu_b - mu_j + margin, the pair (b, j)
-    needs a common number of evaluations N_j at which the expected evidence reaches z, the normal quantile of the
-    confidence.
-    Now, n evaluations of both give the difference m_j, with the variance s_j^2 / n. After N of both, the expected
-    difference is (n m_j + (N - n) d_j) / N, with the variance s_j^2 / N, so that x = sqrt(N) solves::
+    The estimate uses draws of the true means. For each draw, b is the best candidate of the draw, and d_j = mu_b - mu_j
+    + margin. The pair (b, j) needs a common number of runs N_j at which the expected evidence reaches z, the normal
+    quantile of the confidence. Currently, n runs of both give the difference m_j, with the variance s_j^2 / n. After N
+    runs of both, the expected difference is (n m_j + (N - n) d_j) / N, with the variance s_j^2 / N. Therefore x =
+    sqrt(N) solves::
 
         d_j x^2 - z s_j x + n (m_j - d_j) = 0.
 
-    Each candidate then lacks N_j less what it has, and the best one the largest N_j less what it has.
+    Each candidate j still needs N_j minus its finished runs; b needs the largest N_j minus its own.
 
     Args:
-        counts: finished evaluations in the order of the posterior. Shape: `(num_candidates,)`.
-        room: how many more the limit allows.
+        counts: finished runs in the order of the posterior. Shape: `(num_candidates,)`.
+        room: how many more runs the limit allows.
     """
     if room < 1 or not (posterior.scale > 0).all():
         return None

@@ -7,23 +7,23 @@ from fiesta_allennlp.strategies.fixed_budget import FixedBudget, Stage
 
 @Strategy.register("sequential_halving")
 class SequentialHalving(FixedBudget):
-    """Rounds that each spend an equal share of the budget and keep the better half (FIESTA, algorithm 1 and table 1).
+    """Spends an equal share of the budget in each round and keeps the better half (FIESTA, algorithm 1 and table 1).
 
     With N candidates there are ceil(log2 N) rounds (Karnin et al., 2013). Round r gives each of its contenders S_r::
 
         floor(budget / (|S_r| ceil(log2 N)))
 
-    new evaluations and keeps the ``ceil(|S_r| / 2)`` with the highest mean of all their scores so far; the first of
-    equals in the candidates' order. Exactly the scores planned up to the round count, by replicate, so that the
-    order of finishing plays no part.
+    new runs. It keeps the ``ceil(|S_r| / 2)`` contenders with the highest mean of all their scores so far. Among equal
+    means, the first in the candidates' order stays. Exactly the scores planned up to the round count, by replicate, so
+    the order in which runs finish has no influence.
 
-    Use it where the number of trainings is given beforehand. It makes no promise about confidence.
+    Use it if the number of runs is fixed beforehand. It gives no guarantee about confidence.
 
-    A withdrawn candidate drops out of all rounds. Where one drops out after it survived a round, the best of those
-    that it had displaced takes its place and catches up, as far as the budget lasts. One that the user removed is no
-    part of the plan: N is the number of the others, and the budget what they have left of it.
+    A candidate that drops out after failures leaves all rounds. If it had survived a round, the best candidate that was
+    eliminated in that round takes its place and catches up, as far as the budget lasts. A candidate that the user
+    removed is not part of the plan: N counts the other candidates, and they share what it left of the budget.
 
-    See `FixedBudget` for the parameters.
+    The parameters are those of `FixedBudget`.
     """
 
     unit = "rounds"
@@ -43,7 +43,10 @@ class SequentialHalving(FixedBudget):
         return Stage(contenders, target)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        """Both are the plan's total; where a candidate is withdrawn it can be less, or more within the budget."""
+        """Return the plan's total twice.
+
+        If a candidate drops out, the selection can take fewer runs, or more within the budget.
+        """
         planned = sum(size * _num_new(self.budget, size, num_candidates) for size in _sizes(num_candidates))
         return planned, planned
 

@@ -11,25 +11,28 @@ from fiesta_allennlp.records import Decision, History
 
 
 class StoppingRule(Registrable):
-    """Says whether the winner of a decision is sure. Holds no state, and has no part in what is trained next."""
+    """Decides whether the winner of a decision is certain enough.
+
+    A rule holds no state and does not influence which candidates run next.
+    """
 
     default_implementation = "bayesian"
 
     def is_sure(self, history: History, decision: Decision, confidence: float) -> bool:
-        """Whether `decision.best` is known to be the best, within `decision.margin`, with this confidence.
+        """Return whether `decision.best` is the best within `decision.margin`, with this confidence.
 
-        There are at least two active candidates.
+        Requires at least two active candidates.
         """
         raise NotImplementedError
 
 
 @StoppingRule.register("bayesian")
 class BayesianStop(StoppingRule):
-    """Stops when the posterior gives the winner a probability of at least the confidence (FIESTA, section 4.2).
+    """Stops when the posterior probability of the winner is at least the confidence (FIESTA, section 4.2).
 
-    The share of wrong winners is below 1 - confidence on average over problems as the prior has them. It is not for
-    each single problem, and not where two candidates are equal: the probabilities are looked at after every
-    evaluation and stop at their first high.
+    The share of wrong winners is below 1 - confidence on average over problems drawn from the prior. This does not hold
+    for each single problem, and not if two candidates are equal. The reason is that the rule checks the probabilities
+    after every run and stops at the first high value.
     """
 
     def is_sure(self, history: History, decision: Decision, confidence: float) -> bool:
@@ -38,29 +41,31 @@ class BayesianStop(StoppingRule):
 
 @StoppingRule.register("glr")
 class GeneralizedLikelihoodRatioStop(StoppingRule):
-    """Stops when time-uniform likelihood ratio tests put the winner above every other active candidate.
+    """Stops when anytime-valid likelihood ratio tests put the winner above every other active candidate.
 
-    With N candidates and delta = 1 - confidence it must reject, at level delta / N each, mean_a <= mean_b - margin for
-    the winner a and every other b. Then, whatever is trained next and however often it is looked at::
+    With N candidates and delta = 1 - confidence, the rule must reject mean_a <= mean_b - margin for the winner a and
+    every other b, at level delta / N each. It then guarantees, for every sampling rule and any number of looks::
 
         P(it ever stops with an a for which this is true of some b) <= delta
 
-    For take a b of the largest mean. A wrong winner other than b needs a false rejection against b: at most N - 1
-    pairs. Where b itself is the wrong winner, another candidate has the same mean (and margin is 0): one more.
+    The proof takes a candidate b with the largest mean. A wrong winner other than b needs a false rejection against b,
+    which is possible for at most N - 1 pairs. If b itself is the wrong winner, another candidate has the same mean (and
+    margin is 0), which adds one more pair.
 
-    On shared splits the test is of the differences on common splits, D_k = x_{a,k} - x_{b,k}; see
-    `fiesta_allennlp.probability.confidence_sequence.log_evidence`. Their sequence is fixed beforehand, whatever the
-    strategy takes: its choices say only how much of it is seen. Of several evaluations on one split the first counts;
-    after a replicate that is pending for one of the two nothing counts until it finishes; a failed one is left out.
-    Without common splits the two samples are taken as independent, with variances of their own; see
-    `apart_log_evidence`.
+    On shared splits, the test uses the differences on common splits, D_k = x_{a,k} - x_{b,k}; see
+    `fiesta_allennlp.probability.confidence_sequence.log_evidence`. The sequence of these differences is fixed
+    beforehand. The sampling rule only decides how much of it is observed. If a candidate has several runs on one split,
+    only the first counts. After a replicate that is pending for one of the two, no later replicate counts until it
+    finishes. Failed replicates are left out. Without common splits, the test treats the two samples as independent,
+    each with its own variance; see `apart_log_evidence`.
 
-    Normal scores with unknown variances are assumed, and failures that have nothing to do with scores. Likelihood
-    ratios for unknown variances: Jourdan, Degenne and Kaufmann (2022); the thresholds here are derived from mixtures.
-    The tests are about mean scores, with a logit belief too. The decision's own probability stays the belief's.
+    The rule assumes normal scores with unknown variances, and failures that do not depend on scores. Jourdan, Degenne
+    and Kaufmann (2022) treat likelihood ratios for unknown variances; the thresholds here are derived from mixtures.
+    The tests are about mean scores, with a logit model too. The probability in the decision is still that of the model
+    of the scores.
 
-    Use it where a false winner costs more than trainings do. It needs several evaluations of the weak candidates as
-    well: take it with `ttts` or `non_adaptive_fc`; `thompson` and `bts` leave off evaluating these too soon.
+    Use it if a false winner costs more than runs do. It needs several runs of the weak candidates as well, so combine
+    it with `ttts` or `non_adaptive_fc`. `thompson` and `bts` stop running weak candidates too early.
     """
 
     def is_sure(self, history: History, decision: Decision, confidence: float) -> bool:

@@ -8,13 +8,13 @@ from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 
 class PosteriorSampling(FixedConfidence):
-    """Begins with the starting evaluations of all candidates, in turn, and then draws names by what is believed.
+    """Makes the starting runs of all candidates in turn, and then draws names from the posterior.
 
-    Where the stopping rule is sure, but the winner has fewer evaluations than `belief.min_to_win`, or all its rivals
-    have, the winner and its nearest rival are evaluated and nothing else. Where `Posterior.doubted` names a
-    candidate, it gets a slot first, unless it has a pending run.
+    If the stopping rule is met, but the winner or all its rivals have fewer runs than `belief.min_to_win`, only the
+    winner and its nearest rival run. If `Posterior.doubted` names a candidate, that candidate gets the first slot,
+    unless it has a pending run.
 
-    See `FixedConfidence` for the parameters.
+    The parameters are those of `FixedConfidence`.
     """
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
@@ -28,23 +28,23 @@ class PosteriorSampling(FixedConfidence):
         return [*first, *self.choose(history, look, slots - len(first), rng)]
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        """At most `slots` names, once all starting evaluations have finished.
+        """Return at most `slots` names, once all starting runs have finished.
 
-        `look` is what is believed now, with a probability for every active candidate.
+        `look` has the current decision, with a probability for every active candidate.
         """
         raise NotImplementedError
 
 
 @Strategy.register("thompson")
 class Thompson(PosteriorSampling):
-    """Thompson sampling: every free slot gets a candidate drawn with the probability that it is best (FIESTA, section
+    """Thompson sampling: draws a candidate for every free slot by its probability of being the best (FIESTA, section
     4.2).
 
-    With many workers this is the asynchronous form of batch Thompson sampling (section 4.3): each draw uses all
-    scores that have finished. Prefer `top_two` for high confidence: once a candidate is probably best, this one
-    evaluates little else.
+    With many workers this is the asynchronous form of batch Thompson sampling (section 4.3): each draw uses all scores
+    that have finished. Prefer `top_two` for high confidence, because Thompson sampling runs little else once a
+    candidate is probably the best.
 
-    See `FixedConfidence` for the parameters.
+    The parameters are those of `FixedConfidence`.
     """
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
@@ -52,7 +52,9 @@ class Thompson(PosteriorSampling):
 
 
 def draw(weights: Mapping[str, float], size: int, rng: np.random.Generator) -> List[str]:
-    """`size` independent names, each with a probability in proportion to its weight. One weight is above 0."""
+    """Draw `size` independent names with probabilities proportional to the weights. At least one weight must be above
+    0.
+    """
     names = [name for name, weight in weights.items() if weight > 0]
     passed = np.cumsum([weights[name] for name in names])
     indices = np.searchsorted(passed, rng.random(size) * passed[-1], side="right")

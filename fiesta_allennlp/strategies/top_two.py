@@ -17,26 +17,28 @@ CHALLENGERS = ("cost", "posterior")
 class TopTwo(PosteriorSampling):
     """Top-two sampling with a challenger by transportation cost: the sampling rule to use for a fixed confidence.
 
-    With pi_i the probability that candidate i is best, a leader I is drawn from pi. The challenger J != I is the one
-    that least evidence separates from I, and the one of the two with fewer evaluations is trained, I where they are
-    equal. Every free slot gets a pair of its own. The leader is that of Russo (2016), the challenger of the family T3C
-    (Shang et al., 2020). With n_i the finished and pending evaluations of i and z_ij = (mean_i - mean_j) /
-    sqrt(v_i + v_j), each posterior variance v scaled by finished / n, J minimises::
+    With pi_i the probability that candidate i is the best, the rule draws a leader I from pi. The challenger J != I is
+    the candidate with the least evidence that separates it from I. The one of the two with fewer runs is run next, I if
+    they are equal. Every free slot gets its own pair.
+
+    The leader is that of Russo (2016), the challenger belongs to the family T3C (Shang et al., 2020). Let n_i be the
+    finished and pending runs of i, and z_ij = (mean_i - mean_j) / sqrt(v_i + v_j), with each posterior variance v
+    scaled by finished / n. J minimises::
 
         sign(z_IJ) z_IJ^2 / 2 + log n_J
 
-    the improved transportation cost (Jourdan et al., 2022). Pending evaluations count as made, so that many workers
-    do not all run after the same pair. Equal numbers of evaluations keep scores on shared splits in pairs.
+    the improved transportation cost (Jourdan et al., 2022). Pending runs count as made, so that many workers do not all
+    choose the same pair. Equal numbers of runs keep scores on shared splits in pairs.
 
-    The paper's own rule is `ttts`, which needs more evaluations.
+    The paper's own rule is `ttts`, which needs more runs.
 
     Args:
         challenger: `cost` as above, or `posterior`: J is drawn with probability pi_J / (1 - pi_I), or with equal
-            probability where pi leaves nothing for the others.
-        beta: above 0 and at most 1. I is trained with this probability, else J; with 1 always I. Left out, it is the
-            one that lags.
+            probability if pi leaves nothing for the others.
+        beta: probability that I is run instead of J, above 0 and at most 1; with 1, I always runs. By default, the one
+            with fewer runs is run.
 
-    See `FixedConfidence` for the others.
+    The other parameters are those of `FixedConfidence`.
     """
 
     def __init__(self, *, challenger: str = "cost", beta: Optional[float] = None, **kwargs: Any) -> None:
