@@ -10,7 +10,7 @@ from typing import Container, Iterable, List, Optional, Sequence
 
 
 class FiestaError(Exception):
-    """Anything a user can mend. The command line prints its message and exits with status 2."""
+    """Base class of the errors that a user can fix. The command line prints the message and exits with status 2."""
 
 
 class ConfigError(FiestaError):
@@ -22,12 +22,15 @@ class DataError(FiestaError):
 
 
 class ReaderError(DataError):
-    """A candidate's own reader raised while reading. The message names the data path, the line where it can be found,
-    and what the reader said; its traceback is in the log."""
+    """A candidate's own reader raised an error while reading.
+
+    The message names the data path, the line if it can be found, and the reader's own message. Its traceback is in the
+    log.
+    """
 
 
 class DataChangedError(FiestaError):
-    """Data are not what they were when the selection began. The message says which file, and how."""
+    """The data have changed since the selection began. The message names the file and the change."""
 
 
 class ProgramError(FiestaError):
@@ -35,20 +38,22 @@ class ProgramError(FiestaError):
 
 
 class ProgramKilledError(FiestaError):
-    """A program was ended by a signal. The message says which one."""
+    """A signal ended a program. The message names the signal."""
 
 
 class StoreError(FiestaError):
-    """The run directory or its store cannot be used as asked."""
+    """The run directory or its store cannot be used as requested."""
 
 
 class ScoreError(FiestaError):
-    """A score cannot be used by the belief that was asked for, for example a logit of a score above 1."""
+    """The chosen model of the scores cannot use a score, for example because it needs the logit of a score above 1."""
 
 
 def describe(error: BaseException) -> str:
-    """One line for tables: the type, unless the message speaks for itself, and the message. Halves of characters, which
-    an answer may hold and no file can, are told as escapes."""
+    """Format an error as one line for tables: its type, unless the message is clear by itself, and the message.
+
+    Unpaired surrogates, which an answer may contain and no file can, are written as escapes.
+    """
     message = " ".join(str(error).split()).encode("utf-8", "backslashreplace").decode("utf-8")
     name = type(error).__name__
     speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
@@ -56,18 +61,18 @@ def describe(error: BaseException) -> str:
 
 
 def near(name: str, known: Iterable[str], *, most: int = 1) -> List[str]:
-    """The known names that are nearest to one which is not known, `most` at most."""
+    """Return the known names that are nearest to an unknown name, at most `most` of them."""
     return difflib.get_close_matches(name, list(known), n=most)
 
 
 def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
-    """A question for the end of a sentence, with the near names; empty where there is none."""
+    """Return a question for the end of a sentence, with the nearest names; empty if there is none."""
     found = near(name, known, most=most)
     return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 def not_keys(names: Iterable[str], owner: str, known: Sequence[str]) -> str:
-    """A sentence for each key that its owner does not have, with the near one of those that are `known`."""
+    """Return a sentence for each key that its owner does not have, with the nearest of the `known` keys."""
     ends = ((name, did_you_mean(name, known) or " Correct its name, or remove it.") for name in names)
     return " ".join(f"'{name}' is not a key of {owner}.{end}" for name, end in ends)
 
@@ -76,7 +81,10 @@ MOST_TOLD = 8
 
 
 def all_in_one(messages: Sequence[str], *, what: str) -> str:
-    """One message of several: the only one as it is, or the number of them and each in a line, `MOST_TOLD` at most."""
+    """Combine several messages into one: a single message unchanged, or their number and one line each.
+
+    At most `MOST_TOLD` lines are shown.
+    """
     if len(messages) == 1:
         return messages[0]
     more = [f"and {len(messages) - MOST_TOLD} more"] if len(messages) > MOST_TOLD else []

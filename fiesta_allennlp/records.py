@@ -12,8 +12,10 @@ from fiesta_allennlp.counts import Counts, counts_in
 
 @dataclass(frozen=True)
 class Candidate:
-    """What takes part in a selection: `source` is what was typed for it, `config` is plain data, and `facts` are what
-    checking it told."""
+    """A candidate that takes part in a selection.
+
+    `source` is what you typed for it, `config` is plain data, and `facts` holds the results of checking it.
+    """
 
     name: str
     source: str
@@ -23,9 +25,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Request:
-    """One evaluation to be made, with every seed it needs. Identity is `(candidate, replicate)`.
+    """One run to make, with every seed that it needs. Its identity is `(candidate, replicate)`.
 
-    `replicate` counts from 0 within a candidate. Evaluations with equal `split_seed` share a data split.
+    `replicate` counts from 0 within a candidate. Runs with equal `split_seed` share a data split.
     """
 
     candidate: str
@@ -46,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A finished training: `score` is the test metric called `metric`; `metrics` is every number it reported.
+    """A finished run. `score` is the test metric called `metric`; `metrics` has every number that the run reported.
 
     `seconds` is wall-clock time; `started_at` is ISO 8601 in UTC. Metrics named ``count:<kind>`` count the answers of
     one kind: `count:tp`, `count:fp`, `count:fn` and `count:tn`, or ``count:<gold>><predicted>`` for pairs of labels.
@@ -62,13 +64,15 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Failure:
-    """A training that gave no score, and why. Never turned into a number.
+    """A run that gave no score, and the reason. It is never turned into a number.
 
-    `kind` is `error` (the training raised: the same seeds would fail again, so they are not tried again), `timeout`
-    (likewise), `killed` (the process died under it) or `machine` (a file or memory was lacking, which says nothing of
-    the candidate); the last two are tried again with the same seeds. `unfit` is `machine` for the last time: it lacked
-    something for a candidate of which nothing has ever finished, again and again, while others finished. `disk` (the
-    disk is full) and `data` (the data are not what they were) are never written down: they end the selection.
+    `kind` is one of six. After `error`, the run is not tried again: it raised, and the same seeds would fail again.
+    After `timeout`, it is not tried again either. `killed` means that its process died. `machine` means that a file or
+    memory was missing, which says nothing about the candidate. After these two, the run is tried again with the same
+    seeds. `unfit` is the last `machine` failure: the machine repeatedly lacked something for a candidate that has never
+    finished a run, while other candidates finished theirs.
+
+    `disk` (the disk is full) and `data` (the data have changed) are never recorded: they end the selection.
     """
 
     request: Request
@@ -84,11 +88,12 @@ Outcome = Union[Evaluation, Failure]
 
 @dataclass(frozen=True)
 class History:
-    """All that is known at one moment: what a strategy and a belief decide from.
+    """Everything that is known at one moment, from which a strategy and a model of the scores decide.
 
-    `candidates` are all names in the order given, withdrawn ones included. `evaluations` are in order of
-    finishing. `pending` are reserved and not finished. `removed` are those of the withdrawn ones that the user took
-    out; the others failed. `sign` times a score is the score as the metric reports it: -1 in what `turned` gives.
+    `candidates` are all names in the order given, including those that dropped out after failures or were removed by
+    the user. `evaluations` are in the order in which they finished. `pending` are reserved and not finished.
+    `withdrawn` are the candidates that dropped out or were removed; `removed` are those of them that the user removed.
+    `sign` times a score is the score as the metric reports it; `sign` is -1 in the result of `turned`.
     """
 
     candidates: Tuple[str, ...]
@@ -101,18 +106,20 @@ class History:
 
     @property
     def active(self) -> Tuple[str, ...]:
-        """The candidates that have not been withdrawn, in the order given."""
+        """The candidates that neither dropped out after failures nor were removed by the user, in the order given."""
         return tuple(name for name in self.candidates if name not in self.withdrawn)
 
     @property
     def num_planned(self) -> int:
-        """How many candidates a plan is made for: all but those that the user took out."""
+        """Number of candidates in a plan: all except those that the user removed."""
         return sum(name not in self.removed for name in self.candidates)
 
     def num_counted_failures(self, candidate: str) -> int:
-        """The failures of one candidate that count towards its withdrawal: how many trainings failed for good, or how
-        often a process died under one and the same of them, whichever is more. One that finished later does not count,
-        nor does what the machine lacked."""
+        """Return the number of failures of one candidate that count towards dropping out.
+
+        This is the larger of two numbers: how many of its runs failed for good, and how often a process died under one
+        and the same run. A run that finished later does not count, and neither does a failure of the machine.
+        """
         failed = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
         if not failed:
             return 0
@@ -122,7 +129,7 @@ class History:
 
     @property
     def spent_on_removed(self) -> int:
-        """Finished and pending evaluations of the candidates that the user took out."""
+        """Number of finished and pending runs of the candidates that the user removed."""
         return sum(self.num_started(name) for name in self.candidates if name in self.removed)
 
     @cached_property
@@ -131,14 +138,14 @@ class History:
         return _finished_of(self.candidates, self.evaluations)
 
     def scores(self, candidate: str) -> np.ndarray:
-        """Finished scores of one candidate by replicate, so that the order of finishing plays no part. Read only.
+        """Return the finished scores of one candidate by replicate. Read only.
 
-        Shape: `(num_finished,)`.
+        The order in which runs finish has no influence. Shape: `(num_finished,)`.
         """
         return self._finished[candidate].scores
 
     def split_seeds(self, candidate: str) -> np.ndarray:
-        """The split seeds of `scores`. Shape: `(num_finished,)`."""
+        """Return the split seeds of `scores`. Shape: `(num_finished,)`."""
         return self._finished[candidate].split_seeds
 
     @cached_property
@@ -147,7 +154,7 @@ class History:
         return _counts_of(self.candidates, self.evaluations)
 
     def counts(self, candidate: str) -> Counts:
-        """The counts of one candidate's finished evaluations by replicate."""
+        """Return the counts of one candidate's finished runs by replicate."""
         return self._counts[candidate]
 
     def num_finished(self, candidate: str) -> int:
@@ -157,25 +164,30 @@ class History:
         return sum(r.candidate == candidate for r in self.pending)
 
     def num_started(self, candidate: str) -> int:
-        """Finished and pending evaluations of one candidate. Failures do not count."""
+        """Return the number of finished and pending runs of one candidate. Failures do not count."""
         return self.num_finished(candidate) + self.num_pending(candidate)
 
     @property
     def total_started(self) -> int:
-        """Finished and pending evaluations of all candidates, withdrawn ones included: what a budget counts."""
+        """Number of finished and pending runs of all candidates, which a budget limits.
+
+        Runs of candidates that dropped out after failures or were removed by the user count too.
+        """
         return len(self.evaluations) + len(self.pending)
 
     @cached_property
     def turned(self) -> "History":
-        """This history with every score negated: what a strategy and a belief read where the lowest mean is the best.
-        Stores, listeners and reports keep the scores as they are."""
+        """This history with every score negated, for a selection in which the lowest mean is the best.
+
+        Strategies and models of the scores read it. Stores, listeners and reports keep the scores as they are.
+        """
         negated = tuple(replace(evaluation, score=-evaluation.score) for evaluation in self.evaluations)
         return replace(self, evaluations=negated, sign=-self.sign)
 
     def after(self, evaluations: Iterable[Evaluation]) -> "History":
-        """This history once these have finished too, and are no longer pending.
+        """Return this history after these runs have finished too, and are no longer pending.
 
-        What the other candidates scored is not gathered again, for a replay takes thousands of such steps.
+        The scores of the other candidates are not collected again, because a replay takes thousands of such steps.
         """
         new = tuple(evaluations)
         finished = {evaluation.request for evaluation in new}
@@ -193,20 +205,24 @@ class History:
         return later
 
     def reserving(self, requests: Iterable[Request]) -> "History":
-        """This history with these pending too."""
+        """Return this history with these requests pending too."""
         return self._with(pending=(*self.pending, *requests))
 
     def failing(self, failure: Failure, *, try_again: bool) -> "History":
-        """This history with a failure more. With `try_again`, its request stays pending."""
+        """Return this history with one more failure. With `try_again`, its request stays pending."""
         pending = self.pending if try_again else _without(self.pending, {failure.request})
         return self._with(failures=(*self.failures, failure), pending=pending)
 
     def releasing(self, requests: Iterable[Request]) -> "History":
-        """This history without these pending ones."""
+        """Return this history without these pending requests."""
         return self._with(pending=_without(self.pending, set(requests)))
 
     def withdrawing(self, *, max_failures: int) -> "History":
-        """This history with those withdrawn that were removed or have `max_failures` failures that count."""
+        """Return this history without the candidates that the user removed or that have `max_failures` failures that
+        count.
+
+        Their names stay in `candidates`, and their runs stay in `evaluations`; only `active` excludes them.
+        """
         failed = {failure.request.candidate for failure in self.failures}
         too_often = {name for name in failed if self.num_counted_failures(name) >= max_failures}
         return self._with(withdrawn=self.removed | too_often)
@@ -218,7 +234,7 @@ class History:
         return later
 
     def first(self, num_evaluations: int) -> "History":
-        """The history as it was when `num_evaluations` had finished, without pending ones."""
+        """Return the history at the moment when `num_evaluations` runs had finished, without pending ones."""
         return History(
             candidates=self.candidates,
             evaluations=self.evaluations[:num_evaluations],
@@ -289,7 +305,7 @@ UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
 
 @dataclass(frozen=True)
 class CredibleMargin:
-    """The least margin, of two digits, at which an undecided selection would be decided, and for whom."""
+    """The smallest margin, of two digits, at which an inconclusive selection would have a winner, and that winner."""
 
     margin: float
     best: str
@@ -297,8 +313,10 @@ class CredibleMargin:
 
 @dataclass(frozen=True)
 class Remaining:
-    """An estimate of how many more evaluations there will be: its middle half. `is_limited`: the upper end is what the
-    limit leaves."""
+    """An estimate of how many more runs there will be: the middle half of its distribution.
+
+    `is_limited` is true if the upper end is what the limit leaves.
+    """
 
     low: int
     high: int
@@ -307,13 +325,13 @@ class Remaining:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a strategy makes of a history.
+    """What a strategy concludes from a history.
 
-    `best` is `None` where nothing can be said yet. `prob_best` has an entry for every active candidate, or is
-    empty where some of them have too few evaluations for the belief. `prob_within_margin` is P(mean >= best mean
-    - margin) likewise; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, else
+    `best` is `None` while nothing can be concluded. `prob_best` has an entry for every active candidate, or is empty if
+    some of them have too few runs for the model of the scores. `prob_within_margin` is P(mean >= best mean - margin),
+    with the same entries; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, otherwise
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
-    `interrupted`. `credible_margin` is known of selections that ended undecided.
+    `interrupted`. `credible_margin` is set for selections that ended inconclusive.
     """
 
     best: Optional[str]
@@ -325,5 +343,8 @@ class Decision:
 
     @property
     def confidence(self) -> Optional[float]:
-        """The probability that `best` is best (within `margin`); `None` where the belief cannot say."""
+        """The probability that `best` is the best (within `margin`).
+
+        `None` while the model of the scores has too few runs to compute it.
+        """
         return self.prob_within_margin.get(self.best) if self.best is not None else None
