@@ -66,7 +66,7 @@ class Evaluation:
 class Failure:
     """A run that gave no score, and the reason. It is never turned into a number.
 
-    `kind` is one of six. After `error`, the run is not tried again: it raised, and the same seeds would fail again.
+    `kind` gives the reason. After `error`, the run is not tried again: it raised, and the same seeds would fail again.
     After `timeout`, it is not tried again either. `killed` means that its process died. `machine` means that a file or
     memory was missing, which says nothing about the candidate. After these two, the run is tried again with the same
     seeds. `unfit` is the last `machine` failure: the machine repeatedly lacked something for a candidate that has never

@@ -15,10 +15,10 @@ LARGEST_MARGIN = 1e4
 
 
 class Posterior(ABC):
-    """What is believed of the mean scores of the active candidates, in the order of `History.active`.
+    """Posterior of the mean scores of the active candidates, in the order of `History.active`.
 
-    `location` and `scale` sum it up candidate by candidate, as normal variables would be: the middle and the spread
-    of each mean score, up to a shift that all have in common. Shape: `(num_candidates,)`.
+    `location` and `scale` summarise it for each candidate, as for normal variables: the centre and the spread of each
+    mean score, up to a shift that all candidates have in common. Shape: `(num_candidates,)`.
     """
 
     location: np.ndarray
@@ -26,19 +26,19 @@ class Posterior(ABC):
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Joint draws of the mean scores. Shape: `(size, num_candidates)`."""
+        """Draw the mean scores of all candidates jointly. Shape: `(size, num_candidates)`."""
 
     @abstractmethod
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        """P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 where `margin` is 0."""
+        """Compute P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 if `margin` is 0."""
 
     def doubted(self, best: int, *, confidence: float, margin: float = 0.0) -> Optional[int]:
-        """The candidate to run again before `best` may be named, if there is one. By default there is none."""
+        """Return the candidate to run again before `best` may be named, if there is one. By default there is none."""
         return None
 
 
 class Belief(Registrable):
-    """Turns a history into a posterior over the candidates' mean scores."""
+    """Model of the scores: computes a posterior over the candidates' mean scores from a history."""
 
     min_evaluations: int = 3
     """How many finished evaluations of every active candidate `posterior` needs."""
@@ -53,23 +53,26 @@ class Belief(Registrable):
     """Whether scores on one split are compared as pairs."""
 
     def min_to_win(self, confidence: float) -> int:
-        """How many finished evaluations a winner and one rival need before this belief may end a selection."""
+        """Return how many finished runs a winner and one rival need before this model may end a selection."""
         return self.min_evaluations
 
     def posterior(self, history: History) -> Posterior:
-        """The posterior after the finished evaluations. Pending, failed and withdrawn ones play no part.
+        """Compute the posterior after the finished runs.
+
+        Pending and failed runs have no influence. Neither do candidates that dropped out after failures or were removed
+        by the user.
 
         Raises:
-            ScoreError: where a score is outside what the belief can model, or a candidate has too few of them.
+            ScoreError: if the model cannot use a score, or if a candidate has too few of them.
         """
         raise NotImplementedError
 
 
 def check_evaluations(history: History, candidate: str, least: int) -> None:
-    """Refuse a candidate with fewer finished evaluations.
+    """Check that every active candidate has enough finished runs.
 
     Raises:
-        ScoreError: with both numbers.
+        ScoreError: if one has fewer; the message has both numbers.
     """
     number = history.num_finished(candidate)
     if number < least:
@@ -80,10 +83,10 @@ def check_evaluations(history: History, candidate: str, least: int) -> None:
 
 
 def least_margin(posterior: Posterior, confidence: float) -> Optional[float]:
-    """The least margin at which max_i P(mean_i >= max_j mean_j - margin) is `confidence`, to six digits.
+    """Compute the smallest margin at which max_i P(mean_i >= max_j mean_j - margin) is `confidence`, to six digits.
 
-    In units of the score; 0 where the probability is that high without a margin, and `None` where the confidence is so
-    near to 1 that only margins without meaning have it.
+    The margin is in units of the score. It is 0 if the probability is that high without a margin. It is `None` if the
+    confidence is so near to 1 that only meaninglessly large margins reach it.
     """
 
     def lacking(margin: float) -> float:
@@ -101,6 +104,9 @@ def least_margin(posterior: Posterior, confidence: float) -> Optional[float]:
 
 
 def least_to_win(confidence: float) -> int:
-    """log2(1 / (1 - confidence)), rounded up: so many times running the better of two equal candidates is the same one
-    with a probability of at most 1 - confidence. 3 for .8, 4 for .9, 5 for .95, 7 for .99."""
+    """Compute log2(1 / (1 - confidence)), rounded up: 3 for .8, 4 for .9, 5 for .95, 7 for .99.
+
+    If two candidates are equal, the same one is the better of the two in this number of consecutive runs with a
+    probability of at most 1 - confidence.
+    """
     return math.ceil(round(-math.log2(1 - confidence), 9))

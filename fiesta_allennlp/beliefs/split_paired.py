@@ -19,7 +19,10 @@ EARLIER_ODD_SHARE = 0.1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SplitPairedPosterior(StudentTPosterior):
-    """Also says who must run again before a winner is named: see `fiesta_allennlp.probability.second_look`."""
+    """Posterior that also names the candidate that must run again before a winner is named.
+
+    The rule is in `fiesta_allennlp.probability.second_look`.
+    """
 
     num_runs: np.ndarray
     noise_sd: float
@@ -30,7 +33,7 @@ class SplitPairedPosterior(StudentTPosterior):
 
 @dataclass(frozen=True, eq=False)
 class Standardised:
-    """Scores less `centre` and divided by `unit`, so that they are of a size about 1, by candidate and split."""
+    """Scores minus `centre`, divided by `unit`, by candidate and split. Their size is then about 1."""
 
     centre: float
     unit: float
@@ -38,8 +41,10 @@ class Standardised:
 
     @classmethod
     def of(cls, scores: List[np.ndarray], splits: List[np.ndarray]) -> "Standardised":
-        """`scores` of every candidate, which are not all equal, and what their splits are called. Shapes:
-        `(num_scores,)`."""
+        """Standardise the scores of every candidate, which must not all be equal.
+
+        Shapes of each array in `scores` and in `splits`, the labels of the splits: `(num_scores,)`.
+        """
         flat = np.concatenate(scores)
         centre = float(flat.mean())
         unit = float(np.abs(flat - centre).max())
@@ -48,23 +53,24 @@ class Standardised:
 
 @Belief.register("split_paired")
 class SplitPaired(ScoreBelief):
-    """Scores on one split rise and fall together: the default, made for shared splits.
+    """Models scores on one split as rising and falling together. It is the default, made for shared splits.
 
-    A score is the candidate's mean, plus an effect of the split that all candidates share, plus noise that is about
-    as large for all candidates but may be another for any of them; see `fiesta_allennlp.probability.split_effects` and
-    docs/method.md. Because the split's effect falls out of differences, and because the noise is learned from all
-    candidates together, two evaluations of each are enough to begin with, and far fewer are needed than with
+    A score is the candidate's mean, plus an effect of the split that all candidates share, plus noise. The noise is
+    about as large for all candidates, but may differ for any of them; see `fiesta_allennlp.probability.split_effects`
+    and docs/method.md. The split's effect cancels in differences, and the model learns the noise from all candidates
+    together. Therefore two runs of each candidate are enough to begin with, and far fewer are needed than with
     `student_t`.
 
-    Candidates may stand at different replicates. Where splits carry nothing, or no two candidates share one, it is
-    an unpaired comparison. The posterior is of mean scores less a shift that all candidates have in common.
+    Candidates may have different replicates. If splits have no effect, or if no two candidates share one, the
+    comparison is unpaired. The posterior is that of the mean scores minus a shift that all candidates have in common.
 
-    A winner is named only when it and a rival have three evaluations, and when one failed run of the winner would not
-    overturn it: see `fiesta_allennlp.probability.second_look`.
+    A winner is named only if it and a rival have three runs each, and if one failed run of the winner would not
+    overturn the result; see `fiesta_allennlp.probability.second_look`.
 
     Args:
-        second_look: False is the rule of earlier versions, by which selections that they began go on: a winner and a
-            rival need log2(1 / (1 - confidence)) evaluations, rounded up, and one candidate in ten is taken for odd.
+        second_look: False selects the rule of earlier versions, with which selections that they began continue. A
+            winner and a rival then need log2(1 / (1 - confidence)) runs, rounded up, and the model assumes that one
+            candidate in ten is odd.
     """
 
     min_evaluations = 2
@@ -104,8 +110,10 @@ class SplitPaired(ScoreBelief):
 
 @Belief.register("logit_split_paired")
 class LogitSplitPaired(SplitPaired):
-    """The model of `split_paired`, of log(score / (1 - score)). What that means is told of `logit_student_t`. It has no
-    margin."""
+    """Applies the model of `split_paired` to log(score / (1 - score)). It has no margin.
+
+    The probabilities are about mean logit scores, as with `logit_student_t`.
+    """
 
     has_margin = False
     takes_logits = True
@@ -115,9 +123,9 @@ class LogitSplitPaired(SplitPaired):
 class Unpaired(SplitPaired):
     """The model of `split_paired` without effects of splits: the default on official splits, where only seeds vary.
 
-    A score is the candidate's mean plus noise that is about as large for all candidates but may be another for any of
-    them, so that two evaluations of each are enough to begin with. Scores that do share a split are not compared as
-    pairs. It gives the numbers that `split_paired` gives where no two scores are on one split.
+    A score is the candidate's mean plus noise. The noise is about as large for all candidates, but may differ for any
+    of them, so two runs of each are enough to begin with. The model does not compare scores on a shared split as pairs.
+    It gives the same numbers as `split_paired` if no two scores are on one split.
     """
 
     pairs_splits = False
@@ -129,8 +137,10 @@ class Unpaired(SplitPaired):
 
 @Belief.register("logit_unpaired")
 class LogitUnpaired(Unpaired):
-    """The model of `unpaired`, of log(score / (1 - score)). What that means is told of `logit_student_t`. It has no
-    margin."""
+    """Applies the model of `unpaired` to log(score / (1 - score)). It has no margin.
+
+    The probabilities are about mean logit scores, as with `logit_student_t`.
+    """
 
     has_margin = False
     takes_logits = True

@@ -17,8 +17,8 @@ class StudentTPosterior(Posterior):
     """Independent mean scores, mu_i = location_i + scale_i t(df_i).
 
     `location`, `scale` and `df` have the shape `(num_candidates,)`, in the order of `History.active`. A scale of 0
-    means that the mean score is taken as known. P(best) is computed by `fiesta_allennlp.probability.prob_best`. Mean
-    logit scores have no margin: any but 0 is a `ConfigError`.
+    means that the mean score counts as known. `fiesta_allennlp.probability.prob_best` computes P(best). Mean logit
+    scores have no margin: any margin except 0 raises a `ConfigError`.
     """
 
     location: np.ndarray
@@ -36,17 +36,17 @@ class StudentTPosterior(Posterior):
 
 
 class ScoreBelief(Belief):
-    """A model of the scores alone, or of their logits, which have no margin."""
+    """Base class of models that use only the scores or their logits. Logits have no margin."""
 
     takes_logits: bool = False
     """Whether log(score / (1 - score)) is modelled."""
 
     def scores(self, history: History) -> List[np.ndarray]:
-        """The scores of every active candidate as they are modelled. Shapes: `(num_finished,)`.
+        """Return the scores of every active candidate in the form that is modelled. Shapes: `(num_finished,)`.
 
         Raises:
-            ScoreError: where there are fewer than `min_evaluations`, or one is not finite, too large to be squared, or
-                without a logit that is needed.
+            ScoreError: if there are fewer than `min_evaluations`, or if a score is not finite, is too large to be
+                squared, or has no logit although the model needs it.
         """
         return [self._scores(history, name) for name in history.active]
 
@@ -66,21 +66,21 @@ class ScoreBelief(Belief):
 
 @Belief.register("student_t")
 class StudentT(ScoreBelief):
-    """The scores of each candidate are Gaussian with a mean and a variance of its own (FIESTA, section 4.2).
+    """Models the scores of each candidate as Gaussian with its own mean and variance (FIESTA, section 4.2).
 
-    After n evaluations of a candidate with mean xbar and S = sum_k (x_k - xbar)^2, the posterior of its mean mu is::
+    After n runs of a candidate with mean xbar and S = sum_k (x_k - xbar)^2, the posterior of its mean mu is::
 
         sqrt(n (n - 2) / S) (mu - xbar) ~ t with n - 2 degrees of freedom
 
-    (Honda and Takemura, 2014), that is, location xbar and scale sqrt(S / (n (n - 2))). The prior is uniform in mu
-    and in sigma, not in log sigma, which would give n - 1; it explores more, and it is why 3 evaluations are
-    needed. Candidates are independent: scores on shared splits are not taken as pairs, which errs on the safe side
-    where the scores of a split go up and down together.
+    (Honda and Takemura, 2014), that is, location xbar and scale sqrt(S / (n (n - 2))). The prior is uniform in mu and
+    in sigma. A prior uniform in log sigma would give n - 1 degrees of freedom. The prior used here explores more, and
+    it is the reason why 3 runs are needed. Candidates are independent: the model does not pair scores on shared splits.
+    This is conservative if the scores of a split rise and fall together.
 
-    Where all scores of a candidate are equal, its mean is taken as known exactly (S = 0). That is what the formula
-    says and too sure with few evaluations of a coarse metric: candidates that tie so share P(best) equally.
+    If all scores of a candidate are equal, its mean counts as known exactly (S = 0). This follows from the formula, but
+    is overconfident with few runs of a coarse metric. Candidates that tie in this way share P(best) equally.
 
-    Use it for scores that are not crowded at an end of their range, as most metrics of most tasks.
+    Use it for scores that are not crowded at an end of their range, which holds for most metrics of most tasks.
     """
 
     min_evaluations = 3
@@ -96,14 +96,15 @@ class StudentT(ScoreBelief):
 
 @Belief.register("logit_student_t")
 class LogitStudentT(StudentT):
-    """As `student_t`, on log(score / (1 - score)), for scores in [0, 1] that crowd near an end (FIESTA, section 4.2).
+    """Applies the model of `student_t` to log(score / (1 - score)), for scores in [0, 1] near an end (FIESTA, section
+    4.2).
 
-    All probabilities are then about E[logit score], not E[score]. The two can rank candidates differently: of two
-    candidates with the same mean score and no score below 1/2, the one that varies more has the larger mean logit.
-    The paper found that the transformation made little difference.
+    All probabilities are then about E[logit score], not E[score]. The two can rank candidates differently. Of two
+    candidates with the same mean score and no score below 1/2, the one that varies more has the larger mean logit. The
+    paper found that the transformation made little difference.
 
-    It allows no margin: a margin is a difference of mean scores, and the mean score is not a function of the mean
-    logit score alone. For scores of exactly 0 or 1 see `fiesta_allennlp.probability.logit`.
+    The model allows no margin. A margin is a difference of mean scores, and the mean score is not a function of the
+    mean logit score alone. `fiesta_allennlp.probability.logit` describes how scores of exactly 0 or 1 are treated.
     """
 
     has_margin = False
