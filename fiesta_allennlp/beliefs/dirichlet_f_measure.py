@@ -21,7 +21,7 @@ CACHED = 1024
 class FMeasurePosterior(Posterior):
     """Independent F-measures, or accuracies, in the order of `History.active`.
 
-    Each is known by weighted draws, from which `fiesta_allennlp.probability.weighted_draws` computes P(best).
+    Each is represented by weighted draws, from which `fiesta_allennlp.probability.weighted_draws` computes P(best).
     """
 
     def __init__(self, each: Sequence[Marginal]) -> None:
@@ -33,10 +33,10 @@ class FMeasurePosterior(Posterior):
         return weighted_draws.sample(self.marginals, size, rng)
 
     def interval(self, level: float) -> np.ndarray:
-        """The credible interval of each measure with equal tails. Shape: `(num_candidates, 2)`.
+        """Compute the equal-tailed credible interval of each measure. Shape: `(num_candidates, 2)`.
 
         Args:
-            level: its probability, such as 0.95.
+            level: probability of the interval, such as 0.95.
         """
         tails = ((1 - level) / 2, (1 + level) / 2)
         return np.array([[one.quantile(tail) for tail in tails] for one in self.marginals])
@@ -47,41 +47,39 @@ class FMeasurePosterior(Posterior):
 
 @Belief.register("dirichlet_f_measure")
 class DirichletFMeasure(Belief):
-    """The F-measure of each candidate, by the counts of right and wrong answers in documents (Haffari et al., 2017,
-    section 3).
+    """Models the F-measure of each candidate by its counts of right and wrong answers in documents.
 
-    Each answer of candidate i is of one of K kinds, such as true positive, false positive, false negative and true
-    negative. Its rates of them, theta_i, have a Dirichlet prior. The rates in document d vary around these,
-    mu_d ~ Dirichlet(A theta_i), and the counts are multinomial with mu_d. The measure is that of the rates theta_i: of
-    all items, not the mean of the documents' own. Candidates are independent given their rates, also where they were
-    asked the same documents.
+    The model is that of Haffari et al. (2017, section 3). Each answer of candidate i is of one of K kinds, such as true
+    positive, false positive, false negative and true negative. The candidate's rates of these kinds, theta_i, have a
+    Dirichlet prior. The rates in document d vary around them, mu_d ~ Dirichlet(A theta_i), and the counts are
+    multinomial with mu_d. The measure is computed from the rates theta_i: it is that of all items, not the mean over
+    documents. Candidates are independent given their rates, even if they answered the same documents.
 
-    Every evaluation must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more
-    than two labels, ``count:<gold>><predicted>``. One evaluation of each candidate is enough to begin with, but a
-    winner
-    is named only when it and a rival have log2(1 / (1 - confidence)), rounded up, which is 5 for .95: after a document
-    or two it is the prior that decides.
+    Every run must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more than two
+    labels, ``count:<gold>><predicted>``. One run of each candidate is enough to begin with. A winner is named only when
+    it and a rival have log2(1 / (1 - confidence)) runs, rounded up, which is 5 for .95. The reason is that after a
+    document or two the prior decides.
 
-    The paper has four kinds. With `macro` there are as many as pairs of labels, and most of them are rare: each label
-    is believed to be answered right about as often as all labels together are by this candidate, see `MeasureModel`.
-    With `accuracy` there are two, right and wrong.
+    The paper has four kinds. With `macro` there are as many as pairs of labels, and most of them are rare. The model
+    then assumes that a candidate answers each label right about as often as all labels together; see `MeasureModel`.
+    With `accuracy` there are two kinds, right and wrong.
 
-    The posterior is drawn from with points that are always the same: it is a function of the counts alone, whatever
-    their order, and no chance is involved. See docs/derivations.md.
+    The posterior uses the same fixed points for every draw. It is a function of the counts alone, whatever their order,
+    and involves no chance. See docs/derivations.md.
 
     Args:
         beta: weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5
             gives F1.
         average: `binary`, the F-measure of the positive answers; `macro`, the mean F-measure of all labels; `accuracy`.
-        concentration: A, how alike documents are. Small where they differ much. 1 in the paper.
-        learn_concentration: learn A for each candidate; log A is then normal around log `concentration`, with a
-            standard deviation of 2.
-        prior_concentration: the sum of the prior's parameters, by default 1, the paper's, and with `macro` 1 and twice
-            the number of gold labels.
-        num_samples: how many draws the posterior of a candidate has, a power of 2.
+        concentration: A, how similar documents are; small if they differ much. 1 in the paper.
+        learn_concentration: whether to learn A for each candidate; log A is then normal around log `concentration`,
+            with a standard deviation of 2.
+        prior_concentration: the sum of the prior's parameters. The default is 1, as in the paper; with `macro` it is 1
+            plus twice the number of gold labels.
+        num_samples: number of draws that represent the posterior of a candidate, a power of 2.
 
     Raises:
-        ConfigError: where a parameter is outside its range.
+        ConfigError: if a parameter is outside its range.
     """
 
     min_evaluations = 1
