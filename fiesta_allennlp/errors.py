@@ -111,9 +111,12 @@ NOT_OF_THE_CONFIG = (
 
 
 def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> str:
-    """One line about an error, ended by a full stop. Where `keys` has the keys of the config, an argument that is none
-    of them is told as one that code gives to a library which does not take it. The near names of an unknown key are in
-    the traceback, which an error from another process does not have."""
+    """Describe an error in one line that ends with a full stop.
+
+    `keys` are the keys of the config. If code gives a library an argument that is not among them, the line says that
+    the library does not take it. The near names of an unknown key are in the traceback, which an error from another
+    process does not have.
+    """
     text = describe(error)
     unknown_name = UNKNOWN_NAME.search(str(error))
     if unknown_name:
@@ -127,8 +130,10 @@ def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> s
 
 
 def about_unknown_keys(error: BaseException, keys: Optional[Container[str]] = None) -> str:
-    """What to say of an error about keys that an object of AllenNLP does not take; empty for any other error, and for
-    an argument that is none of the config's `keys`."""
+    """Describe an error about keys that an object of AllenNLP does not take.
+
+    Returns an empty string for any other error, and for an argument that is not among the config's `keys`.
+    """
     unknown_key, extra = UNKNOWN_KEY.search(describe(error)), EXTRA_KEYS.search(str(error))
     if unknown_key and (keys is None or unknown_key[2] in keys):
         return not_keys([unknown_key[2]], unknown_key[1], _known_keys(error))

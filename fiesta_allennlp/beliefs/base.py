@@ -106,7 +106,7 @@ def least_margin(posterior: Posterior, confidence: float) -> Optional[float]:
 def least_to_win(confidence: float) -> int:
     """Compute log2(1 / (1 - confidence)), rounded up: 3 for .8, 4 for .9, 5 for .95, 7 for .99.
 
-    If two candidates are equal, the same one is the better of the two in this number of consecutive runs with a
-    probability of at most 1 - confidence.
+    Suppose that two candidates are equal. In this number of consecutive runs, the same one is always the better one
+    with a probability of at most 1 - confidence.
     """
     return math.ceil(round(-math.log2(1 - confidence), 9))

@@ -32,7 +32,7 @@ class BayesianStop(StoppingRule):
 
     The share of wrong winners is below 1 - confidence on average over problems drawn from the prior. This does not hold
     for each single problem, and not if two candidates are equal. The reason is that the rule checks the probabilities
-    after every run and stops at the first high value.
+    after every run and stops as soon as one is high enough.
     """
 
     def is_sure(self, history: History, decision: Decision, confidence: float) -> bool:
