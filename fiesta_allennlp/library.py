@@ -50,24 +50,26 @@ def select(
     progress: Optional[bool] = None,
     **settings: Any,
 ) -> SelectionResult:
-    """Find the best of several AllenNLP configs, or go on with a selection that was interrupted.
+    """Select the best of several AllenNLP configs, or resume an interrupted selection.
 
-    Ctrl-C, or interrupting a notebook's kernel, stops the trainings and returns what is known, with `stopped_by`
-    `interrupted`. In a script, call this below `if __name__ == "__main__":`, for trainings are processes of their own.
+    Ctrl-C, or an interrupt of a notebook's kernel, stops the runs. The call then returns the result so far, with
+    `stopped_by` set to `interrupted`. In a script, make this call below `if __name__ == "__main__":`, because every run
+    is a process of its own.
 
     Args:
-        candidates: config files; their names without the ending name the candidates. Or a mapping from names to files.
-        directory: where everything is kept.
-        recover: as the command's option of this name.
-        force: as the command's option of this name.
-        allow_removed: as the command's option of this name.
-        progress: show how it goes; by default only on a terminal.
-        settings: the command's other options by their names, with underscores: `metric="accuracy", workers=2`.
-            `strategy`, `belief`, `stop` and `executor` can be a name or a mapping with a `type`. `points` is a JSONL
-            file or a list of mappings, each with the values of one candidate of the config given.
+        candidates: config files, or a mapping from names to files. A file's name without its ending names the
+            candidate.
+        directory: the directory that keeps all files of the selection.
+        recover: the command's option `--recover`.
+        force: the command's option `--force`.
+        allow_removed: the command's option `--allow-removed`.
+        progress: whether to show progress (default: only on a terminal).
+        settings: the command's other options by name, with underscores: `metric="accuracy", workers=2`. `strategy`,
+            `belief`, `stop` and `executor` can be a name or a mapping with a `type`. `points` is a JSONL file or a list
+            of mappings. Each mapping holds the values of one candidate of the given config.
 
     Raises:
-        FiestaError: where a setting, a config, the data or the directory is wrong.
+        FiestaError: if a setting, a config, the data or the directory is invalid.
     """
     refuse_to_be_imported()
     given = _as_typed(settings, candidates, into="candidates")
@@ -89,22 +91,22 @@ def search(
     progress: Optional[bool] = None,
     **settings: Any,
 ) -> SearchResult:
-    """Screen many configs with one run each, then select among the best; or go on with that after an interruption.
+    """Screen many configs with one run each, then select among the best, or resume an interrupted search.
 
-    Ctrl-C, or interrupting a notebook's kernel, stops the runs and returns what is known. In a script, call this below
-    `if __name__ == "__main__":`.
+    Ctrl-C, or an interrupt of a notebook's kernel, stops the runs. The call then returns the result so far. In a
+    script, make this call below `if __name__ == "__main__":`.
 
     Args:
         template: a config file.
-        space: a JSON file, or its content as a mapping or a list. Leave it out where `points` are given.
-        directory: where everything is kept.
-        recover: as the command's option of this name.
-        force: as the command's option of this name.
-        progress: show how it goes; by default only on a terminal.
-        settings: the command's other options by their names, with underscores: `configs=40, metric="accuracy"`.
+        space: a JSON file, or its content as a mapping or a list. Leave it out if you give `points`.
+        directory: the directory that keeps all files of the search.
+        recover: the command's option `--recover`.
+        force: the command's option `--force`.
+        progress: whether to show progress (default: only on a terminal).
+        settings: the command's other options by name, with underscores: `configs=40, metric="accuracy"`.
 
     Raises:
-        FiestaError: where a setting, the template, the space, the data or the directory is wrong.
+        FiestaError: if a setting, the template, the space, the data or the directory is invalid.
     """
     refuse_to_be_imported()
     given = _as_typed(settings, (), into="candidates")
@@ -128,23 +130,23 @@ def choose_system(
     progress: Optional[bool] = None,
     **settings: Any,
 ) -> SystemsResult:
-    """Find the best of several trained systems with few document queries, or go on with that after an interruption.
+    """Select the best of several trained systems with few document queries, or resume an interrupted selection.
 
-    Ctrl-C, or interrupting a notebook's kernel, returns what is known, with `stopped_by` `interrupted`. No answer is
-    lost.
+    Ctrl-C, or an interrupt of a notebook's kernel, stops the queries. The call then returns the result so far, with
+    `stopped_by` set to `interrupted`. It keeps every answer.
 
     Args:
-        systems: a mapping from names to archives, files of predictions, URLs or config files; or a list of them as they
-            are typed, such as `"a=model.tar.gz"`.
-        directory: where everything is kept.
-        recover: as the command's option of this name.
-        force: as the command's option of this name.
-        progress: show how it goes; by default only on a terminal.
-        settings: the command's other options by their names, with underscores: `documents="gold.jsonl", workers=2`.
+        systems: a mapping from names to archives, files of predictions, URLs or config files. Or a list of systems in
+            the command's notation, such as `"a=model.tar.gz"`.
+        directory: the directory that keeps all files of the selection.
+        recover: the command's option `--recover`.
+        force: the command's option `--force`.
+        progress: whether to show progress (default: only on a terminal).
+        settings: the command's other options by name, with underscores: `documents="gold.jsonl", workers=2`.
             `strategy`, `belief` and `stop` can be a name or a mapping with a `type`.
 
     Raises:
-        FiestaError: where a setting, a document, a system or the directory is wrong.
+        FiestaError: if a setting, a document, a system or the directory is invalid.
     """
     given = _as_typed(settings, systems, into="systems")
     path = Path(directory)
@@ -159,17 +161,18 @@ def replay(
     progress: Optional[bool] = None,
     **settings: Any,
 ) -> ReplayResult:
-    """Repeat a selection over scores that are there already: how many evaluations it takes, how often it is right.
+    """Repeat a selection over existing scores, and measure how many evaluations it takes and how often it is right.
 
     Args:
         scores: a `.json` or `.csv` file, a preset, a mapping from candidates to their scores (as in a `.json` file), or
             a `ScoreSource`.
-        progress: show how it goes; by default only on a terminal.
-        settings: the command's options by their names, with underscores: `confidence=0.9, repetitions=100`.
+        progress: whether to show progress (default: only on a terminal).
+        settings: the command's options by name, with underscores: `confidence=0.9, repetitions=100`.
 
     Raises:
-        FiestaError: where a setting or the scores are wrong, or the scores run out.
-        KeyboardInterrupt: where it is interrupted before a repetition has finished; after that, the result says so.
+        FiestaError: if a setting or the scores are invalid, or if the scores run out.
+        KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
+            call returns a result that records it.
     """
     check_names(settings, ReplaySettings)
     settings = by_own_names(settings)
@@ -191,17 +194,18 @@ def plan(
     progress: Optional[bool] = None,
     **settings: Any,
 ) -> PlanResult:
-    """Tell how many runs a selection will need and how often it will be right, by simulating it.
+    """Simulate a selection, and estimate how many runs it will need and how often it will be right.
 
     Args:
-        source: the directory of a selection, or a table of scores in a `.json` or `.csv` file. Leave it out for a
-            problem by numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
-        progress: show how it goes; by default only on a terminal.
-        settings: the command's options by their names, with underscores.
+        source: the directory of a selection, or a table of scores in a `.json` or `.csv` file. Leave it out to describe
+            the problem by numbers: `plan(gap=0.01, sd=0.03, candidates=4)`.
+        progress: whether to show progress (default: only on a terminal).
+        settings: the command's options by name, with underscores.
 
     Raises:
-        FiestaError: where a setting is wrong, or the pilot says too little.
-        KeyboardInterrupt: where it is interrupted before a repetition has finished; after that, the result says so.
+        FiestaError: if a setting is invalid, or if the pilot holds too few scores.
+        KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
+            call returns a result that records it.
     """
     check_names(settings, PlanSettings)
     given = PlanSettings(**by_own_names(settings), source=None if source is None else str(source))

@@ -41,8 +41,14 @@ SplitFunction = Callable[[Data], Tuple[Part, Part]]
 
 
 class FixedConfidenceResult(NamedTuple):
-    """`confidence_scores` are P(model is best); `proportions` are each model's share of `num_evaluations`; `scores`
-    are those of each model in order of evaluation."""
+    """The result of a call that runs until it reaches a target confidence.
+
+    Attributes:
+        confidence_scores: P(model is best) for each model.
+        proportions: each model's share of `num_evaluations`.
+        num_evaluations: the number of evaluations of all models together.
+        scores: the scores of each model, in order of evaluation.
+    """
 
     confidence_scores: List[float]
     proportions: List[float]
@@ -51,7 +57,13 @@ class FixedConfidenceResult(NamedTuple):
 
 
 class SequentialHalvingResult(NamedTuple):
-    """`best_index` is the position of the best function; the others are as in `FixedConfidenceResult`."""
+    """The result of sequential halving.
+
+    Attributes:
+        best_index: the position of the best function.
+        proportions: each model's share of all evaluations.
+        scores: the scores of each model, in order of evaluation.
+    """
 
     best_index: int
     proportions: List[float]
@@ -59,7 +71,12 @@ class SequentialHalvingResult(NamedTuple):
 
 
 class NonAdaptiveResult(NamedTuple):
-    """`best_index` is the position of the best function; `scores` are as in `FixedConfidenceResult`."""
+    """The result of a fixed budget that all models share equally.
+
+    Attributes:
+        best_index: the position of the best function.
+        scores: the scores of each model, in order of evaluation.
+    """
 
     best_index: int
     scores: List[List[float]]
@@ -76,16 +93,19 @@ def TTTS(
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
 ) -> FixedConfidenceResult:
-    """Top-two Thompson sampling (`fiesta_allennlp.strategies.TopTwoThompson`) until one model is best with probability
-    1 - `p_value`. For normal scores, or scores whose logits are.
+    """Evaluate models by top-two Thompson sampling until one model is best with probability 1 - `p_value`.
+
+    The call assumes that scores are normal, or that their logits are (`logit_transform`). It uses
+    `fiesta_allennlp.strategies.TopTwoThompson`.
 
     Args:
-        samples: deprecated, without effect. The probabilities are computed by quadrature and not by sampling.
-        max_evaluations: give up undecided after so many. Left out, there is no limit, and two models of which every
-            score is the same number are compared for ever.
+        samples: deprecated, has no effect. The call computes probabilities by quadrature, not by sampling.
+        max_evaluations: stop as inconclusive after this number of evaluations (default: no limit). Without a limit, the
+            call never ends if each of two models repeats one constant score.
 
     Raises:
-        ValueError: where `p_value` is not above 0 and below 1, and as above.
+        ValueError: if `p_value` is not above 0 and below 1, if there are fewer than two models, or if a score is not a
+            finite number or has no logit.
     """
     functions = _Functions(data, model_functions, split_function, logit_transform)
     strategy = TopTwoThompson(**_aim(p_value, max_evaluations))
@@ -103,9 +123,10 @@ def BTS(
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
 ) -> FixedConfidenceResult:
-    """Batch Thompson sampling: as `TTTS`, with `batch_size` models chosen from what was believed when the batch began.
+    """Evaluate models by batch Thompson sampling until one model is best with probability 1 - `p_value`.
 
-    Use it to learn what batches cost in evaluations; the functions are called one after the other all the same. See
+    It differs from `TTTS` in one point: it chooses `batch_size` models from the posterior at the start of each batch.
+    Use it to measure how many evaluations batches cost. It still calls the functions one after the other. It uses
     `fiesta_allennlp.strategies.BatchThompson`.
     """
     functions = _Functions(data, model_functions, split_function, logit_transform)
@@ -124,8 +145,11 @@ def non_adaptive_fc(
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
 ) -> FixedConfidenceResult:
-    """As `TTTS`, with all models evaluated equally often; see `fiesta_allennlp.strategies.NonAdaptiveFixedConfidence`.
-    To compare with: it needs about twice as many evaluations."""
+    """Evaluate all models equally often until one model is best with probability 1 - `p_value`.
+
+    Use it as a baseline: it needs about twice as many evaluations as `TTTS`. It uses
+    `fiesta_allennlp.strategies.NonAdaptiveFixedConfidence`.
+    """
     functions = _Functions(data, model_functions, split_function, logit_transform)
     strategy = NonAdaptiveFixedConfidence(**_aim(p_value, max_evaluations))
     return functions.until_sure(strategy, slots=len(model_functions), rng=rng)
@@ -138,11 +162,13 @@ def sequential_halving(
     budget: int,
     logit_transform: bool = False,
 ) -> SequentialHalvingResult:
-    """Spend at most `budget` evaluations in rounds that keep the better half of the models; see
-    `fiesta_allennlp.strategies.SequentialHalving`.
+    """Spend at most `budget` evaluations in rounds that keep the better half of the models.
+
+    It uses `fiesta_allennlp.strategies.SequentialHalving`.
 
     Raises:
-        ValueError: where `budget` is below N ceil(log2 N) for N models, and as above.
+        ValueError: if `budget` is below N ceil(log2 N) for N models, if there are fewer than two models, or if a score
+            is not a finite number or has no logit.
     """
     functions = _Functions(data, model_functions, split_function, logit_transform)
     finished = functions.select(SequentialHalving(belief=StudentT(), budget=budget), slots=budget, rng=None)
@@ -156,11 +182,13 @@ def non_adaptive_fb(
     budget: int,
     logit_transform: bool = False,
 ) -> NonAdaptiveResult:
-    """floor(`budget` / N) evaluations of each of N models, then the best mean; see
-    `fiesta_allennlp.strategies.NonAdaptiveFixedBudget`.
+    """Evaluate each of N models floor(`budget` / N) times, then choose the model with the best mean.
+
+    It uses `fiesta_allennlp.strategies.NonAdaptiveFixedBudget`.
 
     Raises:
-        ValueError: where `budget` is below the number of models, and as above.
+        ValueError: if `budget` is below the number of models, if there are fewer than two models, or if a score is not
+            a finite number or has no logit.
     """
     functions = _Functions(data, model_functions, split_function, logit_transform)
     finished = functions.select(NonAdaptiveFixedBudget(belief=StudentT(), budget=budget), slots=budget, rng=None)

@@ -12,7 +12,9 @@ FIXED_BUDGET = ("sequential_halving", "non_adaptive_fb")
 
 
 class FixedConfidenceStatistics(NamedTuple):
-    """The fewest, the mean and the most evaluations over the repetitions, and in how many of 100 the best was found."""
+    """Fewest, mean and most evaluations over the repetitions, and the percentage of repetitions that find the best
+    model.
+    """
 
     min: int
     mean: float
@@ -23,13 +25,13 @@ class FixedConfidenceStatistics(NamedTuple):
 def belief_calc(
     est_means: np.ndarray, est_variances: np.ndarray, eval_counts: np.ndarray, samples: int = 100000
 ) -> List[float]:
-    """P(model is best) for scores with these means and variances (ddof 0), as `fiesta_allennlp.beliefs.StudentT` does.
+    """Compute P(model is best) from means and variances (ddof 0) of scores, like `fiesta_allennlp.beliefs.StudentT`.
 
-    All arrays have the shape `(num_models,)`. `samples` is deprecated and without effect: the probabilities are
-    computed by quadrature.
+    All arrays have the shape `(num_models,)`. `samples` is deprecated and has no effect, because the function computes
+    the probabilities by quadrature.
 
     Raises:
-        ValueError: where a count is below 3, or the arrays differ in size.
+        ValueError: if a count is below 3, or if the arrays differ in size.
     """
     lists_same_size(est_means, est_variances, eval_counts)
     counts = np.asarray(eval_counts, dtype=float)
@@ -40,15 +42,15 @@ def belief_calc(
 
 
 def pull_arm(mean: float, sd: float, *, rng: Optional[np.random.Generator] = None) -> float:
-    """One normal score with this mean and standard deviation, fresh where no `rng` is given."""
+    """Draw one normal score with this mean and standard deviation, from a fresh generator if no `rng` is given."""
     return float((np.random.default_rng() if rng is None else rng).normal(mean, sd))
 
 
 def lists_same_size(*lists: Sequence[Any]) -> None:
-    """Refuse lists of different sizes.
+    """Check that all lists have the same size.
 
     Raises:
-        ValueError: with the sizes.
+        ValueError: if the sizes differ. The message gives the sizes.
     """
     sizes = [len(values) for values in lists]
     if len(set(sizes)) > 1:
@@ -56,10 +58,10 @@ def lists_same_size(*lists: Sequence[Any]) -> None:
 
 
 def fc_func_stats(N: int, correct_model_index: int, fc_func_name: str, **fc_kwargs: Any) -> FixedConfidenceStatistics:
-    """`N` repetitions of `TTTS`, `BTS` or `non_adaptive_fc` with the arguments `fc_kwargs`.
+    """Repeat `TTTS`, `BTS` or `non_adaptive_fc` `N` times with the arguments `fc_kwargs`.
 
     Raises:
-        ValueError: where the name is another, or `N` is below 1.
+        ValueError: if `fc_func_name` is not one of these three, or if `N` is below 1.
     """
     results = _repeated(N, "fc_func_name", fc_func_name, FIXED_CONFIDENCE, fc_kwargs)
     counts = [result.num_evaluations for result in results]
@@ -68,10 +70,10 @@ def fc_func_stats(N: int, correct_model_index: int, fc_func_name: str, **fc_kwar
 
 
 def fb_func_stats(N: int, correct_model_index: int, fb_func_name: str, **fb_kwargs: Any) -> float:
-    """The share of `N` repetitions of `sequential_halving` or `non_adaptive_fb` that find the best model.
+    """Compute the share of `N` repetitions of `sequential_halving` or `non_adaptive_fb` that find the best model.
 
     Raises:
-        ValueError: where the name is another, or `N` is below 1.
+        ValueError: if `fb_func_name` is not one of these two, or if `N` is below 1.
     """
     results = _repeated(N, "fb_func_name", fb_func_name, FIXED_BUDGET, fb_kwargs)
     return float(np.mean([result.best_index == correct_model_index for result in results]))
