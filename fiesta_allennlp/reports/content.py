@@ -20,7 +20,7 @@ from fiesta_allennlp.selection.summary import CandidateSummary, number_text
 
 @dataclass(frozen=True)
 class Words:
-    """What a report calls its candidates and their evaluations."""
+    """The words of a report for its candidates and their evaluations."""
 
     candidate: str = "candidate"
     candidates: str = "candidates"
@@ -29,11 +29,11 @@ class Words:
     finished: str = "finished runs"
 
     def candidates_of(self, number: int) -> str:
-        """The noun that goes with so many candidates."""
+        """Return the noun for this number of candidates."""
         return self.candidate if number == 1 else self.candidates
 
     def evaluations_of(self, number: int) -> str:
-        """The noun that goes with so many evaluations."""
+        """Return the noun for this number of evaluations."""
         return self.evaluation if number == 1 else self.evaluations
 
 
@@ -44,12 +44,12 @@ BATCHES = Words("system", "systems", "batch", "batches", "answered batches")
 
 @dataclass(frozen=True)
 class Asked:
-    """What a system was asked, in a selection by documents.
+    """The queries to one system in a selection by documents.
 
-    `measure` is the metric of all its answers together, in which a document counts by its size; `interval` the 95 %
-    credible interval of what it would be on all documents like these, by the selection's belief, None where that is
-    not about measures or the system was withdrawn. `num_queries` were made and cost `cost`, kept answers left out; None
-    where the file of answers is not there.
+    `measure` is the metric over all answers together, in which a document counts by its size. `interval` is the 95 %
+    credible interval of this measure on all documents like these, by the selection's posterior. It is None if the
+    posterior is not about measures, or if the system failed or was removed. `num_queries` is the number of queries made
+    and `cost` their cost; both exclude kept answers. They are None if the file of answers is missing.
     """
 
     num_documents: int = 0
@@ -63,12 +63,15 @@ class Asked:
 class CandidateReport(CandidateSummary):
     """One candidate and its scores.
 
-    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long; the last is empty
-    where trainings told none, and has None where one did not. Evaluations with equal split seed share a data split.
-    `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone, mean +- t(.975;
-    n - 1) sd / sqrt(n): the posterior under the prior 1 / sigma. It has the splits' variance in it, so two of them may
-    overlap where the paired comparison is sure. `asked` is there in a selection by documents, where the scores are
-    those of single documents, or of batches.
+    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long.
+    `development_scores` is empty if no run reported one, and has None for each run that reported none. Evaluations with
+    equal split seed share a data split.
+
+    `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone, mean +- t(.975; n
+    - 1) sd / sqrt(n). This is the posterior under the prior 1 / sigma. The interval includes the variance of the
+    splits, so two intervals may overlap although the paired comparison is clear.
+
+    `asked` is present in a selection by documents. There, the scores are those of single documents or of batches.
     """
 
     scores: Tuple[float, ...] = ()
@@ -85,7 +88,7 @@ class CandidateReport(CandidateSummary):
 
 @dataclass(frozen=True)
 class PathPoint:
-    """The belief when so many evaluations had finished. `prob_best` has the active candidates."""
+    """P(best) after this number of finished evaluations. `prob_best` has the active candidates."""
 
     num_evaluations: int
     prob_best: Mapping[str, float]
@@ -95,8 +98,8 @@ class PathPoint:
 class TestResult:
     """One test of two candidates' scores, descriptive only.
 
-    `asks` is its question, `assumes` what it takes for granted. `p_holm` is corrected by Holm's method over the
-    comparisons of the report. Where there are too few scores the numbers are None and `too_few` says what is lacking.
+    `asks` is the question of the test, and `assumes` lists its assumptions. `p_holm` is corrected by Holm's method over
+    the comparisons of the report. With too few scores, the numbers are None and `too_few` names what is missing.
     """
 
     name: str
@@ -110,16 +113,18 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The scores of `first` against those of `second`; every difference is first minus second.
+    """The scores of `first` compared with those of `second`; every difference is first minus second.
 
-    `paired_differences` are on splits that both have, in the order of `first`'s replicates, each of the mean scores on
-    that split; `num_pairs` is their number, `pair_seeds` their splits. `mean_difference` and `interval` (95 %,
-    Student's t) are of these where there are two or more pairs (`paired`), else of the two samples (Welch's t).
+    `paired_differences` are the differences of the mean scores on each split that both have, in the order of `first`'s
+    replicates. `num_pairs` is the number of these splits, and `pair_seeds` are their seeds. With two or more pairs
+    (`paired`), `mean_difference` and `interval` (95 %, Student's t) are of the paired differences. Otherwise they are
+    of the two samples (Welch's t).
 
-    `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1; `vargha_delaney` is
-    P(first > second) + P(equal) / 2, from 0 to 1; `cohens_d_paired` the mean over the sd of the paired differences.
+    `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1. `vargha_delaney` is
+    P(first > second) + P(equal) / 2, from 0 to 1. `cohens_d_paired` is the mean over the sd of the paired differences.
+
     `aso_epsilon` is the share of the squared Wasserstein distance that speaks against `first` being stochastically
-    larger, `aso_epsilon_min` its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
+    larger. `aso_epsilon_min` is its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
     stochastically larger. With `minimise`, lower scores are better and both are about `first` being smaller.
     """
 
@@ -144,19 +149,24 @@ class Comparison:
 
     @property
     def num_ahead(self) -> int:
-        """On how many of the shared splits `first` is better."""
+        """The number of shared splits on which `first` is better."""
         return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
 
 
 @dataclass(frozen=True)
 class SingleScore:
-    """Why not one score: the probability that such a comparison names another candidate than `best`, exactly, over
-    all ways of drawing from the recorded scores of the candidates that were not withdrawn. A tie is shared.
+    """The probability that a comparison of single scores names another candidate than `best`.
 
-    `wrong_single`: one run of each candidate, whatever its split. `wrong_same_split`: one run of each on one split,
-    drawn from the `num_common_splits` that all of them have; None without one. `wrong_best_of_3`: of three runs of each
-    candidate (drawn with replacement) the one with the best development score, by its test score; None where a
-    candidate has no development scores.
+    The probability is exact, over all ways to draw from the recorded scores. It excludes candidates that failed or that
+    you removed. The candidates of a tie share it.
+
+    Attributes:
+        wrong_single: for one run of each candidate, whatever its split.
+        num_common_splits: the number of splits that all candidates have.
+        wrong_same_split: for one run of each candidate on one common split, drawn at random. None without a common
+            split.
+        wrong_best_of_3: for three runs of each candidate, drawn with replacement. The run with the best development
+            score counts, by its test score. None if a candidate has no development scores.
     """
 
     best: str
@@ -170,8 +180,8 @@ class SingleScore:
 class Development:
     """Spearman's rank correlation of development and test scores.
 
-    `metric` names the development score. `overall` is over the evaluations of all candidates, `by_candidate` within
-    each that has three or more and where neither side is constant.
+    `metric` names the development score. `overall` covers the evaluations of all candidates. `by_candidate` has one
+    entry for each candidate with three or more evaluations, unless its development or test scores are constant.
     """
 
     metric: str
@@ -182,14 +192,19 @@ class Development:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where scores come from, as far as a report passes it on.
+    """The source of the scores, as far as a report shows it.
 
-    `asked_confidence` is the probability at which the selection stops; None where it spends a budget, and of a table.
-    `running` tells that the selection is at work at this moment, `adaptive` that the numbers of scores depend on
-    scores, of one candidate at least. `checklist` is what is needed to repeat it all, as pairs of key and value.
-    `notes` are caveats to be shown. `words` is what things are called. `splits` is the option of a selection, empty of
-    others, and `scored` the set that the scores are of. `strategy` is the registered name of what chose the runs, empty
-    of a table. `screening` is the first stage of a search, whose second stage the selection is.
+    Attributes:
+        asked_confidence: the target confidence at which the selection stops. None for a budget or a table.
+        running: whether the selection is running at this moment.
+        adaptive: whether the number of scores of at least one candidate depends on scores.
+        checklist: what you need to repeat the selection, as pairs of key and value.
+        notes: caveats that the report shows.
+        words: the nouns of the report.
+        splits: the option of a selection, empty for other sources.
+        scored: the set that the scores are of.
+        strategy: the registered name of the sampling rule that chose the runs, empty for a table.
+        screening: the first stage of a search whose second stage is this selection.
     """
 
     asked_confidence: Optional[float] = None
@@ -214,17 +229,19 @@ class Origin:
 
 @dataclass(frozen=True)
 class Report(Origin):
-    """Everything a report says of a selection, of a table of scores, or of two candidates.
+    """The full content of a report on a selection, on a table of scores, or on two candidates.
 
-    `decision` is two sentences or so, each an element. `best` leads or has won; None where nothing can be said yet.
-    Scores have their natural sign; with `minimise`, lower ones are better.
-    `confidence` is the probability that it is best, within `margin`. `stopped_by` is as in `selection.json`, None for a
-    table of scores and while nothing has stopped the selection. `belief` is its registered name. `equal_evaluations`
-    and `equal_seconds` are what evaluating every candidate as often as `best` would have cost. `path` is P(best) over
-    the evaluations, `order` the candidate of every finished evaluation in order of finishing (empty for a table).
-    `comparisons` are of `best` against every other, or of the two that were asked for.
+    `decision` is about two sentences, each an element. `best` leads or has won; it is None if nothing is known yet.
+    Scores have their natural sign; with `minimise`, lower scores are better. `confidence` is the probability that
+    `best` is best, within `margin`. `stopped_by` is as in `selection.json`. It is None for a table of scores, and as
+    long as nothing has stopped the selection. `belief` is the registered name of the model of the scores.
 
-    Of a selection by documents there are no comparisons, `single_score`, `development` nor equal allocation.
+    `equal_evaluations` and `equal_seconds` are the cost of an equal allocation, which evaluates every candidate as
+    often as `best`. `path` is P(best) over the evaluations. `order` names the candidate of every finished evaluation in
+    order of finishing (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that
+    you asked for.
+
+    A selection by documents has no comparisons, `single_score`, `development` or equal allocation.
     """
 
     title: str
@@ -249,7 +266,7 @@ class Report(Origin):
 
     @property
     def metric_text(self) -> str:
-        """The metric, and that it is minimised where it is."""
+        """The metric's name, which says if the metric is minimised."""
         return Metric(self.metric, self.minimise).text
 
     @property
@@ -262,7 +279,10 @@ class Report(Origin):
 
     @cached_property
     def ranked(self) -> Tuple[CandidateReport, ...]:
-        """By falling P(best), then the better mean; `best` first and withdrawn candidates last; equal ones as given."""
+        """The candidates by falling P(best), then by the better mean.
+
+        `best` comes first. Candidates that failed or that you removed come last. Equal candidates keep the given order.
+        """
 
         def place(candidate: CandidateReport) -> Tuple[bool, bool, float, float]:
             prob_best = -1.0 if candidate.prob_best is None else candidate.prob_best
@@ -273,10 +293,10 @@ class Report(Origin):
         return tuple(sorted(self.candidates, key=place))
 
     def candidate(self, name: str) -> CandidateReport:
-        """Return what is reported of one candidate.
+        """Return the report of one candidate.
 
         Raises:
-            ConfigError: where there is none of this name.
+            ConfigError: if there is no candidate of this name.
         """
         for candidate in self.candidates:
             if candidate.name == name:

@@ -18,7 +18,7 @@ MANY_INCONCLUSIVE = 0.1
 
 @dataclass(frozen=True, repr=False)
 class PlanResult(Forecast):
-    """A `Forecast` that shows itself as a table, on a terminal and in a notebook."""
+    """A `Forecast` that prints as a table, on a terminal and in a notebook."""
 
     @classmethod
     def of(cls, forecast: Forecast) -> "PlanResult":
@@ -32,7 +32,7 @@ class PlanResult(Forecast):
 
 
 def plan_content(forecast: Forecast) -> Dict[str, Any]:
-    """The content of `fiesta-plan --output`."""
+    """Return the content of `fiesta-plan --output`."""
     choice, problem = forecast.problem.choice, forecast.problem
     return {
         "source": forecast.settings.source,
@@ -57,7 +57,7 @@ def plan_content(forecast: Forecast) -> Dict[str, Any]:
 
 
 def outlook_table(forecast: Forecast) -> Table:
-    """A row for every way to choose."""
+    """Return a table with one row for each way to choose."""
     more = "hours more" if forecast.problem.num_done else "hours"
     hours = (more,) if forecast.problem.knows_seconds else ()
     table = number_table("way to choose", ("runs", "median", "5-95 %", *hours, "right", "inconclusive"))
@@ -89,7 +89,7 @@ def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
 
 
 def plan_in_words(forecast: Forecast) -> List[str]:
-    """The answer, then what it rests on."""
+    """Return the answer, then the assumptions behind it."""
     lowest = LOWEST if forecast.problem.source.minimise else None
     lines = [_answer(forecast), _basis(forecast), lowest, _limit(forecast)]
     if forecast.interrupted:

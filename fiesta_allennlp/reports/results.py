@@ -34,13 +34,13 @@ CandidateResult = CandidateSummary
 
 @dataclass(frozen=True, repr=False)
 class SelectionResult:
-    """The content of `selection.json`, and the directory that it stands in.
+    """The content of `selection.json`, together with the directory of the selection.
 
-    `confidence` is the probability that `best` is the best (within `margin`), or None where the belief cannot say;
-    `seconds` is the training time of all workers together. `credible_margin` is the least `margin` at which an
-    undecided selection would have been decided, and the `best` one then; `ahead_on_shared_splits` how `best` compares
-    on shared splits with a candidate that has a higher mean, where there is one. `score` is the set that the scores are
-    of, `test` or `validation`.
+    `confidence` is the probability that `best` is the best (within `margin`). It is None if the posterior does not give
+    it. `seconds` is the sum of the run times of all workers. `credible_margin` is the smallest `margin` that would have
+    decided an inconclusive selection, with the `best` candidate at that margin. `ahead_on_shared_splits` compares
+    `best` on shared splits with a candidate that has a higher mean, if there is one. `score` names the scored set,
+    `test` or `validation`.
     """
 
     directory: Path
@@ -66,16 +66,16 @@ class SelectionResult:
 
     @classmethod
     def from_summary(cls: Type[Result], summary: Mapping[str, Any], directory: Path) -> Result:
-        """The result of a selection in this directory, from what it returned or from its `selection.json`."""
+        """Build the result of a selection in this directory, from its return value or from its `selection.json`."""
         candidates = tuple(_candidate(entry, cls.candidate_class) for entry in summary["candidates"])
         return cls(**{**_known(cls, summary), "directory": directory, "candidates": candidates})
 
     @classmethod
     def read(cls: Type[Result], directory: Union[str, Path]) -> Result:
-        """The result of a selection that was made before.
+        """Read the result of an earlier selection.
 
         Raises:
-            StoreError: where there is none.
+            StoreError: if the directory holds no readable result.
         """
         path = RunDirectory(Path(directory)).selection_json
         try:
@@ -88,11 +88,11 @@ class SelectionResult:
 
     @property
     def decided(self) -> bool:
-        """Whether a winner was named, by its probability or at the end of a budget."""
+        """Whether the selection named a winner, by its probability or at the end of a budget."""
         return self.stopped_by in ("confidence", "budget", "documents")
 
     def scores(self) -> Dict[str, List[float]]:
-        """The scores of every candidate, in the order in which they came."""
+        """Return the scores of every candidate, in the order in which they arrived."""
         scores: Dict[str, List[float]] = {candidate.name: [] for candidate in self.candidates}
         with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as rows:
             for row in csv.DictReader(rows):
@@ -120,9 +120,9 @@ class SelectionResult:
 class SystemsResult(SelectionResult):
     """The content of `selection.json` of a selection by documents.
 
-    `candidates` are `SystemSummary`. `documents` says which file was used and how; `num_queries` were made and cost
-    `cost`, kept answers left out. `fixed_size` is what a test of a fixed size would have needed, None where too little
-    is known.
+    `candidates` are `SystemSummary` records. `documents` describes the file and how the selection used it.
+    `num_queries` is the number of queries made and `cost` their cost; both exclude kept answers. `fixed_size` is the
+    cost of a test of a fixed size, or None if too little is known.
     """
 
     candidate_class = SystemSummary
@@ -143,7 +143,7 @@ class SystemsResult(SelectionResult):
 
 @dataclass(frozen=True)
 class ReplayedCandidate:
-    """`recommended` is the share of the repetitions that ended with this candidate."""
+    """One candidate of a replay. `recommended` is the share of the repetitions that ended with this candidate."""
 
     name: str
     true_mean: float
@@ -152,10 +152,10 @@ class ReplayedCandidate:
 
 @dataclass(frozen=True, repr=False)
 class ReplayResult:
-    """What the repetitions of a replay came to.
+    """The result of all repetitions of a replay.
 
     `best` has the highest true mean. `correct`, with its 95 % Wilson interval, `wrong` and `undecided` are shares of
-    the repetitions. `num_evaluations` and `num_rounds` have an entry for each. `summary` is the content of
+    the repetitions. `num_evaluations` and `num_rounds` have one entry for each repetition. `summary` is the content of
     `fiesta-replay --output`.
     """
 
@@ -209,7 +209,7 @@ def _known(record: Any, content: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def as_html(table: Table, lines: Sequence[str]) -> str:
-    """The table's title, heads and cells as HTML, with nothing in it that a browser could take for markup."""
+    """Format the table's title, heads and cells, then the lines, as HTML in which all markup characters are escaped."""
     title = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
     heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
     rows = zip(*(column.cells for column in table.columns), strict=True)

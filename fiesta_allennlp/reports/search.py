@@ -12,11 +12,11 @@ from fiesta_allennlp.selection.summary import count_text, duration_text
 
 @dataclass(frozen=True, repr=False)
 class SearchResult:
-    """What a search came to.
+    """The result of a search.
 
-    `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs, each with
-    `name`, `score` and `seconds`, in the order in which they are finalists. `selection` is the result of the second
-    stage, None where the search stopped in the first. `sentences` say what the fresh runs made of the order.
+    `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs in their order
+    as finalists, each with `name`, `score` and `seconds`. `selection` is the result of the second stage. It is None if
+    the search stopped in the first stage. `sentences` compare the order of the screening with the fresh runs.
     """
 
     screening: Mapping[str, Any]
@@ -29,7 +29,7 @@ class SearchResult:
 
 
 def search_in_words(found: SearchSummary) -> Tuple[str, ...]:
-    """How the screening ended, and what the fresh runs made of its order, a sentence or two each."""
+    """Describe how the screening ended and how the fresh runs changed its order, in one or two sentences each."""
     screened, selected = found.screening, found.selection
     best = screened["candidates"][0] if screened["best"] else None
     num_failed = sum(entry["score"] is None for entry in screened["candidates"])
@@ -52,7 +52,7 @@ def _why(stopped_by: str) -> str:
 
 
 def search_plan_in_words(plan: SearchPlan) -> Tuple[str, ...]:
-    """What a search would do."""
+    """Describe what a search would do."""
     pool, metric = plan.prepared.pool, plan.prepared.checked.settings.scored_by
     return (
         f"The screening would run {plan.num_configs} of {plan.num_points} configs once, "

@@ -20,8 +20,8 @@ class CandidateSummary:
     """One candidate in numbers: an entry of `candidates` in `selection.json`, field for field.
 
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
-    `prob_within_margin` are the belief's. `failures` is a number, with as many `failure_reasons`. `seconds` is the sum
-    over the candidate's evaluations, `mean_seconds` their mean.
+    `prob_within_margin` come from the posterior. `failures` is the number of failures, and `failure_reasons` has one
+    entry for each. `seconds` is the sum over the candidate's evaluations, `mean_seconds` their mean.
     """
 
     name: str
@@ -39,7 +39,7 @@ class CandidateSummary:
 
     @property
     def out(self) -> str:
-        """Why it takes no part: `failed` too often, or `removed` by you. Empty where it does."""
+        """The reason why a candidate is out: `failed` too often, or `removed` by you. Empty for an active candidate."""
         if not self.withdrawn:
             return ""
         return "removed" if self.withdrawn_because == REMOVED else "failed"
@@ -63,7 +63,7 @@ def seconds_of_equal_allocation(candidates: Sequence[CandidateSummary], best: Op
 
 
 def duration_text(seconds: float) -> str:
-    """In the two largest units of hours, minutes and seconds."""
+    """Format a duration in the two largest units of hours, minutes and seconds."""
     whole = round(seconds)
     hours, minutes = whole // 3600, whole // 60 % 60
     if hours:
@@ -76,7 +76,9 @@ OnSplits = Tuple[Sequence[int], Sequence[float]]
 
 
 def shared_splits(first: OnSplits, second: OnSplits) -> Tuple[Tuple[int, ...], np.ndarray]:
-    """The splits that both have, in the order of the first one's scores, and the differences of mean scores on them."""
+    """Return the splits that both candidates have, in the order of the first one's scores, and the differences of mean
+    scores on these splits.
+    """
     mine, theirs = _means_by_split(first), _means_by_split(second)
     seeds = tuple(seed for seed in mine if seed in theirs)
     return seeds, np.array([mine[seed] - theirs[seed] for seed in seeds])
@@ -126,7 +128,7 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
 
 
 def summarise_candidate(history: History, decision: Decision, name: str) -> CandidateSummary:
-    """The candidate called `name` in numbers."""
+    """Summarise the candidate called `name` in numbers."""
     seconds = [e.seconds for e in history.evaluations if e.request.candidate == name]
     scores = history.scores(name)
     reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in history.failures if f.request.candidate == name]
@@ -169,13 +171,13 @@ def _why_withdrawn(history: History, name: str) -> Optional[str]:
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
-    """Write in one step, so that a reader never sees half a file. Records become plain data here."""
+    """Write the file in one step, so that a reader never sees half a file. Records become plain data."""
     with replacing(path) as part:
         part.write_text(json.dumps(content, indent=2, allow_nan=False, default=asdict) + "\n", encoding="utf-8")
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """`evaluations.csv` from the rows of a store: one line for every outcome, in order of finishing."""
+    """Write `evaluations.csv` from the rows of a store, with one line for every outcome, in order of finishing."""
     metrics: List[Dict[str, Any]] = [json.loads(row.get("metrics") or "{}") for row in rows]
     names = sorted({name for reported in metrics for name in reported})
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as out:
@@ -190,7 +192,7 @@ def number_text(value: Optional[float], digits: int = 4) -> str:
 
 
 def probability_text(value: Optional[float]) -> str:
-    """Three decimals, but never a rounded 0 or 1."""
+    """Format a probability with three decimals, but never as a rounded 0 or 1."""
     if value is None:
         return "-"
     return "> 0.999" if 0.9995 <= value < 1 else "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
