@@ -20,50 +20,50 @@ Span = Tuple[int, int, str]
 class Task(Registrable):
     """One kind of annotation. An item has one gold value and gets one answer.
 
-    `gold_fields` are the fields of which an item must have exactly one, `metric` is the score's name.
+    An item must have exactly one of the fields `gold_fields`. `metric` is the score's name.
     """
 
     gold_fields: Tuple[str, ...] = ()
     metric: str
 
     def gold(self, field: str, value: Any) -> Any:
-        """The gold value of an item from its field.
+        """Read the gold value of an item from its field.
 
         Raises:
-            DataError: where it is none; without the place, which the caller knows.
+            DataError: if the value is no gold value. The message leaves out the place, because the caller knows it.
         """
         raise NotImplementedError
 
     def answer(self, value: Any, gold: Any) -> Any:
-        """A system's answer for an item, in the form of the gold value, which tells what shape it must have.
+        """Convert a system's answer for an item into the form of the gold value. The gold value determines the shape.
 
         Raises:
-            DataError: where it has another shape.
+            DataError: if the answer has another shape.
         """
         raise NotImplementedError
 
     def check(self, golds: Sequence[Any]) -> None:
-        """Look at all gold values of a file once, and refuse what cannot tell systems apart.
+        """Check once that the gold values of a file can tell systems apart.
 
         Raises:
-            DataError: without the file's name.
+            DataError: if they cannot. The message leaves out the file's name.
         """
 
     def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
-        """The cells of items, by names that begin with `count:`."""
+        """Count the cells of items, under names that begin with `count:`."""
         raise NotImplementedError
 
     def score(self, counts: Mapping[str, float]) -> float:
-        """The measure called `metric`, of counts of one document or of many. Needs no `check` before."""
+        """Compute the measure called `metric` from the counts of one or more documents. It needs no earlier `check`."""
         raise NotImplementedError
 
 
 @Task.register("classification")
 class Classification(Task):
-    """One label for each item: the F-measure of one label, or macro-F over all, or accuracy.
+    """One label for each item, scored by the F-measure of one label, by macro-F1 over all labels, or by accuracy.
 
     Args:
-        positive_label: the label whose F-measure counts; the others are then one negative label.
+        positive_label: the label that the F-measure is about. All other labels then count as one negative label.
         metric: `f_measure` (default with a positive label), `macro_f1` (default without) or `accuracy`.
     """
 
@@ -145,7 +145,10 @@ class Classification(Task):
 
 @Task.register("spans")
 class Spans(Task):
-    """Marked pieces of an item, as BIO tags of its tokens or as a set: micro-averaged F-measure of exact matches."""
+    """Marked spans of an item, as BIO tags of its tokens or as a set.
+
+    The score is the micro-averaged F-measure of exact matches.
+    """
 
     gold_fields = ("tags", "spans")
 
@@ -157,7 +160,7 @@ class Spans(Task):
         self.metric = "f_measure"
 
     def gold(self, field: str, value: Any) -> Tuple[Optional[int], FrozenSet[Span]]:
-        """The number of tokens, which only tags tell, and the spans."""
+        """Read the number of tokens, which only tags give, and the spans."""
         return (len(value), _spans_of_tags(value)) if field == "tags" else (None, _spans(value))
 
     def answer(self, value: Any, gold: Any) -> FrozenSet[Span]:

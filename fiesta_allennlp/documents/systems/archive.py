@@ -11,18 +11,19 @@ from fiesta_allennlp.files import digest_of
 
 @System.register("archive")
 class Archive(ProcessSystem):
-    """A model that `allennlp train` made, with its predictor, in a process of its own. Each item is one question.
+    """A model from `allennlp train` with its predictor, in a separate process. Each item is one question.
+
+    `System` and `ProcessSystem` document the remaining arguments. An archive does not use `each` and `body`.
 
     Args:
         path: `model.tar.gz`, or an unpacked serialization directory.
-        predictor: a registered name, where the model has no default predictor, or another one is wanted.
-        inputs: the predictor's input fields, with the document's fields as values, such as `{"sentence": "text"}`. Left
-            out, all fields go in under their own names, and `text` as `sentence` too where there is none.
-        overrides: a JSON text laid over the archive's config.
-        cuda_device: -1 for the processor.
-        num_threads: torch threads.
-
-    See `ProcessSystem` and `System` for the others; `each` and `body` have no part.
+        predictor: a registered name. Give it if the model has no default predictor, or if you want another one.
+        inputs: the predictor's input fields, with the document's fields as values, such as `{"sentence": "text"}`. By
+            default, all fields go in under their own names. `text` also goes in as `sentence` if there is no such
+            field.
+        overrides: a JSON text that overrides parts of the archive's config.
+        cuda_device: the number of a GPU, or -1 for the CPU.
+        num_threads: the number of torch threads.
     """
 
     speaks_first = True
@@ -71,7 +72,7 @@ class Archive(ProcessSystem):
         return answer
 
     def options(self, packages: Sequence[str]) -> Dict[str, Any]:
-        """What the process is told; see `archive_server`."""
+        """Return the options of the process `archive_server`."""
         return {
             "path": str(self._path),
             "predictor": self._predictor,

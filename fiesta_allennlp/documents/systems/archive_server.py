@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def load(options: Mapping[str, Any]) -> Any:
-    """The predictor of an archive, with everything registered that a config may name."""
+    """Load the predictor of an archive, with everything registered that a config may name."""
     import torch
     from allennlp.common.plugins import import_plugins
     from allennlp.common.util import import_module_and_submodules
@@ -46,9 +46,10 @@ def load(options: Mapping[str, Any]) -> Any:
 
 
 def answered(predictor: Any, fields: Dict[str, Any], key: Any) -> Dict[str, Any]:
-    """The annotation that the predictor gives, without logits and the like; all where there is none.
+    """Return the annotation in the predictor's output, without logits and other large fields.
 
-    An error of the predictor is told as `error`, for the next question may be answered.
+    If the output has no annotation, return all of it. If the predictor fails, return its message as `error`, because it
+    may answer the next question.
     """
     if "sentence" not in fields and "text" in fields:
         fields = {**fields, "sentence": fields["text"]}

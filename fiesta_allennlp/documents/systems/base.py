@@ -18,11 +18,11 @@ STOPPED = "it was stopped before it answered"
 
 
 class Unanswered(FiestaError):
-    """A system gave no answer, or one that cannot be used. The message says what came."""
+    """A system gave no answer, or an unusable one. The message gives the output of the system."""
 
 
 class Died(Unanswered):
-    """The process ended over a question, so that it may be asked again."""
+    """The process died over a question. The caller may ask the question again."""
 
 
 class OutOfTime(Unanswered, TimeoutError):
@@ -35,10 +35,10 @@ class Unavailable(Unanswered, ConnectionError):
 
 @dataclass(frozen=True)
 class Workplace:
-    """What a system gets when it is opened.
+    """The surroundings of a system that is being opened.
 
-    `name` is the system's, `log` a file for what it prints, `time_limit` the seconds an answer may take where the
-    system's own config says nothing, `packages` are to be imported where models are loaded.
+    `name` is the system's name, and `log` a file for its output. `time_limit` is the number of seconds that an answer
+    may take, unless the system's own config sets a limit. The process that loads a model imports `packages`.
     """
 
     name: str
@@ -48,18 +48,19 @@ class Workplace:
 
 
 class System(Registrable):
-    """Something that was trained already and answers questions about documents.
+    """A trained system that answers questions about documents.
 
     Args:
-        each: what one query is about: a whole `document` (default), or one `item` of it.
-        body: what is sent, where it is not all fields without the gold annotation: any JSON, in which `${name}` stands
-            for a field. A text that is nothing but `${name}` becomes the field's value, a list or a number too.
-        answer: where in the answer the annotation is, as keys and positions with dots, such as `choices.0.text`.
-        labels: what the system calls the labels, with the gold labels as values.
-        cost: of one query, in whatever unit.
-        version: any text. A new one tells that the system answers differently now, so that kept answers are not used.
-        time_limit: seconds that an answer may take, in place of `--time-limit`.
-        parallel: how many queries it takes at once.
+        each: the unit of one query: a whole `document` (default), or one `item` of it.
+        body: the content of a query (default: all fields without the gold annotation). It is any JSON, in which
+            `${name}` is replaced by a field. A text that is only `${name}` becomes the field's value, even a list or a
+            number.
+        answer: the place of the annotation in the answer, as keys and positions with dots, such as `choices.0.text`.
+        labels: a mapping from the system's labels to the gold labels.
+        cost: the cost of one query, in any unit.
+        version: any text. Change it if the system now answers differently, so that the selection ignores kept answers.
+        time_limit: the number of seconds that an answer may take. It replaces `--time-limit`.
+        parallel: the number of queries that the system accepts at once.
     """
 
     keeps_answers = True
@@ -89,20 +90,26 @@ class System(Registrable):
         self._labels = labels or {}
 
     def identity(self) -> Dict[str, Any]:
-        """All that decides what is answered, as plain data without secrets: kept answers belong to it."""
+        """Return all settings that determine the answers, as plain data without secrets.
+
+        Kept answers belong to this identity.
+        """
         return {"version": self.version}
 
     def fingerprint(self) -> str:
-        """Equal for systems that get the same scores: those that answer alike, and are asked and read alike."""
+        """Return a text that is equal for systems with equal scores.
+
+        Such systems answer alike, get the same questions, and have their answers read in the same way.
+        """
         about = [self.identity(), self.body, self.each, self._answer, self._labels]
         text = json.dumps(about, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
     def check(self, documents: DocumentFile) -> None:
-        """Refuse what cannot work with these documents. Asks nothing, costs nothing.
+        """Check that the system can work with these documents. The check sends no query and costs nothing.
 
         Raises:
-            FiestaError: with the key and the remedy.
+            FiestaError: if it cannot. The message gives the key and the remedy.
         """
         if self.each == "document" and self.body is None:
             return
@@ -114,42 +121,45 @@ class System(Registrable):
                     raise DataError(f"{documents.path}, line {document.line}: {error}") from error
 
     def check_answers(self, documents: DocumentFile, task: Task) -> None:
-        """Refuse answers that exist before anything is asked and that `answers` cannot read. Most systems have none.
+        """Check existing answers, before any query, and reject those that `answers` cannot read.
+
+        Most systems have no existing answers.
 
         Raises:
-            DataError: with the first document, what its answer is, and the remedy.
+            DataError: if an answer is unreadable. The message gives the first such document, its answer, and the
+                remedy.
         """
 
     def open(self, workplace: Workplace) -> None:
-        """Make ready for questions: start what has to run, and find out whether it does.
+        """Start the processes that the system needs, and check that they run.
 
         Raises:
-            FiestaError: where it does not.
+            FiestaError: if the system does not run.
         """
 
     def ask(self, question: Any) -> Any:
-        """One answer, as plain data. At most `parallel` threads call it at once.
+        """Send one question and return its answer as plain data. At most `parallel` threads call it at once.
 
         Raises:
-            Unanswered: where none came.
+            Unanswered: if no answer came.
         """
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Begin nothing again: the selection ends. Called from another thread; idempotent."""
+        """Start no new attempts, because the selection is ending. Another thread calls it; it is idempotent."""
 
     def close(self) -> None:
-        """End what was opened. Idempotent."""
+        """Release all resources that `open` acquired. It is idempotent."""
 
     def questions(self, document: Document) -> List[Any]:
-        """What is sent for a document: one body, or one for each item."""
+        """Return the queries for a document: one body, or one body for each item."""
         return [render(self.body, fields) for fields in self._fields(document)]
 
     def answers(self, raw: Sequence[Any], document: Document, task: Task) -> List[Any]:
-        """The answers for a document's items in the task's form, from what came for its questions.
+        """Convert the replies to a document's questions into one answer for each item, in the task's form.
 
         Raises:
-            Unanswered: where something else came.
+            Unanswered: if a reply has another form.
         """
         found = [self._located(answer) for answer in raw]
         if self.each == "document" and document.has_items:

@@ -10,10 +10,10 @@ PLACE = re.compile(r"\$\{(\w+)\}")
 
 
 def render(body: Any, fields: Mapping[str, Any]) -> Any:
-    """The body with every `${name}` replaced by the field's value; all fields where there is no body.
+    """Replace every `${name}` in the body by the field's value. Without a body, return all fields.
 
     Raises:
-        DataError: where a field is missing.
+        DataError: if a field is missing.
     """
     if body is None:
         return dict(fields)
@@ -30,10 +30,10 @@ def render(body: Any, fields: Mapping[str, Any]) -> Any:
 
 
 def check_body(body: Any, fields: Mapping[str, Any]) -> None:
-    """Refuse a body that names a field which is not there.
+    """Check that every field named in the body exists.
 
     Raises:
-        DataError: with the name and the near ones.
+        DataError: if one does not. The message gives its name and the near ones.
     """
     render(body, fields)
 

@@ -10,13 +10,14 @@ from fiesta_allennlp.files import digest_of, shortened
 
 
 class ProcessSystem(System):
-    """A system in a process of its own, which reads one line of JSON for each question and prints one for each answer.
+    """A system in a separate process, which reads one line of JSON for each question and prints one line for each
+    answer.
+
+    `System` documents the remaining arguments.
 
     Args:
-        start_time_limit: seconds that the first answer after a start may take beyond the time limit.
-        tries: how often a question is asked, in all, when the process dies over it.
-
-    See `System` for the others.
+        start_time_limit: the extra seconds that the first answer after a start may take, beyond the time limit.
+        tries: the total number of times that a question is asked if the process dies over it.
     """
 
     speaks_first = False
@@ -37,12 +38,12 @@ class ProcessSystem(System):
         self._is_new = True
 
     def command(self, workplace: Workplace) -> List[str]:
-        """The program and its arguments."""
+        """Return the program and its arguments."""
         raise NotImplementedError
 
     @property
     def directory(self) -> Optional[Path]:
-        """Where it runs; None for the current directory."""
+        """Return the working directory of the program, or None for the current directory."""
         return None
 
     def open(self, workplace: Workplace) -> None:
@@ -95,17 +96,17 @@ class ProcessSystem(System):
 
 @System.register("command")
 class Command(ProcessSystem):
-    """A program: each question is a line of JSON on its standard input, each answer a line on its standard output.
+    """A program that reads each question as a line of JSON on its standard input and prints each answer as one line.
 
-    It is started once, kept running, and started again when it died or was too slow. What it writes on its standard
-    error is kept in a log. It has to send each answer at once: in Python, `print(..., flush=True)`.
+    The selection starts the program once and keeps it running. It starts the program again if the program died or was
+    too slow. A log keeps the program's standard error. The program must send each answer at once: in Python,
+    `print(..., flush=True)`.
+
+    `System` and `ProcessSystem` document the remaining arguments.
 
     Args:
-        command: the program and its arguments, as a list. Those that are files belong to the identity with their
-            content.
-        directory: where it runs, in place of the current directory.
-
-    See `ProcessSystem` and `System` for the others.
+        command: the program and its arguments, as a list. The content of those that are files is part of the identity.
+        directory: the working directory of the program (default: the current directory).
     """
 
     def __init__(self, command: List[str], *, directory: Optional[str] = None, **kwargs: Any) -> None:

@@ -32,27 +32,28 @@ CHUNK = 2**16
 class Http(System):
     """An endpoint that gets a JSON body by POST and answers with JSON.
 
-    A query that is answered with status 408, 425, 429, 500, 502, 503 or 504, or not at all, is sent again: after the
-    seconds of `Retry-After`, or else after `wait` seconds, twice as many the next time, and so on, times a random
-    number between 1/2 and 3/2.
+    The system sends a query again after status 408, 425, 429, 500, 502, 503 or 504, and after no reply at all. It waits
+    for the seconds of `Retry-After`. Without this header it waits for `wait` seconds, twice as long before each further
+    try, times a random number between 1/2 and 3/2.
 
-    Where the last try finds no connection, or status 429, 502, 503 or 504, the endpoint is down, and `ask` raises
-    `Unavailable`. Where it keeps answering other questions between the failures of one, it is not down.
+    The endpoint is down if the last try finds no connection, or status 429, 502, 503 or 504. `ask` then raises
+    `Unavailable`. The endpoint is not down if it answers other questions between the failures of one.
 
-    The key is read from the environment, is in no file, and is struck out of every message and of every answer.
+    The system reads the key from the environment and writes it to no file. It removes the key from every message and
+    every answer.
+
+    `System` documents the remaining arguments. `parallel` is 4 by default.
 
     Args:
         url: `http://` or `https://`, without a user or a key.
-        headers: header fields beside the key's.
+        headers: header fields in addition to the key's.
         key_variable: the environment variable that holds the key.
-        key_header: the header field that carries it.
-        key_prefix: what stands before the key there.
+        key_header: the header field that carries the key.
+        key_prefix: the text before the key in this header field.
         retries: how often a query is sent again.
-        wait: see above.
-        max_wait: the most seconds between two tries. Where `Retry-After` asks for more, the tries end.
-        per_minute: the most requests in a minute, second tries included.
-
-    See `System` for the others. `parallel` is 4 unless it is given.
+        wait: the seconds before the first new try, if the endpoint sends no `Retry-After`.
+        max_wait: the most seconds between two tries. If `Retry-After` asks for more, the tries end.
+        per_minute: the most requests in a minute, including repeated ones.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class Http(System):
         raise Unanswered(STOPPED)
 
     def stop(self) -> None:
-        """Send nothing again. A request that is under way goes on, for it may have been paid for."""
+        """Send no query again. A request under way continues, because you may have paid for it."""
         self._stopped.set()
 
     def _given_up(self, question: Any, error: Type[Unanswered], reason: str) -> Unanswered:

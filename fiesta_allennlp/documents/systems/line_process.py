@@ -19,15 +19,15 @@ LAST_WORDS = 2000
 
 
 class LineProcess:
-    """A program that is kept running: one line in, one line out. Started when it is first needed, and again after it
-    died. It dies with this process, however that ends; see `guard`.
+    """A long-running program that reads one line and prints one line.
 
-    Only one thread may ask at a time; `kill` may be called from any.
+    `start` starts the program, and starts it again if it died. The program dies with this process, however this process
+    ends (`guard`). Only one thread may ask at a time; any thread may call `kill`.
 
     Args:
         command: the program and its arguments.
-        directory: where it runs.
-        log: a file to which what it writes on its standard error is appended.
+        directory: the working directory of the program.
+        log: a file to which the program's standard error is appended.
     """
 
     def __init__(self, command: Sequence[str], *, directory: Optional[Path], log: Path) -> None:
@@ -45,7 +45,7 @@ class LineProcess:
         return self._alive >= 0 and not self._at_end()
 
     def start(self) -> None:
-        """Start the program, unless it runs."""
+        """Start the program, unless it is running."""
         with self._lock:
             if self._stopped:
                 raise Unanswered("it was stopped")
@@ -74,13 +74,13 @@ class LineProcess:
             self._unread = b""
 
     def ask(self, line: Optional[str], *, time_limit: float) -> str:
-        """Send a line, or None where the program speaks first, and return the next line that comes.
+        """Send a line and return the next line of the program. Send None if the program speaks first.
 
         Raises:
-            OutOfTime: where none came in time. The program is killed, so that a late answer is not taken for that to
-                another question.
-            Died: where the program ended.
-            Unanswered: where it printed what it was not asked for.
+            OutOfTime: if no line came in time. The call kills the program, so that no later question gets the late
+                answer.
+            Died: if the program ended.
+            Unanswered: if the program printed a line without a question.
         """
         out_of_time = threading.Event()
 
@@ -108,12 +108,12 @@ class LineProcess:
             self._end()
 
     def stop(self) -> None:
-        """End the program and start it no more."""
+        """End the program and never start it again."""
         self._stopped = True
         self.kill()
 
     def close(self) -> None:
-        """As `stop`, once nobody asks any more."""
+        """End the program and close its streams. Call it when no thread asks any more."""
         self.stop()
         self._close_streams()
 

@@ -10,13 +10,13 @@ from fiesta_allennlp.files import read_lines, shortened
 
 @System.register("predictions")
 class Predictions(System):
-    """Answers that were made before, from a JSONL file: one object in each line, with the document's `id`.
+    """Existing answers from a JSONL file: one object in each line, with the document's `id`.
+
+    `System` documents the remaining arguments. A file of predictions does not use `each` and `body`.
 
     Args:
         path: the file.
-        id: what it calls the id.
-
-    See `System` for the others; `each` and `body` have no part.
+        id: the name of the file's field that holds the id.
     """
 
     keeps_answers = False

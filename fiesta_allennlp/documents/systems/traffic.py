@@ -10,7 +10,7 @@ MOST_OUTAGES = 2
 
 
 class Outages:
-    """Tells an endpoint that is down from one that fails over one question and answers others."""
+    """Distinguishes an endpoint that is down from one that fails over one question and answers others."""
 
     def __init__(self) -> None:
         self._num_answered = 0
@@ -23,7 +23,7 @@ class Outages:
             self._num_answered += 1
 
     def is_of(self, question: str) -> bool:
-        """Note that a question failed. Whether the failure is the question's alone."""
+        """Record that a question failed, and return whether only this question fails."""
         with self._lock:
             before = self._answered_before.get(question, self._num_answered)
             self._num_alone[question] += self._num_answered > before
