@@ -12,8 +12,10 @@ from fiesta_allennlp.errors import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """All points that a search can run. Two are equal only if they are the same object, so that what depends on the
-    inputs alone is computed once.
+    """All points that a search can run.
+
+    Two records are equal only if they are the same object. A searcher therefore computes only once what depends on the
+    inputs alone.
 
     Attributes:
         inputs: every input scaled to [0, 1]. Shape: `(num_points, num_inputs)`.
@@ -27,7 +29,7 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class SearchHistory:
-    """What a search knows: the runs that have ended, in their order, and those under way.
+    """The runs of a search that have ended, in their order, and the runs under way.
 
     Attributes:
         seen: the row of each run that has ended. No row is there twice.
@@ -42,7 +44,7 @@ class SearchHistory:
 
     @cached_property
     def open(self) -> np.ndarray:
-        """The rows that were never started, ascending. Shape: `(num_open,)`."""
+        """The rows that have not been started, in ascending order. Shape: `(num_open,)`."""
         return np.setdiff1d(np.arange(len(self.points)), [*self.seen, *self.pending])
 
     @cached_property
@@ -51,8 +53,9 @@ class SearchHistory:
 
     @cached_property
     def known(self) -> np.ndarray:
-        """The scores, with the worst one seen in place of those of a failed run: a model of the scores should keep
-        away from it. Shape: `(num_seen, num_objectives)`."""
+        """The scores, in which a failed run has the worst score seen, so that a model of the scores avoids it. Shape:
+        `(num_seen, num_objectives)`.
+        """
         failed = ~np.isfinite(self.scores).all(axis=1)
         return np.where(failed[:, None], self.scores[~failed].min(axis=0), self.scores)
 
@@ -61,14 +64,17 @@ class SearchHistory:
 
 
 class Searcher(Registrable):
-    """Chooses which point to run next. Holds no state: everything is in the history, so a resumed search goes on as it
-    would have.
+    """Chooses which point to run next.
 
-    The first `num_initial` points are random, and so are all until a run has succeeded. Then the next point is the one
-    with the highest criterion, a random one of equals. The points under way count as chosen but not as scored.
+    A searcher holds no state, because the history holds everything. A resumed search therefore makes the same choices
+    as an uninterrupted one.
+
+    The first `num_initial` points are random. Later points are random too until a run has succeeded. Then the searcher
+    proposes the point with the highest criterion, and a random one if several are equal. Points under way count as
+    chosen but not as scored.
 
     Args:
-        num_initial: how many random points come first.
+        num_initial: the number of random points at the start.
     """
 
     num_objectives: int = 1
@@ -79,7 +85,7 @@ class Searcher(Registrable):
         self.num_initial = num_initial
 
     def propose(self, history: SearchHistory, slots: int, rng: np.random.Generator) -> List[int]:
-        """At most `slots` rows to run next, each another one that was never started. Fewer where no more are left."""
+        """Return at most `slots` different rows to run next that have not been started, or fewer if fewer are left."""
         chosen: List[int] = []
         for _ in range(min(slots, len(history.open))):
             row = self._next(history, rng)
@@ -88,7 +94,7 @@ class Searcher(Registrable):
         return chosen
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
-        """How promising each open row is. At least one run has succeeded. Shape: `(num_open,)`."""
+        """Compute how promising each open row is. At least one run has succeeded. Shape: `(num_open,)`."""
         raise NotImplementedError
 
     def _next(self, history: SearchHistory, rng: np.random.Generator) -> int:
@@ -99,20 +105,20 @@ class Searcher(Registrable):
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse an option that is none of its choices.
+    """Check that an option is one of its choices.
 
     Raises:
-        ConfigError: where a searcher's option is none of its choices.
+        ConfigError: if a searcher's option is not one of its choices.
     """
     if value not in choices:
         raise ConfigError(f"{name} must be one of {', '.join(choices)} but got '{value}'.")
 
 
 def check_above_zero(name: str, value: float) -> None:
-    """Refuse an option that is not a number above 0.
+    """Check that an option is a number above 0.
 
     Raises:
-        ConfigError: where a searcher's option is not a number above 0.
+        ConfigError: if a searcher's option is not a number above 0.
     """
     if not value > 0 or not np.isfinite(value):
         raise ConfigError(f"{name} must be a number above 0 but got {value}.")

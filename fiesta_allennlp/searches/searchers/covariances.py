@@ -15,13 +15,16 @@ AS_LITTLE_AS = 1e-9
 
 @lru_cache(maxsize=4)
 def kernel_matrix(points: Points, kernel: str, length_scale: float) -> np.ndarray:
-    """Covariances of all pairs, 1 on the diagonal: with r the distance over the length scale, `matern` (5/2) is
-    (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r) and `rbf` is exp(-r^2 / 2). Shape: `(num_points, num_points)`."""
+    """Compute the covariances of all pairs of points, 1 on the diagonal.
+
+    With r the distance over the length scale, `matern` (5/2) is (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r) and `rbf`
+    is exp(-r^2 / 2). Shape: `(num_points, num_points)`.
+    """
     return of_distance(cdist(points.inputs, points.inputs) / length_scale, kernel)
 
 
 def of_distance(distance: np.ndarray, kernel: str) -> np.ndarray:
-    """The kernel at these distances, which are in units of the length scale. Shape: that of `distance`."""
+    """Compute the kernel at these distances, in units of the length scale. Shape: that of `distance`."""
     if kernel == "rbf":
         return np.exp(-(distance**2) / 2)
     scaled = np.sqrt(5) * distance
@@ -30,17 +33,20 @@ def of_distance(distance: np.ndarray, kernel: str) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def laplacian(points: Points, kernel: str, length_scale: float, share: float) -> np.ndarray:
-    """Delta = D - W of a graph in which two points are joined if either is among the k nearest of the other, with
-    weights by the kernel. k is the least with which a point has `share` of the points as neighbours on average.
-    Shape: `(num_points, num_points)`."""
+    """Compute Delta = D - W of a graph of near points, with weights by the kernel.
+
+    The graph joins two points if either is among the k nearest of the other. k is the smallest number with which a
+    point has `share` of the points as neighbours on average. Shape: `(num_points, num_points)`.
+    """
     weights = np.where(joined(points, share), kernel_matrix(points, kernel, length_scale), 0.0)
     return np.diag(weights.sum(axis=1)) - weights
 
 
 @lru_cache(maxsize=4)
 def joined(points: Points, share: float) -> np.ndarray:
-    """Which pairs are neighbours; see `laplacian`. Of equally distant points the first are nearer. Shape:
-    `(num_points, num_points)`."""
+    """Return which pairs `laplacian` joins as neighbours. Among equally distant points, the first count as nearer.
+    Shape: `(num_points, num_points)`.
+    """
     distance = cdist(points.inputs, points.inputs)
     np.fill_diagonal(distance, -1)
     rank = np.argsort(np.argsort(distance, axis=1, kind="stable"), axis=1)  # 0 is the point itself
@@ -57,17 +63,19 @@ def joined(points: Points, share: float) -> np.ndarray:
 def graph_covariance(
     points: Points, kernel: str, length_scale: float, share: float, beta: float, sigma: float
 ) -> np.ndarray:
-    """The finite-set Gaussian process of section 5.3 of Zhang and Duh (2020): (2 beta (Delta + I / sigma^2))^-1. Shape:
-    `(num_points, num_points)`."""
+    """Compute the covariance of the finite-set Gaussian process of Zhang and Duh (2020), section 5.3.
+
+    It is (2 beta (Delta + I / sigma^2))^-1. Shape: `(num_points, num_points)`.
+    """
     delta = laplacian(points, kernel, length_scale, share)
     return np.linalg.inv(2 * beta * (delta + np.eye(len(points)) / sigma**2))
 
 
 def check_graph(kernel: str, length_scale: float, neighbours: float) -> None:
-    """Refuse options of which no graph can be made.
+    """Check that the options give a graph.
 
     Raises:
-        ConfigError: where a graph cannot be made so.
+        ConfigError: if an option gives no graph.
     """
     check_choice("kernel", kernel, KERNELS)
     check_above_zero("length_scale", length_scale)

@@ -16,15 +16,15 @@ the longer the search stays near the best points that it knows."""
 
 
 class GaussianProcess(Searcher):
-    """A Gaussian process for each objective, of which nothing is fitted.
+    """A Gaussian process for each objective, with fixed parameters that are not fitted.
 
     Args:
-        scores: `standardised`, by the mean and the standard deviation of those seen, or `raw`, as in Zhang and Duh
+        scores: `standardised`, by the mean and the standard deviation of the scores seen, or `raw`, as in Zhang and Duh
             (2020).
-        prior_mean: what is expected of a point far from all that was seen, in the units of `scores`; by default -1 for
-            standardised scores and 0 for raw ones.
-        noise: variance of a score's noise, in the units of `scores`, above 0. With a large one, a score that is the
-            best by luck draws fewer runs to its neighbours.
+        prior_mean: the expected score of a point far from all points seen, in the units of `scores`. The default is -1
+            for standardised scores and 0 for raw ones.
+        noise: the variance of a score's noise, in the units of `scores`, above 0. With a large value, a score that is
+            the best by luck draws fewer runs to its neighbours.
     """
 
     def __init__(
@@ -38,16 +38,16 @@ class GaussianProcess(Searcher):
         self.noise = noise
 
     def covariance(self, points: Points) -> np.ndarray:
-        """The prior's covariance of all points. Shape: `(num_points, num_points)`."""
+        """Compute the prior covariance of all points. Shape: `(num_points, num_points)`."""
         raise NotImplementedError
 
     def values(self, history: SearchHistory) -> np.ndarray:
-        """What the process models, with the prior's mean at 0. Shape: `(num_seen, num_objectives)`."""
+        """Compute the values that the process models, with prior mean 0. Shape: `(num_seen, num_objectives)`."""
         known = history.known if self.scores == "raw" else standardised(history.known)
         return known - self.prior_mean
 
     def predictions(self, history: SearchHistory, values: np.ndarray) -> List[Prediction]:
-        """Of each objective at the open points."""
+        """Predict each objective at the open points."""
         return predict(
             self.covariance(history.points),
             history.open,
@@ -59,17 +59,19 @@ class GaussianProcess(Searcher):
 
 
 def standardised(scores: np.ndarray) -> np.ndarray:
-    """With mean 0 and standard deviation 1 in each objective, 0 where all are equal. Shape: that of `scores`."""
+    """Scale each objective to mean 0 and standard deviation 1, or to 0 if all scores are equal. Shape: that of
+    `scores`.
+    """
     sd = scores.std(axis=0)
     return (scores - scores.mean(axis=0)) / np.where(sd > 0, sd, 1)
 
 
 class OverKernel(GaussianProcess):
-    """A Gaussian process with variance 1.
+    """A Gaussian process with variance 1 over a kernel.
 
     Args:
         kernel: `matern` (with nu = 5/2) or `rbf`.
-        length_scale: the same for all inputs, which are scaled to [0, 1].
+        length_scale: the length scale of all inputs, which are scaled to [0, 1].
     """
 
     def __init__(self, *, kernel: str = "matern", length_scale: float = 1.0, **kwargs: Any) -> None:
@@ -84,15 +86,16 @@ class OverKernel(GaussianProcess):
 
 
 class OverGraph(GaussianProcess):
-    """The finite-set Gaussian process on a graph of near points (Zhang and Duh, 2020, section 5.3): with Delta the
-    graph's Laplacian, the covariance is (2 beta (Delta + I / sigma^2))^-1.
+    """The finite-set Gaussian process on a graph of near points (Zhang and Duh, 2020, section 5.3).
+
+    With Delta the graph's Laplacian, the covariance is (2 beta (Delta + I / sigma^2))^-1.
 
     Args:
-        kernel: weigh the edges, as in `OverKernel`.
-        length_scale: weigh the edges, as in `OverKernel`.
+        kernel: the kernel that weighs the edges, `matern` (with nu = 5/2) or `rbf`.
+        length_scale: the length scale of this kernel.
         neighbours: the share of all points that a point has as neighbours, on average.
-        beta: as above. The larger, the less and the more a point may differ from the prior's mean.
-        sigma: as above. The larger, the less and the more a point may differ from the prior's mean.
+        beta: the factor in the covariance. With a larger value, a point may differ less from the prior's mean.
+        sigma: the scale in the covariance. With a larger value, a point may differ more from the prior's mean.
     """
 
     def __init__(
@@ -118,14 +121,16 @@ class OverGraph(GaussianProcess):
 
 
 def improvement(process: GaussianProcess, history: SearchHistory) -> np.ndarray:
-    """The expected improvement of the first objective on the best score seen. Shape: `(num_open,)`."""
+    """Compute the expected improvement of the first objective on the best score seen. Shape: `(num_open,)`."""
     values = process.values(history)[:, :1]
     return expected_improvement(process.predictions(history, values)[0], values.max())
 
 
 def hypervolume_improvement(process: GaussianProcess, history: SearchHistory) -> np.ndarray:
-    """The expected improvement of the hypervolume of two objectives. The reference is 1 below the worst that was seen
-    or is predicted, in the units of the scores. Shape: `(num_open,)`."""
+    """Compute the expected improvement of the hypervolume of two objectives.
+
+    The reference is 1 below the worst value seen or predicted, in the units of the scores. Shape: `(num_open,)`.
+    """
     values = process.values(history)
     first, second = process.predictions(history, values)
     worst = np.minimum(values.min(axis=0), [first.mean.min(), second.mean.min()])
@@ -134,8 +139,10 @@ def hypervolume_improvement(process: GaussianProcess, history: SearchHistory) ->
 
 @Searcher.register("gp_ei")
 class GpEi(OverKernel):
-    """Bayesian optimisation: a Gaussian process and expected improvement (Schonlau et al., 1998). The searcher to begin
-    with: see `docs/searching.md`."""
+    """Bayesian optimisation with a Gaussian process and expected improvement (Schonlau et al., 1998).
+
+    Start with this searcher. `docs/searching.md` compares the searchers.
+    """
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
         return improvement(self, history)
@@ -143,7 +150,10 @@ class GpEi(OverKernel):
 
 @Searcher.register("gp_ehvi")
 class GpEhvi(OverKernel):
-    """The same for two objectives at once, by the expected improvement of the hypervolume (Emmerich et al., 2011)."""
+    """Bayesian optimisation of two objectives with a Gaussian process for each.
+
+    The criterion is the expected improvement of the hypervolume (Emmerich et al., 2011).
+    """
 
     num_objectives = 2
 
@@ -161,7 +171,10 @@ class GraphEi(OverGraph):
 
 @Searcher.register("graph_ehvi")
 class GraphEhvi(OverGraph):
-    """The same for two objectives at once: GB of table 4 of Zhang and Duh (2020)."""
+    """Expected improvement of the hypervolume of two objectives over the finite-set Gaussian process of a graph.
+
+    This is GB of table 4 of Zhang and Duh (2020).
+    """
 
     num_objectives = 2
 

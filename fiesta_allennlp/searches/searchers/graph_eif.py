@@ -11,9 +11,10 @@ from fiesta_allennlp.searches.searchers.covariances import AS_LITTLE_AS, check_g
 
 @Searcher.register("graph_eif")
 class GraphEif(Searcher):
-    """Expected influence (Zhang and Duh, 2020, section 5.2): run the point whose score would change the predictions of
-    all others most. With f the harmonic prediction from labels in [0, 1], and f^(k,v) the one after point k got the
-    label v (equation 8)::
+    """Expected influence on a graph of near points (Zhang and Duh, 2020, section 5.2).
+
+    It runs the point whose score would change the predictions of all others most. f is the harmonic prediction from
+    labels in [0, 1]. f^(k,v) is the prediction after point k got the label v (equation 8)::
 
         a(k) = (1 - f_k) sum_i (1 - f_i^(k,0)) + f_k sum_i f_i^(k,1)
 
@@ -21,8 +22,8 @@ class GraphEif(Searcher):
     the worst one seen has 0 and the best one 1. The points under way have their predictions as labels.
 
     Args:
-        kernel: weigh the edges of the graph.
-        length_scale: weigh the edges of the graph.
+        kernel: the kernel that weighs the edges of the graph.
+        length_scale: the length scale of this kernel.
         neighbours: the share of all points that a point has as neighbours, on average.
     """
 
@@ -50,21 +51,25 @@ class GraphEif(Searcher):
 
 
 def scaled(scores: np.ndarray) -> np.ndarray:
-    """Scores from 0, the worst, to 1, the best; 1 where all are equal. Shape: that of `scores`."""
+    """Scale scores from 0, the worst, to 1, the best. All are 1 if they are equal. Shape: that of `scores`."""
     width = scores.max() - scores.min()
     return (scores - scores.min()) / width if width > 0 else np.ones_like(scores)
 
 
 def harmonic(delta: np.ndarray, free: np.ndarray, labelled: List[int], labels: np.ndarray) -> np.ndarray:
-    """f_U = -Delta_UU^-1 Delta_UL f_L (equation 7): the label of a free point is the weighted mean of its neighbours'.
-    Shape: `(num_free,)`."""
+    """Compute f_U = -Delta_UU^-1 Delta_UL f_L (equation 7).
+
+    The label of a free point is the weighted mean of its neighbours' labels. Shape: `(num_free,)`.
+    """
     return _inverse(delta, free) @ -delta[np.ix_(free, labelled)] @ labels
 
 
 def expected_influence(delta: np.ndarray, free: np.ndarray, labelled: List[int], labels: np.ndarray) -> np.ndarray:
-    """a(k) of every free point k, with one inverse for all: with G = Delta_UU^-1, the label v of k changes the
-    prediction of i by (v - f_k) G_ik / G_kk. The sums run over all points; those that are labelled add the same to
-    f and to 1 - f for every k. Shape: `(num_free,)`."""
+    """Compute a(k) of every free point k, with one inverse for all points.
+
+    With G = Delta_UU^-1, the label v of k changes the prediction of i by (v - f_k) G_ik / G_kk. The sums run over all
+    points. The labelled points add the same to f and to 1 - f for every k. Shape: `(num_free,)`.
+    """
     inverse = _inverse(delta, free)
     f = inverse @ -delta[np.ix_(free, labelled)] @ labels
     reach = inverse.sum(axis=0) / np.diag(inverse)

@@ -10,12 +10,12 @@ from fiesta_allennlp.searches.searchers.prediction import Prediction
 
 @dataclass(frozen=True, eq=False)
 class Strips:
-    """What lies below a front and above its reference, cut at the first objective of each of its k points.
+    """The area below a front and above its reference, cut at the first objective of each of the front's k points.
 
     Attributes:
-        edges: where the strips begin, from left to right. The last one begins at the last point and has no end. Shape:
-            `(k + 1,)`.
-        heights: of the front in each strip. Shape: `(k + 1,)`.
+        edges: the left ends of the strips, from left to right. The last strip begins at the last point and has no end.
+            Shape: `(k + 1,)`.
+        heights: the height of the front in each strip. Shape: `(k + 1,)`.
     """
 
     edges: np.ndarray
@@ -23,12 +23,12 @@ class Strips:
 
 
 def expected_improvement(prediction: Prediction, best: float) -> np.ndarray:
-    """E max(f - best, 0) = (mu - best) Phi(z) + s phi(z) with z = (mu - best) / s. Shape: `(num_points,)`."""
+    """Compute E max(f - best, 0) = (mu - best) Phi(z) + s phi(z) with z = (mu - best) / s. Shape: `(num_points,)`."""
     return expected_excess(best, prediction)
 
 
 def expected_excess(level: "float | np.ndarray", prediction: Prediction) -> np.ndarray:
-    """E max(f - level, 0) at each point. Shape: that of `level` and the prediction together."""
+    """Compute E max(f - level, 0) at each point. Shape: that of `level` and the prediction together."""
     ahead = prediction.mean - level
     z = ahead / prediction.sd
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
@@ -36,15 +36,18 @@ def expected_excess(level: "float | np.ndarray", prediction: Prediction) -> np.n
 
 
 def pareto_front(scores: np.ndarray) -> np.ndarray:
-    """Which points no other one dominates: none is as high in every objective and higher in one. Shapes:
-    `(num_points, num_objectives)` to `(num_points,)`."""
+    """Return which points no other point dominates.
+
+    A point dominates another if it is at least as high in every objective and higher in one. Shapes: `(num_points,
+    num_objectives)` to `(num_points,)`.
+    """
     as_high = (scores[:, None] >= scores[None]).all(axis=2)
     higher = (scores[:, None] > scores[None]).any(axis=2)
     return ~(as_high & higher).any(axis=0)
 
 
 def hypervolume(scores: np.ndarray, reference: np.ndarray) -> float:
-    """The area that two-dimensional scores dominate above a reference. Shapes: `(num_points, 2)` and `(2,)`."""
+    """Compute the area that two-dimensional scores dominate above a reference. Shapes: `(num_points, 2)` and `(2,)`."""
     strips = _strips(scores, reference)
     return float(np.diff(strips.edges) @ (strips.heights[:-1] - reference[1]))
 
@@ -52,13 +55,15 @@ def hypervolume(scores: np.ndarray, reference: np.ndarray) -> float:
 def expected_hypervolume_improvement(
     first: Prediction, second: Prediction, scores: np.ndarray, reference: np.ndarray
 ) -> np.ndarray:
-    """By how much a point is expected to increase the hypervolume of two independent objectives (Emmerich et al.,
-    2011), in closed form. The front cuts the plane into strips along the first objective. In a strip from a to b above
-    which the front has height h, a point adds E[max(f1 - a, 0) - max(f1 - b, 0)] E max(f2 - h, 0).
+    """Compute by how much each point is expected to increase the hypervolume of two independent objectives.
+
+    This is the closed form of Emmerich et al. (2011). The front cuts the plane into strips along the first objective.
+    In a strip from a to b above which the front has height h, a point adds E[max(f1 - a, 0) - max(f1 - b, 0)] E max(f2
+    - h, 0).
 
     Args:
-        scores: of the points seen. Shape: `(num_seen, 2)`.
-        reference: only what is above it in both objectives counts. Shape: `(2,)`.
+        scores: the scores of the points seen. Shape: `(num_seen, 2)`.
+        reference: the lower bound of both objectives. Only the area above it counts. Shape: `(2,)`.
     """
     strips = _strips(scores, reference)
     beyond = expected_excess(strips.edges[:, None], first)

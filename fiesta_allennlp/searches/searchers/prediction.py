@@ -12,7 +12,7 @@ LEAST_VARIANCE = 1e-18
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The posterior at some points, each alone. Shapes: `(num_points,)`."""
+    """The posterior at each of some points, without covariances between them. Shapes: `(num_points,)`."""
 
     mean: np.ndarray
     sd: np.ndarray
@@ -27,16 +27,16 @@ def predict(
     pending: Sequence[int] = (),
     noise: float,
 ) -> List[Prediction]:
-    """The posterior of Gaussian processes with mean 0 and one covariance (equations 1 and 2 of Zhang and Duh, 2020),
-    one for each objective.
+    """Compute the posterior of one Gaussian process for each objective, all with mean 0 and the same covariance.
 
-    The points under way lower the variance but leave the mean: each counts as scored with its own prediction.
+    It uses equations 1 and 2 of Zhang and Duh (2020). The points under way lower the variance but leave the mean: each
+    counts as scored with its own prediction.
 
     Args:
-        covariance: the prior's. Shape: `(num_all, num_all)`.
+        covariance: the prior's covariance. Shape: `(num_all, num_all)`.
         at: the rows to predict. Shape: `(num_points,)`.
-        values: of the rows `seen`. Shape: `(num_seen, num_objectives)`.
-        noise: variance of a value's noise, above 0.
+        values: the values of the rows `seen`. Shape: `(num_seen, num_objectives)`.
+        noise: the variance of a value's noise, above 0.
     """
     factor = _factor(covariance, seen, noise)
     cross = covariance[np.ix_(seen, at)]

@@ -5,8 +5,10 @@ from fiesta_allennlp.searches.searchers.base import Searcher, SearchHistory
 
 @Searcher.register("random")
 class Random(Searcher):
-    """Every open point is as good as every other (Bergstra and Bengio, 2012). What all searchers are to be compared
-    with, and the one for scores that tell little about their neighbours'."""
+    """Random search: every open point is equally good (Bergstra and Bengio, 2012).
+
+    Use it as the baseline for all searchers. Use it also if a score says little about the scores of near points.
+    """
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
         return np.zeros(len(history.open))
