@@ -18,7 +18,7 @@ WHITE_SPACE = " \t\r"
 
 @dataclass
 class Sentence:
-    """The words of a sentence, their tags, the line of each, and a name for the document they are of."""
+    """The words of a sentence, their tags, the line number of each, and a name for the document of the sentence."""
 
     words: List[str] = field(default_factory=list)
     tags: List[str] = field(default_factory=list)
@@ -28,15 +28,15 @@ class Sentence:
 
 @dataclass(frozen=True)
 class ColumnFormat:
-    """What the lines of a file hold.
+    """The layout of the lines of a file.
 
     Attributes:
-        token_column: numbers from 0; negative ones count from the last column.
-        tag_column: numbers from 0; negative ones count from the last column.
-        separator: between columns; any spaces and tabs where it is None.
-        comment_prefix: lines that begin so are left out. None: there are none.
-        document_prefix: lines that begin so stand between documents. None: there are none.
-        encoding: of the tags, `None` where they do not write spans.
+        token_column: the column of the words. Columns count from 0; negative numbers count from the last column.
+        tag_column: the column of the tags. Columns count from 0; negative numbers count from the last column.
+        separator: the text between columns. None means any spaces and tabs.
+        comment_prefix: the start of lines that the reader skips. None: there are no such lines.
+        document_prefix: the start of lines between documents. None: there are no such lines.
+        encoding: the encoding of the tags. None if the tags do not write spans.
     """
 
     token_column: int = 0
@@ -47,11 +47,11 @@ class ColumnFormat:
     encoding: Optional[str] = "BIO"
 
     def read(self, path: Union[str, PathLike]) -> List[Sentence]:
-        """All sentences of a file, or of what a URL leads to.
+        """Read all sentences from a file or a URL.
 
         Raises:
-            Exception: `DataError` with file, line and tag, where the file is missing, is not UTF-8, has no sentence, a
-                line without these columns, or tags that the encoding forbids.
+            Exception: `DataError` with file, line and tag. The file is missing, is not UTF-8 or has no sentence, a line
+                lacks these columns, or the encoding forbids the tags.
         """
         lines = _text(path).split("\n")
         documents = [document for document in self._documents(lines, str(path)) if document]

@@ -18,17 +18,15 @@ from fiesta_allennlp.tagging.viterbi import best_paths, transitions_of
 class CrfSequenceTagger(SequenceTagger):
     """An encoder and a linear-chain conditional random field over the tags.
 
-    `Huang et al. (2015) <https://arxiv.org/abs/1508.01991>`__, section 2.5; with words and characters embedded this is
-    the
-    tagger of `Lample et al. (2016) <https://aclanthology.org/N16-1030>`__ and of
-    `Ma and Hovy (2016) <https://aclanthology.org/P16-1101>`__. With A the transitions and P the logits of sentence X,
-    tags
-    y have the probability::
+    The model is that of `Huang et al. (2015) <https://arxiv.org/abs/1508.01991>`__, section 2.5. With embedded words
+    and characters it is the tagger of `Lample et al. (2016) <https://aclanthology.org/N16-1030>`__ and of `Ma and Hovy
+    (2016) <https://aclanthology.org/P16-1101>`__. With A the transitions and P the logits of sentence X, tags y have
+    the probability::
 
         p(y | X) = exp s(X, y) / sum_y' exp s(X, y'),  s(X, y) = sum_i A_{y_i, y_{i+1}} + sum_i P_{i, y_i}
 
-    (Lample et al., section 2.2, where y_0 and y_{n+1} are the start and the end). The likelihood is AllenNLP's; all
-    sentences of a batch are decoded at once.
+    (Lample et al., section 2.2, where y_0 and y_{n+1} are the start and the end). AllenNLP computes the likelihood. The
+    tagger decodes all sentences of a batch at once.
 
     Registered as a `Model` with name "crf_sequence_tagger".
 
@@ -40,7 +38,7 @@ class CrfSequenceTagger(SequenceTagger):
             allows. The likelihood is over all tags.
         include_start_end_transitions: `bool`, optional (default = `True`)
         initializer: `InitializerApplicator`, optional
-        **kwargs: See `SequenceTagger`.
+        **kwargs: The arguments of `SequenceTagger`.
     """
 
     def __init__(

@@ -9,19 +9,20 @@ NARROW = 12
 
 @TokenEmbedder.register("distinct_character_encoding")
 class DistinctCharacterEncoder(TokenCharactersEncoder):
-    """The vectors of AllenNLP's `character_encoding`, computed once for each distinct word of a batch.
+    """Computes the vectors of AllenNLP's `character_encoding` once for each distinct word of a batch.
 
-    A batch of sentences repeats its frequent words, and one link or one user name makes all words as wide as it is. So
-    words of at most 12 characters go through the encoder apart from the longer ones, each word once. Vectors and
-    gradients are those of `character_encoding` but for the order of summation. It takes encoders that look at no more
-    than 12 characters at once.
+    Use it to save time: a batch repeats its frequent words, and one link or user name pads all words to its length. The
+    encoder therefore takes words of at most 12 characters separately from longer ones, each word once. Vectors and
+    gradients equal those of `character_encoding`, except for the order of summation. It needs an encoder that looks at
+    no more than 12 characters at once.
 
     Registered as a `TokenEmbedder` with name "distinct_character_encoding".
 
     Args:
         embedding: `Embedding`
         encoder: `Seq2VecEncoder`
-        dropout: `float`, optional (default = `0.0`) On the vector of each word, another mask wherever the word occurs.
+        dropout: `float`, optional (default = `0.0`) Dropout on the vector of each word, with a new mask for each
+            occurrence of the word.
     """
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:

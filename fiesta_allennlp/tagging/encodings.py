@@ -19,27 +19,28 @@ class Span(NamedTuple):
 
 
 def split_tag(tag: str) -> Tuple[str, str]:
-    """`I-PER` as `I` and `PER`."""
+    """Split `I-PER` into `I` and `PER`."""
     prefix, _, label = tag.partition("-")
     return prefix, label
 
 
 def is_tag(tag: str, encoding: str) -> bool:
-    """Whether it is a tag of the encoding, whatever is before and after it."""
+    """Return whether a tag belongs to the encoding, without regard to the tags around it."""
     prefix, _ = split_tag(tag)
     return tag == OUTSIDE or (prefix != OUTSIDE and prefix in tuple(PREFIXES[encoding]))
 
 
 def in_words(encoding: str) -> str:
-    """The tags of an encoding, for messages."""
+    """List the tags of an encoding, for messages."""
     letters = [f"{letter}-..." for letter in PREFIXES[encoding] if letter != OUTSIDE]
     return ", ".join([OUTSIDE, *letters])
 
 
 def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]:
-    """The position of the first tag that the encoding forbids, and why; None where all are right.
+    """Return the position of the first tag that the encoding forbids, and the reason. Return None if all tags are
+    valid.
 
-    In IOB1 a `B-` may begin any span, so that every sentence in BIO is also one in IOB1 with the same spans.
+    In IOB1 a `B-` may begin any span. Every sentence in BIO is therefore also one in IOB1, with the same spans.
     """
     for position, tag in enumerate(tags):
         if not is_tag(tag, encoding):
@@ -59,7 +60,7 @@ def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]
 
 
 def spans_of(tags: Sequence[str]) -> List[Span]:
-    """The spans of a sentence, in their order, for any of the encodings.
+    """Return the spans of a sentence, in their order, for any of the encodings.
 
     Wrong tags count as in CoNLL's evaluation script: an `I-` or `L-` that continues nothing begins a span.
     """
@@ -79,7 +80,7 @@ def spans_of(tags: Sequence[str]) -> List[Span]:
 
 
 def tags_of(spans: Sequence[Span], num_words: int, encoding: str) -> List[str]:
-    """The tags in BIO or BIOUL of a sentence with these spans."""
+    """Return the tags in BIO or BIOUL of a sentence with these spans."""
     tags = [OUTSIDE] * num_words
     for label, first, last in spans:
         prefixes = ["B", *"I" * (last - first)]

@@ -17,23 +17,24 @@ LOSSES = ("mean", "sum")
 
 
 class SequenceTagger(Model):
-    """Base of the taggers. A child says how probable tags are (`log_likelihood`) and which are best (`best_tags`).
+    """Base class of the taggers.
 
-    Its constructor calls its initializer last. Tags are decoded outside of training only: metrics of the training set
-    would cost more than the gradients, so there are none.
+    A subclass implements the probability of tags (`log_likelihood`) and the choice of the best tags (`best_tags`). Its
+    constructor calls its initializer last. The tagger decodes only outside of training, because metrics of the training
+    set would cost more than the gradients. It therefore has no training metrics.
 
     Args:
         vocab: `Vocabulary`
         text_field_embedder: `TextFieldEmbedder`
         encoder: `Seq2SeqEncoder`
-        dropout: `float`, optional (default = `0.0`) On what goes into the encoder and on what comes out of it.
-        variational_dropout: `float`, optional (default = `0.0`) In the same two places, with one mask for all words of
-            a sentence (Gal and Ghahramani 2016).
-        label_encoding: `str`, optional (default = `"BIO"`) How the reader's tags write spans: `BIO`, `IOB1` or `BIOUL`;
-            `null` for tags that do not, for which the only metric is the accuracy.
-        loss: `str`, optional (default = `"mean"`) Of the sentences of a batch, the `mean` of the negative log
-            likelihoods or the `sum`. AllenNLP's own taggers with a conditional random field sum, which ties the
-            learning rate to the batch size.
+        dropout: `float`, optional (default = `0.0`) Dropout on the input and on the output of the encoder.
+        variational_dropout: `float`, optional (default = `0.0`) Dropout in the same two places, with one mask for all
+            words of a sentence (Gal and Ghahramani 2016).
+        label_encoding: `str`, optional (default = `"BIO"`) How the reader's tags write spans: `BIO`, `IOB1` or `BIOUL`.
+            `null` is for tags that write no spans, for which the only metric is the accuracy.
+        loss: `str`, optional (default = `"mean"`) The `mean` or the `sum` of the negative log likelihoods of a batch's
+            sentences. AllenNLP's own taggers with a conditional random field use the sum, which ties the learning rate
+            to the batch size.
         label_namespace: `str`, optional (default = `"labels"`)
     """
 
@@ -69,16 +70,17 @@ class SequenceTagger(Model):
         self._scores = SpanScores(has_spans=label_encoding is not None)
 
     def log_likelihood(self, logits: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Of the right tags, summed over the sentences.
+        """Compute the log likelihood of the right tags, summed over the sentences.
 
         Shapes: `logits` (batch_size, num_words, num_tags), `tags` and `mask` (batch_size, num_words), the result ().
         """
         raise NotImplementedError
 
     def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Numbers of the best tags, and anything at masked positions.
+        """Compute the numbers of the best tags. The values at masked positions are arbitrary.
 
-        Shapes: `logits` and `mask` as above, the result (batch_size, num_words).
+        Shapes: `logits` (batch_size, num_words, num_tags), `mask` (batch_size, num_words), the result (batch_size,
+        num_words).
         """
         raise NotImplementedError
 
@@ -88,11 +90,12 @@ class SequenceTagger(Model):
         tags: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
-        """
+        """Compute the logits, the loss and, outside of training, the tags of a batch.
+
         Returns:
-            `logits` of shape (batch_size, num_words, num_tags); outside of training `tags`, a list of tag names for
-            each sentence; `words` where `metadata` has them; `loss` where `tags`, of shape (batch_size, num_words), was
-            given.
+            `logits` of shape (batch_size, num_words, num_tags). Outside of training `tags`, a list of tag names for
+                each sentence. `words` if `metadata` has them. `loss` if `tags`, of shape (batch_size, num_words), was
+                given.
         """
         mask = get_text_field_mask(tokens)
         # Shape: (batch_size, num_words, embedding_dim)
@@ -127,8 +130,10 @@ class SequenceTagger(Model):
         ]
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """`accuracy`, and `precision-overall`, `recall-overall` and `f1-measure-overall` of spans; of the training set
-        nothing."""
+        """Return `accuracy`, and `precision-overall`, `recall-overall` and `f1-measure-overall` of spans.
+
+        Return an empty dictionary for the training set.
+        """
         if self.training and not self._scores.num_words:
             return {}
         return self._scores.get_metric(reset)

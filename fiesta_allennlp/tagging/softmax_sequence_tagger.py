@@ -15,9 +15,9 @@ from fiesta_allennlp.tagging.sequence_tagger import SequenceTagger
 class SoftmaxSequenceTagger(SequenceTagger):
     """An encoder and a softmax over the tags of each word.
 
-    It differs from `crf_sequence_tagger` in nothing else: the loss is the negative log likelihood of the tags of a
-    sentence, which is that of a conditional random field whose transitions are all 0. AllenNLP's `simple_tagger` has no
-    dropout, and computes its metrics in training too.
+    It otherwise equals `crf_sequence_tagger`. The loss is the negative log likelihood of the tags of a sentence, which
+    is that of a conditional random field whose transitions are all 0. AllenNLP's `simple_tagger` has no dropout, and
+    computes its metrics in training too.
 
     Registered as a `Model` with name "softmax_sequence_tagger".
 
@@ -26,7 +26,7 @@ class SoftmaxSequenceTagger(SequenceTagger):
         text_field_embedder: `TextFieldEmbedder`
         encoder: `Seq2SeqEncoder`
         initializer: `InitializerApplicator`, optional
-        **kwargs: See `SequenceTagger`.
+        **kwargs: The arguments of `SequenceTagger`.
     """
 
     def __init__(

@@ -8,13 +8,13 @@ from fiesta_allennlp.tagging.encodings import spans_of
 
 
 class SpanScores(Metric):
-    """Scores as those of CoNLL's evaluation script: a span is right where its label and both of its ends are.
+    """Computes the scores of CoNLL's evaluation script: a span is right if its label and both of its ends are right.
 
-    Precision, recall and F1 are over the spans of all labels and all sentences, and 0 where there is no right span.
-    Wrong tags, which a tagger without constraints predicts, count as `spans_of` says.
+    Precision, recall and F1 are over the spans of all labels and all sentences. They are 0 if there is no right span. A
+    tagger without constraints may predict wrong tags; `spans_of` defines how they count.
 
     Args:
-        has_spans: `bool`, optional (default = `True`) Whether tags write spans. If not, there is only the accuracy.
+        has_spans: `bool`, optional (default = `True`) Whether tags write spans. If not, the only score is the accuracy.
     """
 
     def __init__(self, has_spans: bool = True) -> None:
@@ -33,7 +33,7 @@ class SpanScores(Metric):
                 self._num_right += len(guessed & true)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
-        """`accuracy`, `precision-overall`, `recall-overall` and `f1-measure-overall`."""
+        """Return `accuracy`, `precision-overall`, `recall-overall` and `f1-measure-overall`."""
         scores = {"accuracy": _share(self._num_right_tags, self.num_words)}
         if self._has_spans:
             scores["precision-overall"] = _share(self._num_right, self._num_guessed)

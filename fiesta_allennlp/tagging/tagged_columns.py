@@ -14,29 +14,30 @@ from fiesta_allennlp.tagging.encodings import PREFIXES, spans_of, tags_of
 
 @DatasetReader.register("tagged_columns")
 class TaggedColumnsReader(DatasetReader):
-    """Sentences with one word and its tag on a line, and a blank line between two sentences.
+    """Reads sentences with one word and its tag on a line, and a blank line between two sentences.
 
-    It reads the files of CoNLL-2000, 2002 and 2003, WNUT-17, WikiGold and others. AllenNLP's `conll2003` wants exactly
-    four columns, checks no tags and keeps no documents; take it where the others matter: its features and its labels.
+    It reads the files of CoNLL-2000, 2002 and 2003, WNUT-17, WikiGold and others. AllenNLP's `conll2003` requires
+    exactly four columns, checks no tags and keeps no documents. Use `conll2003` if you need its features and its
+    labels.
 
-    Fields: `tokens`; `tags`; `metadata` with `words` and `document`. Sentences have the same `document` where the file
-    has lines that begin with `document_prefix` and none of them is between the sentences. Without such lines, sentences
-    of the same words have the same `document`, so that no random split puts a repeated text on both sides.
+    Fields: `tokens`; `tags`; `metadata` with `words` and `document`. If the file has lines that begin with
+    `document_prefix`, the sentences between two such lines have the same `document`. Without such lines, sentences of
+    the same words have the same `document`, so that no random split puts a repeated text on both sides.
 
     Registered as a `DatasetReader` with name "tagged_columns".
 
     Args:
-        token_column: `int`, optional (default = `0`) Columns are numbered from 0; negative numbers count from the last
-            one.
-        tag_column: `int`, optional (default = `-1`)
-        separator: `str`, optional (default = any spaces and tabs) What is between two columns.
-        comment_prefix: `str`, optional (default = `None`) Lines that begin so are left out. By default no line is: `#`
-            is a word in many files.
-        document_prefix: `str`, optional (default = `None`) How a line between two documents begins, such as
+        token_column: `int`, optional (default = `0`) The column of the words. Columns count from 0; negative numbers
+            count from the last one.
+        tag_column: `int`, optional (default = `-1`) The column of the tags.
+        separator: `str`, optional (default = any spaces and tabs) The text between two columns.
+        comment_prefix: `str`, optional (default = `None`) The start of lines that the reader skips. By default it skips
+            no line, because `#` is a word in many files.
+        document_prefix: `str`, optional (default = `None`) The start of a line between two documents, such as
             `-DOCSTART-` or `# newdoc`.
-        encoding: `str`, optional (default = `"BIO"`) How the file's tags write spans: `IOB1`, `BIO` or `BIOUL`; `null`
-            for tags that do not, such as parts of speech. A file in BIO is also read as IOB1.
-        convert_to: `str`, optional (default = `None`) `BIO` or `BIOUL`; by default tags stay as they are.
+        encoding: `str`, optional (default = `"BIO"`) How the file's tags write spans: `IOB1`, `BIO` or `BIOUL`. `null`
+            is for tags that write no spans, such as parts of speech. `IOB1` also reads a file in BIO.
+        convert_to: `str`, optional (default = `None`) `BIO` or `BIOUL`. By default tags stay unchanged.
         token_indexers: `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
     """
 
@@ -79,7 +80,7 @@ class TaggedColumnsReader(DatasetReader):
         *,
         document: Optional[str] = None,
     ) -> Instance:
-        """The instance of one sentence. `tags` are in the reader's `encoding`."""
+        """Build the instance of one sentence. `tags` are in the reader's `encoding`."""
         made = [token if isinstance(token, Token) else Token(token) for token in tokens]
         text = TextField(made)
         fields: Dict[str, Field] = {"tokens": text}

@@ -30,7 +30,7 @@ class BestPaths(NamedTuple):
 
 
 def transitions_of(crf: ConditionalRandomField) -> Transitions:
-    """The field's transitions as numbers, with its constraints."""
+    """Return the field's transitions as numbers, with its constraints."""
     num_tags = crf.num_tags
     allowed = crf._constraint_mask.detach()
     scores = torch.zeros_like(allowed)
@@ -43,17 +43,17 @@ def transitions_of(crf: ConditionalRandomField) -> Transitions:
 
 
 def best_paths(logits: torch.Tensor, mask: torch.Tensor, transitions: Transitions) -> BestPaths:
-    """Viterbi's algorithm over a batch: one step for each position, whatever the number of sentences.
+    """Run Viterbi's algorithm over a batch, in one step for each position, whatever the number of sentences.
 
     With delta_1(j) = start_j + logits_1j, position t has::
 
         delta_t(j) = max_i (delta_{t-1}(i) + between_ij) + logits_tj,
 
-    and the i of this maximum is the tag before j. Where a sentence is padded, delta stays as it is.
+    and the i of this maximum is the tag before j. Where a sentence is padded, delta does not change.
 
     Args:
         logits: shape (batch_size, num_words, num_tags).
-        mask: false where a sentence is padded, which is behind its last word. Shape: (batch_size, num_words).
+        mask: false where a sentence is padded, after its last word. Shape: (batch_size, num_words).
     """
     _, num_words, num_tags = logits.shape
     # Shape: (1, num_tags)
