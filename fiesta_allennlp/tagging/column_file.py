@@ -50,8 +50,8 @@ class ColumnFormat:
         """Read all sentences from a file or a URL.
 
         Raises:
-            Exception: `DataError` with file, line and tag. The file is missing, is not UTF-8 or has no sentence, a line
-                lacks these columns, or the encoding forbids the tags.
+            Exception: `DataError` with file, line and tag, if the file is missing, is not UTF-8 or has no sentence.
+                Also if a line lacks these columns, or if the encoding forbids the tags.
         """
         lines = _text(path).split("\n")
         documents = [document for document in self._documents(lines, str(path)) if document]

@@ -19,24 +19,25 @@ class AtaeLstm(TdsaClassifier):
 
     `Wang et al. (2016) <https://aclanthology.org/D16-1058>`__, sections 3.3 and 3.4.
 
-    The target's vector v_a is appended to every word of the sentence, and again guides the attention over the
-    hidden states H, of which h_N is the last (equations 7 to 10 of the paper)::
+    The model appends the target's vector v_a to every word of the sentence. The vector also guides the attention over
+    the hidden states H, whose last one is h_N (equations 7 to 10 of the paper)::
 
         M = tanh([W_h H; W_v v_a e_N]),  alpha = softmax(w^T M),  r = H alpha^T,  h* = tanh(W_p r + W_x h_N)
 
-    The paper learns a vector for each of five aspects. Targets are open, so v_a is made of the target's words.
+    The paper learns a vector for each of five aspects. Here targets are open, so the model computes v_a from the
+    target's words.
 
     Registered as a `Model` with name "atae_lstm".
 
     Args:
         vocab: `Vocabulary`
         text_field_embedder: `TextFieldEmbedder`
-        target_encoder: `Seq2VecEncoder` From the target's words to v_a; an average in Moss et al. (2019), that is `boe`
-            with `averaged`.
+        target_encoder: `Seq2VecEncoder` From the target's words to v_a. Moss et al. (2019) use an average, that is
+            `boe` with `averaged`.
         text_encoder: `Seq2SeqEncoder` Its input is as wide as a word and v_a together. It must read from left to right
             only.
         initializer: `InitializerApplicator`, optional
-        **kwargs: See `TdsaClassifier`.
+        **kwargs: The arguments of `TdsaClassifier`.
     """
 
     reads = ("text", "target")
@@ -86,7 +87,7 @@ class AtaeLstm(TdsaClassifier):
         return torch.tanh(self._attended_projection(attended) + self._final_projection(final))
 
     def attention(self, hidden: torch.Tensor, aspect: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """alpha, equations 7 and 8. Shape: (batch_size, num_words)"""
+        """Compute alpha, equations 7 and 8. Shape: (batch_size, num_words)"""
         # Shape: (batch_size, num_words, target_dim)
         targets = self._target_projection(aspect).unsqueeze(1).expand(-1, hidden.size(1), -1)
         # Shape: (batch_size, num_words, hidden_dim + target_dim)

@@ -7,5 +7,5 @@ DEFAULTS = {"FIESTA_DATA": "data/semeval14", **VECTORS}
 
 
 def set_defaults() -> None:
-    """Puts each default into the environment where its variable is not set. Call it before a config is read."""
+    """Set each default in the environment whose variable is not set. Call it before you read a config."""
     set_variables(DEFAULTS)

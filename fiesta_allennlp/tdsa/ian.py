@@ -18,14 +18,14 @@ from fiesta_allennlp.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier
 class Ian(TdsaClassifier):
     """Interactive attention networks, `Ma et al. (2017) <https://www.ijcai.org/proceedings/2017/568>`__, section 2.2.
 
-    Context and target each have an LSTM. The average of the target's hidden states is the query of an attention
-    over the context's, and the other way round (here for the context)::
+    Context and target each have an LSTM. The average of the target's hidden states is the query of an attention over
+    the context's hidden states, and vice versa. For the context::
 
         gamma(h_i, t_avg) = tanh(h_i W_a t_avg^T + b_a),  alpha = softmax(gamma),  c_r = sum_i alpha_i h_i
 
-    The representation is [c_r; t_r]. The context is the whole sentence, as in the paper's figure 1. The paper has
-    a tanh between the projection to the labels and the softmax; here the projection is the linear one that all
-    models share.
+    The representation is [c_r; t_r]. The context is the whole sentence, as in the paper's figure 1. The paper has a
+    tanh between the projection to the labels and the softmax. Here the projection is the linear one that all models
+    share.
 
     Registered as a `Model` with name "ian".
 
@@ -35,7 +35,7 @@ class Ian(TdsaClassifier):
         text_encoder: `Seq2SeqEncoder`
         target_encoder: `Seq2SeqEncoder`
         initializer: `InitializerApplicator`, optional
-        **kwargs: See `TdsaClassifier`.
+        **kwargs: The arguments of `TdsaClassifier`.
     """
 
     reads = ("text", "target")

@@ -9,9 +9,9 @@ from fiesta_allennlp.errors import DataError
 
 @Predictor.register("tdsa")
 class TdsaPredictor(Predictor):
-    """The polarity towards a target, for any model of `fiesta_allennlp.tdsa`.
+    """Predicts the polarity towards a target, with any model of `fiesta_allennlp.tdsa`.
 
-    Takes `{"text": ..., "target": ..., "from": ..., "to": ...}`, where the offsets may be left out if the target
+    The input is `{"text": ..., "target": ..., "from": ..., "to": ...}`. You may leave out the offsets if the target
     occurs once.
 
     Registered as a `Predictor` with name "tdsa".

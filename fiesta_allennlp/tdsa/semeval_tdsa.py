@@ -16,25 +16,25 @@ TEXT_INPUTS = ("left", "target", "right", "text")
 
 @DatasetReader.register("semeval_tdsa")
 class SemEvalTdsaReader(DatasetReader):
-    """One instance for each aspect term (Pontiki et al. 2014, subtask 2), labelled with its polarity.
+    """Reads one instance for each aspect term (Pontiki et al. 2014, subtask 2), labelled with its polarity.
 
-    A sentence is cut at the target's character offsets and its three pieces are tokenised one by one. So the
-    target is always exactly its own characters, also where it ends inside a word.
+    The reader cuts a sentence at the target's character offsets and tokenises the three pieces separately. The target
+    therefore consists of exactly its own characters, even if it ends inside a word.
 
-    Fields: those of `left`, `target`, `right` and `text` that `inputs` names; `label`; `metadata` with
-    `sentence_id`, `target`, `from`, `to` and `text`.
+    Fields: those of `left`, `target`, `right` and `text` that `inputs` names; `label`; `metadata` with `sentence_id`,
+    `target`, `from`, `to` and `text`.
 
     Registered as a `DatasetReader` with name "semeval_tdsa".
 
     Args:
         tokenizer: `Tokenizer`, optional (default = `WordTokenizer()`)
         token_indexers: `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        inputs: `List[str]`, optional (default = all four) The text fields to make. Every model ignores the ones it does
-            not read; leaving them out is faster.
+        inputs: `List[str]`, optional (default = all four) The text fields to make. Every model ignores the fields that
+            it does not read. Fewer fields are faster.
         include_target: `bool`, optional (default = `False`) Whether `left` ends and `right` starts with the target's
             own words, as in Tang et al. (2016), section 3.2.
         lowercase: `bool`, optional (default = `True`)
-        keep_conflict: `bool`, optional (default = `False`) Whether terms with the polarity `conflict` are kept. The
+        keep_conflict: `bool`, optional (default = `False`) Whether to keep terms with the polarity `conflict`. The
             literature leaves them out.
     """
 
@@ -91,11 +91,11 @@ class SemEvalTdsaReader(DatasetReader):
         label: Optional[str] = None,
         sentence_id: Optional[str] = None,
     ) -> Instance:
-        """The instance for `target`, which is `text[start:end]`.
+        """Build the instance for `target`, which is `text[start:end]`.
 
         Raises:
-            Exception: `DataError` where the offsets are left out and the target does not occur exactly once, where they
-                are not the target's, or where the target holds no word.
+            Exception: `DataError` if the target holds no word or the offsets are not the target's. Without offsets,
+                also if the target does not occur exactly once.
         """
         start, end = _target_span(text, target, start, end)
         left, middle, right = (self._words(piece) for piece in (text[:start], text[start:end], text[end:]))

@@ -31,11 +31,11 @@ class Sentence:
 
 
 def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
-    """All sentences of a file, those without aspect terms included.
+    """Read all sentences of a file, including those without aspect terms.
 
     Raises:
-        Exception: `DataError` with file, line and sentence id, where the file is missing, is no XML of this format, or
-            has an aspect term that is not at its offsets.
+        Exception: `DataError` with file, line and sentence id, if the file is missing or is no XML of this format. Also
+            if an aspect term is not at its offsets.
     """
     try:
         content = Path(path).read_bytes()

@@ -17,8 +17,8 @@ from fiesta_allennlp.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier
 class TargetLstm(TdsaClassifier):
     """The baseline LSTM of `Tang et al. (2016) <https://aclanthology.org/C16-1311>`__, section 3.1.
 
-    The last hidden state over the whole sentence, so all targets of a sentence get one and the same answer. It
-    shows what knowing the target is worth.
+    The representation is the last hidden state over the whole sentence, so all targets of a sentence get the same
+    answer. Use it to measure how much knowledge of the target improves the other models.
 
     Registered as a `Model` with name "target_lstm".
 
@@ -27,7 +27,7 @@ class TargetLstm(TdsaClassifier):
         text_field_embedder: `TextFieldEmbedder`
         text_encoder: `Seq2VecEncoder`
         initializer: `InitializerApplicator`, optional
-        **kwargs: See `TdsaClassifier`.
+        **kwargs: The arguments of `TdsaClassifier`.
     """
 
     reads = ("text",)

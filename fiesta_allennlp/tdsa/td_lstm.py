@@ -17,9 +17,9 @@ from fiesta_allennlp.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier
 class TdLstm(TdsaClassifier):
     """Target-dependent LSTM, `Tang et al. (2016) <https://aclanthology.org/C16-1311>`__, section 3.2.
 
-    One LSTM reads the left context towards the target, another one the right context from the end of the
-    sentence towards the target. Their last hidden states are concatenated. Whether the target's own words belong
-    to the contexts is the reader's option `include_target`: the paper has them in, Moss et al. (2019) leave them
+    One LSTM reads the left context towards the target. Another LSTM reads the right context from the end of the
+    sentence towards the target. The model concatenates their last hidden states. The reader's option `include_target`
+    sets whether the target's own words belong to the contexts. The paper includes them; Moss et al. (2019) leave them
     out.
 
     Registered as a `Model` with name "td_lstm".
@@ -30,7 +30,7 @@ class TdLstm(TdsaClassifier):
         left_encoder: `Seq2VecEncoder`
         right_encoder: `Seq2VecEncoder`
         initializer: `InitializerApplicator`, optional
-        **kwargs: See `TdsaClassifier`.
+        **kwargs: The arguments of `TdsaClassifier`.
     """
 
     reads = ("left", "right")

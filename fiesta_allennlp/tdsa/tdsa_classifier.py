@@ -22,9 +22,10 @@ class EmbeddedText(NamedTuple):
 
 
 class TdsaClassifier(Model):
-    """Base of the classifiers. A child says which fields it `reads` and how it represents them (`represent`).
+    """Base class of the classifiers.
 
-    Its constructor makes the encoders, calls `add_projection` and, last, its initializer.
+    A subclass names the fields that it `reads` and computes their representation (`represent`). Its constructor makes
+    the encoders, calls `add_projection` and, last, its initializer.
 
     Args:
         vocab: `Vocabulary`
@@ -56,11 +57,13 @@ class TdsaClassifier(Model):
         self._f1 = FBetaMeasure(beta=1.0, average=None)
 
     def add_projection(self, representation_dim: int) -> None:
-        """Makes the linear layer from the representation to the labels."""
+        """Add the linear layer from the representation to the labels."""
         self._projection = torch.nn.Linear(representation_dim, self.vocab.get_vocab_size(self._label_namespace))
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
-        """Every instance's representation, from the fields it `reads`. Shape: (batch_size, representation_dim)"""
+        """Compute every instance's representation from the fields that the model `reads`. Shape: (batch_size,
+        representation_dim)
+        """
         raise NotImplementedError
 
     def forward(
@@ -72,10 +75,12 @@ class TdsaClassifier(Model):
         label: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
-        """
+        """Compute the logits, the probabilities and the loss of a batch. Fields that the model does not read are
+        ignored.
+
         Returns:
-            `logits` and `probs`, each of shape (batch_size, num_labels), `metadata` where it was given, and `loss`
-            where `label`, of shape (batch_size,), was given. Fields that the model does not read are ignored.
+            `logits` and `probs`, each of shape (batch_size, num_labels). `metadata` if it was given, and `loss` if
+                `label`, of shape (batch_size,), was given.
         """
         given = {"left": left, "target": target, "right": right, "text": text}
         # Shape: (batch_size, representation_dim)
@@ -103,13 +108,15 @@ class TdsaClassifier(Model):
         return EmbeddedText(vectors, get_text_field_mask(tokens))
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
-        """Adds `label`, the most probable label of every instance."""
+        """Add `label`, the most probable label of every instance."""
         names = self.vocab.get_index_to_token_vocabulary(self._label_namespace)
         output_dict["label"] = [names[index] for index in output_dict["probs"].argmax(dim=-1).tolist()]
         return output_dict
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """`accuracy`, `<label>_f1` for each label of the vocabulary, and `macro_f1`, the mean of these."""
+        """Return `accuracy`, `<label>_f1` for each label of the vocabulary, and `macro_f1`, the mean of these F1
+        scores.
+        """
         scores = self._f1.get_metric(reset)["fscore"]
         names = self.vocab.get_index_to_token_vocabulary(self._label_namespace)
         metrics = {"accuracy": self._accuracy.get_metric(reset), "macro_f1": sum(scores) / len(scores)}

@@ -19,8 +19,8 @@ _WORD = re.compile(
 class WordTokenizer(Tokenizer):
     """Splits contractions as the Penn Treebank does (`do n't`, `it 's`) and keeps a hyphenated word whole.
 
-    This is close to how the texts behind GloVe were split, so that few words lack a vector. It needs no
-    spaCy model, unlike AllenNLP's default. For a language without spaces between words take another one.
+    The result is close to the tokens of the texts behind GloVe, so that few words lack a vector. The tokenizer needs no
+    spaCy model, unlike AllenNLP's default. For a language without spaces between words, use another tokenizer.
 
     Registered as a `Tokenizer` with name "words".
     """

@@ -12,7 +12,7 @@ from fiesta_allennlp.trainings.reading import read_parts
 
 @DatasetReader.register("resplit")
 class ResplitReader(DatasetReader):
-    """Pools the official parts of a dataset and deals them out again at random, at the official ratios or others.
+    """Pools the official sets of a dataset and splits them again at random, at the official ratios or others.
 
     It wraps any reader. In a config, give it as `dataset_reader` with the wrapped one inside, and write `"train"`,
     `"validation"` and `"test"` for the data paths::
@@ -23,22 +23,22 @@ class ResplitReader(DatasetReader):
 
     Args:
         reader: the reader of the original files.
-        paths: the official files by part: `train` and at least one of `validation` and `test`. Where one of these is
-            absent, its random part is as large as the other. With `ratios`, `train` is enough.
+        paths: the official files by set: `train` and at least one of `validation` and `test`. If one of these two is
+            absent, its random set is as large as the other. With `ratios`, `train` is enough.
         split_seed: the same seed gives the same split, whatever the wrapped reader's tokenizer and indexers.
         group_by: a key of the instances' metadata, or the name of a label or metadata field. Instances with equal
             values stay on one side of the split. By default every instance is a group of its own.
         ratios: the shares of training, validation and test set in all instances, instead of the official ones.
-        has_test: where it is false there is no test set: the split is into training and validation set, and `ratios`
-            are those two.
-        split_reader: draw the split over the groups that this reader gives, instead of those of `reader`. It serves a
-            `reader` that leaves out or adds training instances beside a `validation_dataset_reader` that does not: both
-            then have the same split. Needs `group_by`.
+        has_test: whether there is a test set. If false, the split is into training and validation set, and `ratios` are
+            those two.
+        split_reader: a reader whose groups define the split, instead of those of `reader`. Use it if `reader` leaves
+            out or adds training instances but a `validation_dataset_reader` does not: both then have the same split. It
+            needs `group_by`.
 
     Raises:
-        ConfigurationError: on unknown parts, or a `split_reader` without `group_by`.
-        DataError: on an instance without the key, or with a group that the `split_reader` does not give; on a pool that
-            is too small; on `ratios` that are no shares of the parts.
+        ConfigurationError: if a set is unknown, or if there is a `split_reader` without `group_by`.
+        DataError: if an instance lacks the key, or has a group that the `split_reader` does not give. Also if the pool
+            is too small, or if `ratios` are no shares of the sets.
     """
 
     def __init__(
@@ -115,10 +115,10 @@ class ResplitReader(DatasetReader):
 
 
 def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashable]:
-    """The group of each instance, `range(len(instances))` where `group_by` is None. Shape: `(num_instances,)`.
+    """Return the group of each instance, `range(len(instances))` if `group_by` is None. Shape: `(num_instances,)`.
 
     Raises:
-        DataError: where an instance does not have the key, or its value cannot be compared with others.
+        DataError: if an instance does not have the key, or if its value is not comparable with others.
     """
     if group_by is None:
         return list(range(len(instances)))
