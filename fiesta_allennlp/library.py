@@ -1,7 +1,7 @@
-"""`allennlp fiesta-select`, `fiesta-search`, `fiesta-documents`, `fiesta-plan` and `fiesta-replay` as calls, for
-scripts and notebooks: see `docs/functional.md`.
+"""The commands `fiesta-select`, `fiesta-search`, `fiesta-documents`, `fiesta-plan` and `fiesta-replay` as Python calls.
 
-Nothing here ends the process: what a user can mend is a `FiestaError`.
+Use them in scripts and notebooks (`docs/functional.md`). No call ends the process: an error that you can fix is a
+`FiestaError`.
 """
 
 import json

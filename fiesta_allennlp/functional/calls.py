@@ -1,16 +1,16 @@
-"""The calls themselves. Each builds a strategy, evaluates what it proposes and returns what came out.
+"""The calls. Each builds a strategy, evaluates the models that it proposes and returns the result.
 
-Common to all:
+All calls have these arguments in common:
 
-- `data` goes to `split_function`, which returns a training and a test set, and should return others every time.
-- `model_functions` are called with these two and return a score. A model that seeds itself is always evaluated in the
-  same way: the best model whatever the seed is then not to be found.
-- With `logit_transform`, every score x in [0, 1] is replaced by log(x / (1 - x)), in what is returned too. What
-  becomes of scores of exactly 0 and 1 is told of `fiesta_allennlp.probability.logit`.
-- `rng` makes the choices repeatable, as far as the functions are. Left out, it is fresh.
+- `split_function` takes `data` and returns a training and a test set. It should return a different split every time.
+- `model_functions` take these two sets and return a score. A model that seeds itself always runs in the same way. The
+  calls then cannot find the model that is best whatever the seed is.
+- With `logit_transform`, log(x / (1 - x)) replaces every score x in [0, 1], also in the result.
+  `fiesta_allennlp.probability.logit` documents the treatment of scores of exactly 0 and 1.
+- `rng` makes the choices repeatable, as far as the functions are. By default it is fresh.
 
-All raise `ValueError`: where there are fewer than two models, where a score is not a finite number or has no logit,
-and where `p_value` or `budget` cannot work.
+All raise `ValueError` if there are fewer than two models, if a score is not a finite number or has no logit, and if
+`p_value` or `budget` is invalid.
 """
 
 import math

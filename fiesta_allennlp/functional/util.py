@@ -1,4 +1,4 @@
-"""What goes with the calls: the probabilities alone, synthetic scores, and how well a call does when it is repeated."""
+"""Helpers of the calls: the probabilities alone, synthetic scores, and the success rate of repeated calls."""
 
 from typing import Any, List, NamedTuple, Optional, Sequence
 

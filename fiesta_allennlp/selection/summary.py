@@ -51,10 +51,10 @@ class CandidateSummary:
 
 
 def seconds_of_equal_allocation(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[float]:
-    """What it would have cost to evaluate every candidate as often as the leading one: n_best sum_i s_i, where s_i is
-    the mean seconds of an evaluation of candidate i.
+    """Compute the cost of an equal allocation, which evaluates every candidate as often as the leading one.
 
-    None where nobody leads. Candidates without an evaluation, whose mean is not known, are left out.
+    The cost is n_best sum_i s_i, where s_i is the mean seconds of an evaluation of candidate i. It is None if nobody
+    leads. It excludes candidates without an evaluation, because their mean is unknown.
     """
     num_evaluations = {candidate.name: candidate.num_evaluations for candidate in candidates}
     if best is None or not num_evaluations[best]:
@@ -108,8 +108,10 @@ CSV_COLUMNS = (
 
 
 def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """The content of `selection.json`, with a record for each candidate. `settings` is copied in: metric (as
-    `Metric.typed`), strategy, belief, splits, entropy."""
+    """Return the content of `selection.json`, with a record for each candidate.
+
+    It copies these `settings`: metric (as `Metric.typed`), strategy, belief, splits, entropy.
+    """
     candidates = [summarise_candidate(history, decision, name) for name in history.candidates]
     return {
         "best": decision.best,
@@ -149,8 +151,12 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Cand
 
 
 def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
-    """Where another active candidate has the best mean of all, but `best` is ahead on the splits that both have seen:
-    who that is, on how many splits, and by how much. The lowest mean is the best where `sign` is -1."""
+    """Compare `best` with another active candidate that has the best mean of all, if `best` is ahead on their shared
+    splits.
+
+    The result gives the other candidate, the number of shared splits on which `best` is ahead, and by how much. With
+    `sign` -1, the lowest mean is the best.
+    """
     if best is None or not len(history.scores(best)):
         return None
     means = {name: sign * history.scores(name).mean() for name in history.active if len(history.scores(name))}
