@@ -154,7 +154,7 @@ def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1)
     """Compare `best` with another active candidate that has the best mean of all, if `best` is ahead on their shared
     splits.
 
-    The result gives the other candidate, the number of shared splits on which `best` is ahead, and by how much. With
+    The result gives the other candidate, the number of shared splits, and the mean difference on these splits. With
     `sign` -1, the lowest mean is the best.
     """
     if best is None or not len(history.scores(best)):
