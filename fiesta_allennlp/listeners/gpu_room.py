@@ -1,12 +1,11 @@
 """Says once how many more runs would fit on a GPU."""
 
 import re
-import shutil
-import subprocess
 from collections import Counter
 from typing import Callable, Optional, Sequence, Set
 
 from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
+from fiesta_allennlp.selection.environment import gpus
 
 PEAK = re.compile(r"peak_gpu_\d+_memory_MB")
 """What AllenNLP's trainer calls the most memory that a run's tensors took."""
@@ -18,16 +17,10 @@ MIB = 1024.0
 
 
 def smallest_gpu_mib() -> Optional[float]:
-    """The memory of the smallest NVIDIA card in MiB; None without one. The driver's own program is asked, because torch
-    would take memory on each card."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
-    query = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    """The memory of the smallest NVIDIA card in MiB; None without one."""
     try:
-        done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
-        return min(float(line) for line in done.stdout.splitlines() if line.strip())
-    except (OSError, ValueError, subprocess.SubprocessError):
+        return min(map(float, gpus("memory.total")), default=None)
+    except ValueError:
         return None
 
 
@@ -45,14 +38,12 @@ class GpuRoom:
         self._say = say
         self._runs_now = max(Counter(devices).values())
         self._memory = memory
-        self._candidates: Set[str] = set()
         self._finished: Set[str] = set()
         self._peak = 0.0
         self._is_said = False
 
     def on_state(self, history: History, decision: Decision) -> None:
-        self._candidates = set(history.active)
-        if not self._is_said and self._peak and self._candidates <= self._finished:
+        if not self._is_said and self._peak and self._finished.issuperset(history.active):
             self._is_said = True
             self._note()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
 from rich.console import Console
 from rich.table import Table
 
-from fiesta_allennlp.selection.summary import number_text, probability_text
+from fiesta_allennlp.selection.summary import number_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -125,5 +125,5 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     filters = {"markdown": escape_markdown, "latex": escape_latex, "oneline": one_line}
-    environment.filters.update(filters, number=number_text, chance=probability_text)
+    environment.filters.update(filters, number=number_text)
     return environment

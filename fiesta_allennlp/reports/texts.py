@@ -1,6 +1,6 @@
 """What a report explains, wherever it is shown."""
 
-from fiesta_allennlp.reports.content import Report
+from fiesta_allennlp.reports.content import CandidateReport, Report
 from fiesta_allennlp.reports.screening import screening_in_words
 
 DESCRIPTIVE = (
@@ -79,6 +79,12 @@ def descriptive(report: Report) -> str:
     if report.adaptive:
         return DESCRIPTIVE
     return DESCRIPTIVE_TABLE if len(report.candidates) > 2 else DESCRIPTIVE_PAIR
+
+
+def no_part(candidate: CandidateReport) -> str:
+    """Why a candidate takes no part, after its name."""
+    what = "was removed" if candidate.out == "removed" else "dropped out"
+    return f"{what}: {candidate.withdrawn_because or 'no reason is known'}"
 
 
 def screening(report: Report) -> str:

@@ -28,7 +28,7 @@ def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "gpus": _gpus(),
+        "gpus": gpus("name"),
         "versions": _versions([*PACKAGES, *_distributions(packages)]),
         "code": code_digests(packages, files),
     }
@@ -105,12 +105,18 @@ def _processor() -> str:
     return next(names, platform.processor() or platform.machine())
 
 
-def _gpus() -> List[str]:
-    """The names of the NVIDIA cards. The driver's own program is asked, for torch would take memory on each card."""
+def gpus(fact: str) -> List[str]:
+    """One fact about each NVIDIA card, such as its `name`; empty without a card.
+
+    The driver's own program answers, because torch would take memory on each card.
+
+    Args:
+        fact: as `nvidia-smi --query-gpu` calls it. Numbers come without units.
+    """
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
-    query = [program, "--query-gpu=name", "--format=csv,noheader"]
+    query = [program, f"--query-gpu={fact}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
