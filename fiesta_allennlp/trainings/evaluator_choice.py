@@ -1,7 +1,7 @@
 """What makes the runs: each candidate's own kind of evaluator."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
@@ -39,7 +39,7 @@ class EitherEvaluator(Evaluator):
         return self._of(request).made_files(request)
 
     def reading(self, places: Mapping[str, str]) -> "EitherEvaluator":
-        return EitherEvaluator(replace(self.training, places=places), replace(self.programs, places=places))
+        return EitherEvaluator(self.training.reading(places), self.programs.reading(places))
 
 
 def evaluator_of(
