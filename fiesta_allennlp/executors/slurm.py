@@ -2,15 +2,13 @@ import logging
 import pickle
 import secrets
 import time
-from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
+from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
 from fiesta_allennlp.executors.slurm_commands import (
-    JobStatus,
     SlurmDown,
     cancel,
     cancelled_in_words,
@@ -25,6 +23,7 @@ from fiesta_allennlp.executors.slurm_jobs import (
     queues_left,
     take_in,
 )
+from fiesta_allennlp.executors.slurm_lost import LostRuns
 from fiesta_allennlp.executors.slurm_options import as_flags, asks_for_gpus, check_options, job_options, whole
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.slurm_job import JobWork
@@ -41,9 +40,6 @@ SECONDS_IDLE = 120.0
 """A job ends when no run has come for so long. A network file system may show a new file after a minute."""
 
 SECONDS_TO_STOP = 10.0
-
-MAX_TIMEOUTS = 2
-"""So many jobs may reach their time limit under the first of their runs, always the same."""
 
 
 @Executor.register("slurm")
@@ -120,9 +116,6 @@ class SlurmExecutor(QueueingExecutor):
         self._shared: Optional[RunQueue] = None
         self._found: Dict[str, Claim] = {}
         self._read: List[Claim] = []
-        self._lost: Dict[str, Tuple[Optional[Claim], JobStatus]] = {}
-        self._num_losses: Counter[Request] = Counter()
-        self._num_timeouts: Counter[Request] = Counter()
 
     def describe(self) -> str:
         return (
@@ -173,6 +166,7 @@ class SlurmExecutor(QueueingExecutor):
             shared.open(self._terms(shared))
         work = JobWork(shared.root, self._runs_per_job, SECONDS_IDLE, self._num_threads, self.hides_gpus)
         self._jobs = SlurmJobs(shared, work, self._options, array_size=self._array_size)
+        self._lost = LostRuns(shared, self._jobs)
         shared.withdraw()
         self._found = {claim.run: claim for claim in [*shared.taken(), *shared.done().values()]}
         self._shared = shared
@@ -235,77 +229,21 @@ class SlurmExecutor(QueueingExecutor):
         ended = next((ticket for ticket in done if ticket in self._running), None)
         if ended is not None:
             return ended
-        if not self._lost and self._jobs.ask():
-            self._lost = self._find_lost(shared, taken)
-        return next((ticket for ticket in self._lost if ticket in self._running), None)
-
-    def _find_lost(self, shared: RunQueue, before: Sequence[Claim]) -> Dict[str, Tuple[Optional[Claim], JobStatus]]:
-        """Runs that no job has any more, or that nobody finds.
-
-        `before` was taken when Slurm was asked: what a job took since then it may have, although it had not begun. A
-        run only goes from waiting to taken to done, so they are read in this order, and what is done is not lost.
-        """
-        shared.refresh()
-        there = {*shared.waiting(), *(claim.ticket for claim in shared.taken())}
-        lost: Dict[str, Tuple[Optional[Claim], JobStatus]] = {
-            ticket: (None, JobStatus("")) for ticket in self._running.keys() - there
-        }
-        for claim in before:
-            status = self._jobs.status(claim.job)
-            if claim.ticket in there and status.has_lost(claim.life):
-                lost[claim.ticket] = claim, status
-        if lost:
-            shared.refresh()
-        done = shared.done()
-        return {ticket: found for ticket, found in lost.items() if ticket in self._running and ticket not in done}
+        if not self._lost.found and self._jobs.ask():
+            self._lost.find(self._running, taken)
+        return next((ticket for ticket in self._lost.found if ticket in self._running), None)
 
     def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
         shared, request = self._open(), running.begun.request
         claim = shared.done().get(done)
-        outcome = self._of_lost(shared, done, running) if claim is None else shared.outcome(claim)
-        self._lost.pop(done, None)
+        outcome = self._lost.outcome(done, running) if claim is None else shared.outcome(claim)
+        self._lost.found.pop(done, None)
         if claim is not None:
             self._read.append(claim)
         if outcome is None:
             return None
         keep_run(shared, done, self._directory.evaluation(request.name))
         return self._with_log(outcome)
-
-    def _of_lost(self, shared: RunQueue, ticket: str, running: Running) -> Optional[Outcome]:
-        """What came of a run whose job is gone; None to start it again.
-
-        Raises:
-            FiestaError: where the time of a job is too short for this run.
-        """
-        claim, status = self._lost[ticket]
-        request = running.begun.request
-        shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
-        salvaged = running.evaluator.salvage(request, shared.directory(ticket))
-        if salvaged is not None:
-            return salvaged
-        job = claim.job if claim is not None else "?"
-        what = f"Slurm job {job} {status.in_words()}"
-        if not status.goes_on and self._jobs.ran_out_of_memory(job):
-            return running.begun.failed("machine", f"{what}, because it ran out of memory: {self._jobs.last_line(job)}")
-        if status.state in ("FAILED", "COMPLETED"):
-            return running.begun.failed("killed", f"{what} under its run: {self._jobs.last_line(job)}")
-        if status.state == "TIMEOUT" and claim is not None and claim.number == 0:
-            self._note_timeout(request)
-        self._num_losses[request] += 1
-        if self._num_losses[request] % MAX_LOSSES == 0:
-            return running.begun.failed("killed", f"lost {MAX_LOSSES} times with its job: {what}")
-        logger.warning("%s was lost: %s. It is started again", request.name, what)
-        return None
-
-    def _note_timeout(self, request: Request) -> None:
-        """See `_of_lost`."""
-        self._num_timeouts[request] += 1
-        if self._num_timeouts[request] >= MAX_TIMEOUTS:
-            raise FiestaError(
-                f"{request.name} does not end within the time of a Slurm job: {MAX_TIMEOUTS} jobs reached their time "
-                "limit with it alone. Nothing that finished is lost: go on with --recover and a longer --job-time, or "
-                "have a run that takes so long count as failed with a shorter --time-limit."
-            )
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
         """The jobs see that these runs are not wanted any more, and take others."""
