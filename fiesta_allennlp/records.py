@@ -315,12 +315,14 @@ class CredibleMargin:
 class Remaining:
     """An estimate of how many more runs there will be: the middle half of its distribution.
 
-    `is_limited` is true if the upper end is what the limit leaves.
+    `is_limited` is true if the upper end is what the limit leaves. `again` is the candidate that must run again before
+    a winner is named, even though the winner's probability is high enough.
     """
 
     low: int
     high: int
     is_limited: bool
+    again: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,8 @@ def remaining_text(
     """
     if found is None:
         return ""
+    if found.again is not None:
+        return f"; {found.again} runs again before a winner is named"
     limited = " (the limit)" if found.is_limited else ""
     number = f"{found.low} to {found.high} more runs"
     if found.low == found.high:

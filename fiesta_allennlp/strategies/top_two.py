@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any, List, Mapping, Optional
 
 import numpy as np
@@ -59,7 +60,8 @@ class TopTwo(PosteriorSampling):
             return None
         counts = [history.num_finished(name) for name in history.active]
         room = self.room(history) + len(history.pending)
-        return remaining(look.posterior, counts, confidence=self.confidence, margin=self.margin, room=room, rng=rng)
+        found = remaining(look.posterior, counts, confidence=self.confidence, margin=self.margin, room=room, rng=rng)
+        return None if found is None else replace(found, again=look.doubted)
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         prob_best = look.decision.prob_best

@@ -21,3 +21,17 @@ def test_one_failed_run_must_not_overturn_the_winner() -> None:
     assert doubted(**noisier, confidence=0.95, margin=0.0001) is None
     # At .8, D = 2.4 log2(5) = 5.573.
     assert doubted(**noisier, confidence=0.8) is None
+
+
+def test_a_candidate_that_was_hardly_tried_runs_again() -> None:
+    def again(*num_runs: int) -> Any:
+        location = np.array([0.60, 0.70, 0.50, 0.65])
+        return doubted(location, np.array(num_runs), 0.001, best=1, confidence=0.95)
+
+    assert again(2, 23, 2, 2) is None
+    assert again(2, 24, 3, 3) == 0
+    assert again(2, 24, 2, 3) == 0  # the nearer one first
+    assert again(3, 24, 2, 3) == 2
+    assert again(3, 24, 3, 3) is None
+    assert again(4, 36, 4, 3) == 3
+    assert again(4, 47, 4, 4) is None

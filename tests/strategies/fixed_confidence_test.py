@@ -235,6 +235,21 @@ def test_a_winner_that_one_failed_run_would_overturn_is_not_named(adaptive: str)
     )
 
 
+def test_a_candidate_that_was_hardly_tried_runs_again_before_a_winner_is_named() -> None:
+    ups_and_downs = [0.01 * (-1) ** k for k in range(24)]
+    scores = {"a": [0.72 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs], "c": [0.59, 0.61]}
+    strategy, rng = build("top_two", belief="split_paired"), np.random.default_rng(1)
+    decision, remaining = strategy.recommend(history(scores)), strategy.remaining(history(scores), rng)
+    assert decision.confidence is not None and remaining is not None
+    assert decision.confidence > 0.99
+    assert (decision.stopped_by, remaining.again) == (None, "c")
+    assert strategy.propose(history(scores), 1, rng) == ["c"]
+    tried = history({**scores, "c": [0.59, 0.61, 0.60]})
+    assert strategy.recommend(tried).stopped_by == "confidence"
+    fewer = history({name: values[:23] for name, values in scores.items()})
+    assert strategy.recommend(fewer).stopped_by == "confidence"
+
+
 def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> None:
     build(adaptive, belief="split_paired", max_evaluations=10).check(["a", "b", "c", "d"])
     why = "2 more because a winner at confidence 0.95 and its rival need 3 each"
