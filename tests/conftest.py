@@ -22,7 +22,6 @@ for told in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS"):  # 
 # Read when Ray is imported. Else Ray writes a token into the home, and lets all else on the machine go before its work.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_worker_niceness="0")
 
-import fiesta_allennlp.plugin  # noqa: E402, F401
 from tests.executors.light import SITECUSTOMIZE  # noqa: E402
 
 # A busy machine fails no test, and nor does a new example; `--hypothesis-profile default` looks for new ones.
@@ -30,6 +29,13 @@ settings.register_profile("steady", deadline=None, derandomize=True, suppress_he
 settings.load_profile("steady")
 
 REPOSITORY = Path(__file__).parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load AllenNLP, which takes seconds, but not where pytest-xdist only hands out tests to other processes."""
+    if hasattr(config, "workerinput") or config.getoption("dist", "no") == "no":
+        import fiesta_allennlp.plugin  # noqa: F401
+
 
 SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 """A small node of a Ray cluster."""
