@@ -4,6 +4,7 @@ Each command is a process of its own, which ends as any Python program does. Thi
 it, and run it as the process that commands are forked from.
 """
 
+import gc
 import json
 import os
 import runpy
@@ -89,6 +90,7 @@ def serve(server: socket.socket) -> List[str]:
 
     import fiesta_allennlp.plugin  # noqa: F401
 
+    gc.freeze()  # else every command goes through all that was imported when it ends, which takes seconds
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for the commands
     while True:
         message, files, *_ = socket.recv_fds(server, MOST_BYTES, 2)
