@@ -69,6 +69,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def second_node(cluster: Any) -> Iterator[Any]:
+    """With the fixture `light` it is fit for runs of `tests/executors/light.py` alone."""
     node = cluster.add_node(**SMALL)
     yield node
     if node in cluster.worker_nodes:
@@ -124,6 +125,13 @@ def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "light").mkdir()
     (tmp_path / "light" / "sitecustomize.py").write_text(SITECUSTOMIZE)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "light"), os.environ.get("PYTHONPATH", "")]))
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are written without their figures, which take most of the time and have tests of their own."""
+    monkeypatch.setattr("fiesta_allennlp.reports.pages.embed", lambda report, figure: None)
+    monkeypatch.setattr("fiesta_allennlp.reports.pages.draw_all", lambda report, directory: ())
 
 
 @pytest.fixture

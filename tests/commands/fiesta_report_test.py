@@ -42,6 +42,7 @@ def test_a_report_stands_beside_the_selection(run: Path, call: Any) -> None:
     assert (run / "report" / "scores.csv").read_text().startswith("candidate,split,seed,score")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_option_has_its_effect(table: Path, tmp_path: Path, call: Any) -> None:
     out = tmp_path / "out"
     options = ["--output", out, "--evaluations-per-split", 3, "--belief", "student_t"]

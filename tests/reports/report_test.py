@@ -233,6 +233,7 @@ def test_two_candidates_are_compared(run: Path) -> None:
     assert report(run, compare=("poor", "good")).candidate("poor").withdrawn is False
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> None:
     write_selection(tmp_path, {"a": [0.5], "b": [0.6]}).close()
     made = report(tmp_path, output=tmp_path / "out")
@@ -243,6 +244,7 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
     assert pair.decision == ("a minus b is -0.1000, over unpaired runs.",)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("number", [2, 40])
 def test_few_and_many_candidates(tmp_path: Path, number: int) -> None:
     write_selection(tmp_path, {f"c{i}": normal(0.6 + i / 100, 3) for i in range(number)}).close()

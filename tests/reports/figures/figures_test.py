@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
 from fiesta_allennlp.reports.content import PathPoint, Report
+from fiesta_allennlp.reports.figures import drawing
 from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, embed
 from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Look, styled
 from fiesta_allennlp.reports.figures.path import MOST_STEPS, apart, split_names, thinned
@@ -192,6 +193,7 @@ def test_where_there_is_nothing_to_draw_there_is_no_file(tmp_path: Path) -> None
 
 
 def test_the_users_own_settings_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "FIGURES", (BY_NAME["distributions"],))
     plain = draw_all(made_up(2), tmp_path / "plain")[0].read_bytes()
     monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
     monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)

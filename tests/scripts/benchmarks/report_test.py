@@ -4,6 +4,7 @@ from importlib import import_module
 import pytest
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_of_a_small_selection_is_timed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
