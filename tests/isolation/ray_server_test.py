@@ -16,7 +16,8 @@ from fiesta_allennlp.isolation.ray_server import ServerLost, ask, connected
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure
 from tests.conftest import REPOSITORY, still_runs, until
-from tests.executors.processes_test import Behaviour, is_running, request
+from tests.executors.light import Light
+from tests.executors.processes_test import is_running, request
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def _command(process: psutil.Process) -> List[str]:
 def work(root: Path, what: str, replicate: int, time_limit: "float | None" = None) -> Work:
     directory = root / str(replicate)
     return Work(
-        evaluator=pickle.dumps(Behaviour(what)),
+        evaluator=pickle.dumps(Light(what)),
         places={},
         request=request(replicate),
         directory=directory,
@@ -58,8 +59,15 @@ def pid_of(root: Path, replicate: int) -> int:
     return int(path.read_text())
 
 
+@pytest.fixture
+def light_server(light: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A server finds what this process does."""
+    monkeypatch.syspath_prepend(str(tmp_path / "light"))
+
+
+@pytest.mark.usefixtures("light_server")
 def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
-    """In one test, because a server takes seconds to start."""
+    """With one that has AllenNLP loaded, in `tests/executors/ray_test.py`."""
     outcomes: List[object] = []
     asked = [
         threading.Thread(target=lambda number=number: outcomes.append(ask(work(root, "score", number), root, "a")))
@@ -74,7 +82,7 @@ def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
 
     died = ask(work(root, "die", 3), root, "a")
     assert isinstance(died, Failure) and (died.kind, "killed by signal 9" in died.error) == ("killed", True)
-    late = ask(work(root, "hang with child", 4, time_limit=5), root, "a")
+    late = ask(work(root, "hang", 4, time_limit=5), root, "a")
     assert isinstance(late, Failure) and late.kind == "timeout"
     until(lambda: not is_running(pid_of(root, 4)) and not is_running(int((root / "4" / "child").read_text())))
 
