@@ -3,7 +3,7 @@
 from typing import Optional, Sequence
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.records import Remaining
@@ -30,9 +30,10 @@ def remaining(
 
     The estimate uses draws of the true means. For each draw, b is the best candidate of the draw, and d_j = mu_b - mu_j
     + margin. The pair (b, j) needs a common number of runs N_j at which the expected evidence reaches z, the normal
-    quantile of the confidence. Currently, n runs of both give the difference m_j, with the variance s_j^2 / n. After N
-    runs of both, the expected difference is (n m_j + (N - n) d_j) / N, with the variance s_j^2 / N. Therefore x =
-    sqrt(N) solves::
+    quantile of 1 - e. Here e is the error that each pair may have so that all pairs together have 1 - confidence; see
+    `_errors_of_pairs`. Currently, n runs of both give the difference m_j, with the variance s_j^2 / n. After N runs of
+    both, the expected difference is (n m_j + (N - n) d_j) / N, with the variance s_j^2 / N. Therefore x = sqrt(N)
+    solves::
 
         d_j x^2 - z s_j x + n (m_j - d_j) = 0.
 
@@ -63,10 +64,23 @@ def _lacking(
     equal = spread / together
     gap = np.maximum(draws[rows, best][:, None] - draws + margin, SMALLEST_GAP * np.sqrt(spread))
     ahead = posterior.location[best][:, None] - posterior.location + margin
-    z = float(ndtri(confidence))
+    apart = ahead / np.sqrt(together)
+    apart[rows, best] = np.inf
+    z = -ndtri(np.minimum(_errors_of_pairs(ndtr(-apart), 1 - confidence), 0.5))[:, None]
     inside = z**2 * spread - 4 * gap * equal * (ahead - gap)
     root = (z * np.sqrt(spread) + np.sqrt(np.maximum(inside, 0))) / (2 * gap)
-    needed = np.where((inside <= 0) | (ahead / np.sqrt(together) >= z), 0.0, root**2)
+    needed = np.where((inside <= 0) | (apart >= z), 0.0, root**2)
     needed[rows, best] = 0
     needed[rows, best] = needed.max(axis=1)
     return np.ceil(np.maximum(needed - counts, 0)).sum(axis=1)
+
+
+def _errors_of_pairs(errors: np.ndarray, total: float) -> np.ndarray:
+    """The e with sum_j min(error_j, e) = `total` in each row: those that are small enough stay as they are.
+
+    The sum is the least of the lines k e + the sum of all but the k largest errors, so e is the largest of their
+    solutions. Shapes: `(num_rows, num_errors)`, and `(num_rows,)` for the result.
+    """
+    rising = np.sort(errors, axis=1)
+    others = np.cumsum(rising, axis=1) - rising
+    return ((total - others) / np.arange(errors.shape[1], 0, -1)).max(axis=1)

@@ -37,6 +37,19 @@ def test_a_known_gap_takes_twice_the_squared_quantile_over_the_effect() -> None:
     assert found == Remaining(72, 72, is_limited=False)
 
 
+def test_the_errors_of_all_pairs_add_up() -> None:
+    """Two rivals at the gap above may have .025 each: N = 2 (1.9600 / 0.1)^2 = 768.3. The third costs nothing."""
+    posterior = Known(np.array([0.1, 0.0, 0.0, -9.9]), np.full(4, 0.1), np.full(4, 1e9))
+    found = remaining(
+        posterior, [100, 100, 100, 2], confidence=0.95, margin=0.0, room=10**6, rng=np.random.default_rng(0)
+    )
+    assert found == Remaining(3 * 669, 3 * 669, is_limited=False)
+    # Errors of .04 and .03 are too much together, though each alone is below .05.
+    close = Known(np.array([0.0, -1.7507, -1.8808]), np.full(3, np.sqrt(0.5)), np.full(3, 1e9))
+    more = remaining(close, [10, 10, 10], confidence=0.95, margin=0.0, room=99, rng=np.random.default_rng(0))
+    assert more is not None and more.low > 3
+
+
 def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
     wide = estimate(0.05, 0.1, 20)
     assert wide.low < wide.high and not wide.is_limited
