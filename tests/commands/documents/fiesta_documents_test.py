@@ -385,7 +385,7 @@ def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(tmp_path: Path,
     assert call(*whole, "-s", tmp_path / "whole" / "run", *options)[0] == 0
 
     run, rng = tmp_path / "run", random.Random(5)
-    systems = [write_program(tmp_path, n, wrong=w, cost=1.0, seconds=0.05) for n, w in (("a", 5), ("b", 3))]
+    systems = [write_program(tmp_path, n, wrong=w, cost=1.0, seconds=0.02) for n, w in (("a", 5), ("b", 3))]
     arguments = [*systems, "-s", run, *options]
     for number in (8, 25, 50):
         process = start(arguments)
