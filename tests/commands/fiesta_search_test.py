@@ -13,6 +13,9 @@ import fiesta_allennlp
 from fiesta_allennlp.commands.fiesta_search import add_arguments, search_from_args
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.reports import pages
+from fiesta_allennlp.reports.figures import drawing
+from fiesta_allennlp.reports.figures.screening import FRONT
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.selection.store import reading
@@ -21,8 +24,9 @@ from tests.conftest import until
 from tests.warm import Command
 
 SPACE = {"trainer.optimizer.lr": {"low": 0.001, "high": 0.3, "log": True}, "n": [1, 4]}
-CONFIGS, BUDGET = 5, 4
+CONFIGS, BUDGET, POOL = 5, 4, 8
 OPTIONS = ("--configs", CONFIGS, "--finalists", 2, "--budget", BUDGET, "--metric", "accuracy", "--seed", 5)
+OPTIONS += ("--pool", POOL)
 
 
 @pytest.fixture
@@ -83,7 +87,7 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
     with reading(RunDirectory(undisturbed)) as store:
         selected = store.history(max_failures=3)
     assert len({e.request.candidate for e in screened.evaluations}) == len(screened.evaluations) == CONFIGS
-    assert len(points) == 5 * CONFIGS
+    assert len(points) == POOL
     best_first = sorted(screened.evaluations, key=lambda evaluation: -evaluation.score)
     assert list(selected.candidates) == [evaluation.request.candidate for evaluation in best_first[:2]]
     assert len(selected.evaluations) == BUDGET
@@ -107,7 +111,7 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
 def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None:
     found = report(undisturbed, output=tmp_path / "report").screening
     assert found is not None
-    assert (len(found.scores), found.num_points, found.searcher) == (CONFIGS, 5 * CONFIGS, "gp_ei")
+    assert (len(found.scores), found.num_points, found.searcher) == (CONFIGS, POOL, "gp_ei")
     assert list(found.best_so_far) == [max(found.scores[: k + 1]) for k in range(CONFIGS)]
     assert found.names == ("trainer.optimizer.lr", "n") and len(found.points) == CONFIGS
     first = found.finalists[0]
@@ -120,7 +124,11 @@ def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None
         report(undisturbed / "screening")
 
 
-def test_seconds_can_be_a_second_objective(files: List[str], run: Path, search: Any, tmp_path: Path) -> None:
+def test_seconds_can_be_a_second_objective(
+    files: List[str], run: Path, search: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "FIGURES", (FRONT,))
+    monkeypatch.setattr(pages, "embed", lambda report, figure: None)
     status, output = search(*files, *OPTIONS, "--second-objective", "seconds", "-s", run)
     assert status == 0, output
     found = report(run, output=tmp_path / "report").screening
@@ -194,7 +202,7 @@ def test_a_template_that_changed_is_refused(changeable: Path, done: Done, search
 
 def test_it_is_a_call_too(files: List[str], run: Path, undisturbed: Path) -> None:
     """With the space as plain data and the options of the other tests, which make the same runs."""
-    options = {"configs": CONFIGS, "finalists": 2, "budget": BUDGET, "metric": "accuracy", "seed": 5}
+    options = {"configs": CONFIGS, "finalists": 2, "budget": BUDGET, "metric": "accuracy", "seed": 5, "pool": POOL}
     found = fiesta_allennlp.search(files[0], SPACE, directory=run / "call", **options)
     assert stages(run / "call") == stages(undisturbed)
     assert found.selection is not None and found.selection.num_evaluations == BUDGET
@@ -207,9 +215,9 @@ def test_it_is_a_call_too(files: List[str], run: Path, undisturbed: Path) -> Non
 
 
 def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, search: Any) -> None:
-    status, output = search(*files, "--runs", 24, "--metric", "accuracy", "--dry-run")
+    status, output = search(*files, "--runs", 12, "--metric", "accuracy", "--dry-run")
     assert status == 0, output
-    assert "The screening would run 19 of 95 configs once" in output
+    assert "The screening would run 10 of 50 configs once" in output
     assert "The 2 best would then be the candidates of a selection" in output
     assert not list(tmp_path.rglob("*.sqlite"))
 
