@@ -64,8 +64,8 @@ class SplitPaired(ScoreBelief):
     Candidates may have different replicates. If splits have no effect, or if no two candidates share one, the
     comparison is unpaired. The posterior is that of the mean scores minus a shift that all candidates have in common.
 
-    A winner is named only if it and a rival have three runs each, and if one failed run of the winner would not
-    overturn the result; see `fiesta_allennlp.probability.second_look`.
+    A winner is named only if it and a rival have three runs each, if one failed run of the winner would not overturn
+    the result, and if no candidate was hardly tried; see `fiesta_allennlp.probability.second_look`.
 
     Args:
         second_look: False selects the rule of earlier versions, with which selections that they began continue. A
