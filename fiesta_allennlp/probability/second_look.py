@@ -5,11 +5,11 @@ from typing import Optional
 
 import numpy as np
 
-FAILED_RUN = 2.4
-"""A failed run lies so many noise sds times log2(1 / (1 - confidence)) below the others: 10.4 noise sds at .95."""
+FAILED_RUN = 2.35
+"""A failed run lies so many noise sds times log2(1 / (1 - confidence)) below the others: 10.2 noise sds at .95."""
 
-RUNS_FOR_ONE_MORE = 12
-"""Every other candidate needs one run, and one more for each so many runs of the winner."""
+RUNS_FOR_EACH = 8
+"""Every other candidate needs one run for so many runs of the winner."""
 
 
 def doubted(
@@ -23,8 +23,8 @@ def doubted(
       noise standard deviation and D = `FAILED_RUN` log2(1 / (1 - confidence)). If that exceeds the lead over the
       nearest rival plus the margin, the one of the two with fewer runs is the answer. A few clean runs of a candidate
       that fails at times are then not enough to name it.
-    - *Another candidate was hardly tried.* Every candidate needs 1 + n / `RUNS_FOR_ONE_MORE` runs, rounded down; one
-      that has fewer is the answer. A noisy candidate may have been unlucky in its first two runs, and a long selection
+    - *Another candidate was hardly tried.* Every candidate needs n / `RUNS_FOR_EACH` runs, rounded down; one that has
+      fewer is the answer. A noisy candidate may have been unlucky in its first two runs, and a long selection
       can afford another look at it. Bandit algorithms for a fixed confidence use such forced exploration, see
       D-tracking (Garivier and Kaufmann, 2016).
 
@@ -39,5 +39,5 @@ def doubted(
     failed_run = -FAILED_RUN * math.log2(1 - confidence) * noise_sd / num_runs[best]
     if failed_run > lead[rival]:
         return best if num_runs[best] <= num_runs[rival] else rival
-    hardly_tried = np.flatnonzero(num_runs < 1 + num_runs[best] // RUNS_FOR_ONE_MORE)
+    hardly_tried = np.flatnonzero(num_runs < num_runs[best] // RUNS_FOR_EACH)
     return int(hardly_tried[np.argmin(lead[hardly_tried])]) if len(hardly_tried) else None

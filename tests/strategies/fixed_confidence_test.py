@@ -218,7 +218,7 @@ def test_a_winner_and_a_rival_need_enough_evaluations_for_the_belief(adaptive: s
 
 
 def test_a_winner_that_one_failed_run_would_overturn_is_not_named(adaptive: str) -> None:
-    # P(best) of a is .955 and its lead .024, but one failed run of its four would cost 10.4 noise sds / 4 = .035.
+    # P(best) of a is .955 and its lead .024, but one failed run of its four would cost 10.2 noise sds / 4 = .035.
     scores = {"a": [0.7, 0.71, 0.707, 0.707], "b": [0.698, 0.67, 0.676], "c": [0.587, 0.599, 0.61]}
     strategy = build(adaptive, belief="split_paired")
     decision = strategy.recommend(history(scores))
