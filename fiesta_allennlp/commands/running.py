@@ -2,7 +2,6 @@
 
 import _thread
 import argparse
-import gc
 import logging
 import os
 import re
@@ -43,9 +42,7 @@ def run_and_exit(work: Callable[[Console], int], *, debug: bool, interrupted: Ca
         interrupted: tells what to say where an interrupt comes through.
     """
     with _interruptible():
-        status = _status(work, debug=debug, interrupted=interrupted)
-        gc.freeze()  # else Python's last garbage collection goes through all that was imported, which takes 2 s
-        sys.exit(status)
+        sys.exit(_status(work, debug=debug, interrupted=interrupted))
 
 
 def _status(work: Callable[[Console], int], *, debug: bool, interrupted: Callable[[], str]) -> int:
