@@ -70,7 +70,6 @@ def _lacking(
     inside = z**2 * spread - 4 * gap * equal * (ahead - gap)
     root = (z * np.sqrt(spread) + np.sqrt(np.maximum(inside, 0))) / (2 * gap)
     needed = np.where((inside <= 0) | (apart >= z), 0.0, root**2)
-    needed[rows, best] = 0
     needed[rows, best] = needed.max(axis=1)
     return np.ceil(np.maximum(needed - counts, 0)).sum(axis=1)
 
