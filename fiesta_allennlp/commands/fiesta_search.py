@@ -9,7 +9,7 @@ import argparse
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, explain_minus, typed_settings
-from fiesta_allennlp.commands.running import how_to_go_on, load, recover_command, run_and_exit, say_failures, status_of
+from fiesta_allennlp.commands.running import how_to_go_on, load, run_and_exit, say_failures, status_of
 
 DESCRIPTION = """Screen many configs with one run each, scored on the validation set. Then select among the best few
 with fresh runs, as fiesta-select does. The directory given with -s keeps both stages, and --recover resumes an
@@ -66,9 +66,6 @@ def _search(args: argparse.Namespace, console: Console) -> int:
         console.print(in_words(found.selection), markup=False, soft_wrap=True)
     for sentence in search_in_words(found):
         console.print(sentence, markup=False, soft_wrap=True)
-    if found.last["stopped_by"] == "max_hours":
-        larger = f"Go on with a larger total: {recover_command(args)} --max-hours HOURS"
-        console.print(larger, markup=False, soft_wrap=True)
     return status_of(found.last, args, console)
 
 

@@ -9,7 +9,7 @@ import argparse
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, explain_minus, typed_settings
-from fiesta_allennlp.commands.running import how_to_go_on, load, recover_command, run_and_exit, say_failures, status_of
+from fiesta_allennlp.commands.running import how_to_go_on, load, run_and_exit, say_failures, status_of
 
 DESCRIPTION = """Train the candidates on fresh random splits with fresh seeds until one of them is the best with
 the target confidence. The directory given with -s keeps everything, and --recover resumes an interrupted
@@ -74,9 +74,6 @@ def _select(args: argparse.Namespace, console: Console) -> int:
     console.print(in_words(summary), markup=False, soft_wrap=True)
     for further in filter(None, (scope_in_words(summary), savings_in_words(summary))):
         console.print(further, markup=False, soft_wrap=True)
-    if summary["stopped_by"] == "max_hours":
-        larger = f"Go on with a larger total: {recover_command(args)} --max-hours HOURS"
-        console.print(larger, markup=False, soft_wrap=True)
     return status_of(summary, args, console)
 
 

@@ -30,6 +30,9 @@ PLUGIN = "fiesta_allennlp.plugin"
 FAILED_RUN = re.compile(r"(.+?-\d+) (\w+: .*)", re.DOTALL)
 """What a `selection.json` says of a failure: the run, and the kind and the reason."""
 
+LARGER = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
+"""The option that makes room for more, by what ended a selection."""
+
 SECONDS_TO_COME_AGAIN = 0.01
 """Long enough for the destructor to be over in which an interrupt was lost."""
 
@@ -158,10 +161,13 @@ def say_failures(summary: Mapping[str, Any], console: Console) -> None:
 
 
 def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: Console) -> int:
-    """The exit status that belongs to a `selection.json`; of an interrupted one it says how to go on."""
+    """The exit status that belongs to a `selection.json`; of one that may go on it says how."""
     if summary["stopped_by"] == "interrupted":
         console.print(f"Go on with: {recover_command(args)}", markup=False, soft_wrap=True)
         return EXIT_INTERRUPTED
+    if summary["stopped_by"] in LARGER:
+        larger = f"Go on with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"
+        console.print(larger, markup=False, soft_wrap=True)
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
 

@@ -16,6 +16,12 @@ from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
 
+WIDE = 10
+"""A margin of so many scales of the posterior, beyond the range of the means, decides whatever a margin can decide."""
+
+CLOSE = 1e-3
+"""A margin is found to this part of itself, and told with two digits."""
+
 
 class FixedConfidence(Strategy):
     """Continues until one candidate is the best, within `margin`, with the target confidence.
@@ -120,7 +126,19 @@ class FixedConfidence(Strategy):
         exact = least_margin(posterior, self.confidence)
         if exact is None:
             return None
-        margin = rounded_up(exact)
+        found = self._decided_within(history, rounded_up(exact))
+        if found is not None:
+            return found
+        below, above = exact, exact + float(np.ptp(posterior.location) + WIDE * posterior.scale.max())
+        if self._decided_within(history, above) is None:
+            return None
+        while above - below > CLOSE * above:
+            middle = (below + above) / 2
+            below, above = (middle, above) if self._decided_within(history, middle) is None else (below, middle)
+        return self._decided_within(history, rounded_up(above))
+
+    def _decided_within(self, history: History, margin: float) -> Optional[CredibleMargin]:
+        """Who would be the winner with this margin, if it decides."""
         look = believed(history, self.belief, margin=margin)
         best = look.decision.best
         if best is None or not self.may_stop(history, look.decision) or self._doubted(history, look):

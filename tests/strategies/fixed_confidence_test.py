@@ -224,11 +224,13 @@ def test_a_winner_that_one_failed_run_would_overturn_is_not_named(adaptive: str)
     decision = strategy.recommend(history(scores))
     assert decision.confidence == pytest.approx(0.9555, abs=1e-3)
     assert decision.stopped_by is None
-    assert strategy.credible_margin(history(scores)) is None
     assert strategy.propose(history(scores), 1, np.random.default_rng(1)) == ["b"]
     assert len(strategy.propose(history(scores, pending=["b"]), 1, np.random.default_rng(1))) <= 1
-    content = build(adaptive, belief="split_paired", margin=0.012)
-    assert content.recommend(history(scores)).stopped_by == "confidence"
+    # A margin makes up for the missing .0095.
+    assert strategy.credible_margin(history(scores)) == CredibleMargin(0.0096, "a")
+    for margin, stopped_by in ((0.0096, "confidence"), (0.0094, None)):
+        content = build(adaptive, belief="split_paired", margin=margin)
+        assert content.recommend(history(scores)).stopped_by == stopped_by
     earlier = {"type": "split_paired", "second_look": False}
     assert (
         build(adaptive, belief=earlier).recommend(history({**scores, "a": [0.7, 0.71, 0.707, 0.707, 0.7]})).best == "a"
@@ -244,6 +246,7 @@ def test_a_candidate_that_was_hardly_tried_runs_again_before_a_winner_is_named()
     assert decision.confidence > 0.99
     assert (decision.stopped_by, remaining.again) == (None, "c")
     assert strategy.propose(history(scores), 1, rng) == ["c"]
+    assert strategy.credible_margin(history(scores)) is None, "no margin stands in for a run"
     tried = history({**scores, "c": [0.59, 0.61, 0.60]})
     assert strategy.recommend(tried).stopped_by == "confidence"
     fewer = history({name: values[:23] for name, values in scores.items()})
