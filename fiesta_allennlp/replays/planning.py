@@ -107,6 +107,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
             )
     margins = margins_of(problem)
     nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))
+    _check_room(nested.replayers[0])
     remember_posteriors(nested.replayers)
     simulated = _simulated(nested, settings, on_repetitions)
     default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
@@ -152,6 +153,20 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
         outlooks[name] = _outlook(found.repetitions, begun.settings.workers)
     seconds = begun.seconds + time.monotonic() - start
     return replace(begun, equal=outlooks["equal"], halving=outlooks["halving"], seconds=seconds)
+
+
+def _check_room(replayer: Replayer) -> None:
+    """Check that a pilot leaves runs to plan.
+
+    Raises:
+        ConfigError: if it used all that its limit allows and is inconclusive.
+    """
+    start = replayer.source.start
+    if start is not None and replayer.strategy.recommend(start).stopped_by == "max_evaluations":
+        raise ConfigError(
+            f"{replayer.source.name}: all {_limit(replayer)} runs that --max-evaluations allows are made, so no run is "
+            "left to plan. To plan how it goes on, give a larger --max-evaluations, or a --margin."
+        )
 
 
 def _limit(replayer: Replayer) -> int:

@@ -77,6 +77,14 @@ def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
     assert "9 of them have finished, so" in repr(found) and "<td>equal allocation</td>" in found._repr_html_()
 
 
+def test_a_pilot_that_used_all_its_runs_is_refused_at_once(tmp_path: Path) -> None:
+    scores = {"a": [0.61, 0.64, 0.60], "b": [0.61, 0.60, 0.64]}
+    write_selection(tmp_path / "spent", scores, max_evaluations=6).close()
+    with pytest.raises(FiestaError, match="spent: all 6 runs that max_evaluations allows are made, so no run is left"):
+        plan(tmp_path / "spent", repetitions=2)
+    assert plan(tmp_path / "spent", repetitions=2, max_evaluations=8, entropy=1).limit == 8
+
+
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
     source = problem_of(PlanSettings(source=str(pilot))).source
     assert isinstance(source, PosteriorScores)
