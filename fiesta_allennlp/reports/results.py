@@ -39,7 +39,7 @@ class SelectionResult:
     `confidence` is the probability that `best` is the best (within `margin`). It is None if the posterior does not give
     it. `seconds` is the sum of the run times of all workers. `credible_margin` is the smallest `margin` that would have
     decided an inconclusive selection, with the `best` candidate at that margin. `ahead_on_shared_splits` compares
-    `best` on shared splits with a candidate that has a higher mean, if there is one. `score` names the scored set,
+    `best` on shared splits with the other candidate of the best mean. `score` names the scored set,
     `test` or `validation`.
     """
 

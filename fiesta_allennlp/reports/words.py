@@ -118,15 +118,16 @@ def leaning(summary: Mapping[str, Any]) -> str:
 
 
 def _ahead(summary: Mapping[str, Any]) -> str:
-    """Why the winner's mean is not the best of the table; empty where it is, or paired scores do not explain it."""
+    """How far the winner is ahead on shared splits, which the means of the table do not show; empty where it has none
+    in common with its rival."""
     ahead = summary.get("ahead_on_shared_splits")
     if ahead is None:
         return ""
+    both, by = f"On the {ahead['num_splits']} splits that both ran on", f"{ahead['difference']:.2g}"
+    if not ahead.get("has_better_mean", True):  # version 0.1.0 told of no other
+        return f" {both}, it is ahead of {ahead['of']} by {by}."
     better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
-    return (
-        f" {ahead['of']} has a {better} mean, but over other splits. On the {ahead['num_splits']} splits that both ran "
-        f"on, {summary['best']} is ahead by {ahead['difference']:.2g}."
-    )
+    return f" {ahead['of']} has a {better} mean, but over other splits. {both}, {summary['best']} is ahead by {by}."
 
 
 def equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:

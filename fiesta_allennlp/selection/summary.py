@@ -91,6 +91,9 @@ def _means_by_split(scored: OnSplits) -> Dict[int, float]:
     return {seed: float(np.mean(scores)) for seed, scores in by_split.items()}
 
 
+FEWEST_SHARED = 2
+"""On one shared split a difference says nothing."""
+
 CSV_COLUMNS = (
     "candidate",
     "replicate",
@@ -151,21 +154,22 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Cand
 
 
 def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
-    """Compare `best` with another active candidate that has the best mean of all, if `best` is ahead on their shared
-    splits.
+    """Compare `best` on shared splits with its rival, the other active candidate of the best mean.
 
-    The result gives the other candidate, the number of shared splits, and the mean difference on these splits. With
-    `sign` -1, the lowest mean is the best.
+    The result gives the rival, whether its mean over all its runs is better, the number of shared splits, and the mean
+    difference on these. It is None if they share fewer than two splits, or if `best` is not ahead there. With `sign`
+    -1, the lowest mean is the best.
     """
-    if best is None or not len(history.scores(best)):
-        return None
     means = {name: sign * history.scores(name).mean() for name in history.active if len(history.scores(name))}
-    other = max(means, key=lambda name: (means[name], name == best))
-    seeds, differences = shared_splits(*((history.split_seeds(name), history.scores(name)) for name in (best, other)))
-    difference = sign * float(differences.mean()) if seeds else 0.0
-    if other == best or difference <= 0:
+    if best not in means or len(means) < 2:
         return None
-    return {"of": other, "num_splits": len(seeds), "difference": difference}
+    rival = max((name for name in means if name != best), key=means.__getitem__)
+    seeds, differences = shared_splits(*((history.split_seeds(name), history.scores(name)) for name in (best, rival)))
+    difference = sign * float(differences.mean()) if len(seeds) >= FEWEST_SHARED else 0.0
+    if difference <= 0:
+        return None
+    better = bool(means[rival] > means[best])
+    return {"of": rival, "has_better_mean": better, "num_splits": len(seeds), "difference": difference}
 
 
 def _why_withdrawn(history: History, name: str) -> Optional[str]:

@@ -39,7 +39,8 @@ def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
     seen = [(make_request(0, n, k, shared_splits=True), x) for n, row in scores.items() for k, x in enumerate(row)]
     history = History(("a", "b"), tuple(Evaluation(request, score, "loss") for request, score in seen))
     made = summarise(history, Decision(best="a", stopped_by="budget"), {"metric": "-loss"})
-    assert made["ahead_on_shared_splits"] == {"of": "b", "num_splits": 2, "difference": pytest.approx(0.1)}
+    expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.1)}
+    assert made["ahead_on_shared_splits"] == expected
     assert in_words(made) == (
         "a is the best, by loss (lower is better), after 5 runs of 2 candidates. b has a lower mean, but "
         "over other splits. On the 2 splits that both ran on, a is ahead by 0.1."
@@ -118,12 +119,17 @@ def test_a_winner_with_a_lower_mean_is_explained() -> None:
         for k, score in enumerate(values)
     )
     made = summary(History(tuple(scores), evaluations), stopped_by="confidence")
-    assert made["ahead_on_shared_splits"] == {"of": "b", "num_splits": 2, "difference": pytest.approx(0.02)}
+    expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.02)}
+    assert made["ahead_on_shared_splits"] == expected
     assert in_words(made).endswith(
         " b has a higher mean, but over other splits. On the 2 splits that both ran on, a is ahead by 0.02."
     )
     for best in ("b", "c", None):
         assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
+    without_third = History(tuple(scores), tuple(e for e in evaluations if e.request.replicate < 2))
+    assert in_words(summary(without_third, stopped_by="confidence")).endswith(
+        " On the 2 splits that both ran on, it is ahead of b by 0.02."
+    )
 
 
 def test_the_time_saved_against_equal_allocation(history: History) -> None:
