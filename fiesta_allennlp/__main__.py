@@ -2,13 +2,11 @@
 file, and so on. The commands import AllenNLP, which takes seconds, after their arguments are parsed."""
 
 import argparse
-import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from fiesta_allennlp.commands import HELP, add_command
-from fiesta_allennlp.errors import did_you_mean
 from fiesta_allennlp.version import __version__
 
 EXIT_USER_ERROR = 2
@@ -34,20 +32,13 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--version", action="version", version=f"fiesta-allennlp {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    parsers = {}
     for name in HELP:
         command = add_command(commands, name, called=name, program=program)
-        parsers[command.get_default("program")] = command
         if name != "plugin":
             command.add_argument(
                 "--include-package", action="append", default=[], help="additional packages to include"
             )
-    args, unknown = parser.parse_known_args()
-    if unknown:
-        options = re.findall(r"--[a-z-]+", parsers[args.program].format_usage())
-        hint = did_you_mean(unknown[0].partition("=")[0], options)
-        parser.exit(2, f"error: unrecognized arguments: {' '.join(unknown)}.{hint} See {args.program} --help.\n")
-    return args
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,14 @@
 """One file for each command. Their parsers need no AllenNLP, so that help and usage errors come at once."""
 
 import argparse
+import re
 from importlib import import_module
 from typing import Any
 
 from fiesta_allennlp.commands.detaching import in_background
+from fiesta_allennlp.errors import did_you_mean
+
+EXIT_USAGE_ERROR = 2
 
 HELP = {
     "select": "find the best of several models",
@@ -20,7 +24,7 @@ HELP = {
 
 
 def add_command(commands: Any, name: str, *, called: str, program: str) -> argparse.ArgumentParser:
-    """Add the parser of one command, `called` so below `program`."""
+    """Add the parser of one command, `called` so below `program`. It refuses unknown arguments with a hint."""
     module = import_module(f"{__name__}.fiesta_{name}")
     parser = commands.add_parser(
         called,
@@ -32,4 +36,15 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     module.add_arguments(parser)
     work = in_background(getattr(module, f"{name}_from_args"))
     parser.set_defaults(func=work, program=f"{program} {called}")
+    parse = parser.parse_known_args
+
+    def parse_all(*given: Any, **more: Any) -> Any:
+        args, unknown = parse(*given, **more)
+        if unknown:
+            hint = did_you_mean(unknown[0].partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()))
+            message = f"error: unrecognized arguments: {' '.join(unknown)}.{hint} See {args.program} --help.\n"
+            parser.exit(EXIT_USAGE_ERROR, message)
+        return args, unknown
+
+    parser.parse_known_args = parse_all
     return parser

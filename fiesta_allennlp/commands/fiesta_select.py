@@ -86,5 +86,5 @@ def _dry_run(args: argparse.Namespace, console: Console) -> int:
     from fiesta_allennlp.trainings.dry_run import plan
 
     found = plan(settings, console)
-    plan_table(found, console)
+    plan_table(found, console, planner=args.program.replace("select", "plan"))
     return 0

@@ -199,8 +199,12 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def plan_table(plan: Any, console: Console) -> None:
-    """What a dry run found: candidates, pool, split sizes, strategy, and the least and most trainings."""
+def plan_table(plan: Any, console: Console, *, planner: str) -> None:
+    """What a dry run found: candidates, pool, split sizes, strategy, and the least and most trainings.
+
+    Args:
+        planner: the command that estimates how many it will be.
+    """
     has_vectors = any(preparation.coverage for preparation in plan.preparations.values())
     table = number_table("candidate", ("parameters", *(["tokens with a vector"] if has_vectors else [])))
     table.add_column("metrics it reports", overflow="fold")
@@ -220,9 +224,14 @@ def plan_table(plan: Any, console: Console) -> None:
         f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins.",
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
-        f"How many will it be? Ask allennlp fiesta-plan --gap GAP --sd SD --candidates {len(plan.preparations)}; or, "
-        "once every candidate has two runs, allennlp fiesta-plan DIR.",
+        *_how_many(plan, planner),
     )
+
+
+def _how_many(plan: Any, planner: str) -> Iterable[str]:
+    if plan.least < plan.most:
+        by_numbers = f"{planner} --gap GAP --sd SD --candidates {len(plan.preparations)}"
+        yield f"How many will it be? Ask {by_numbers}; or, once every candidate has two runs, {planner} DIR."
 
 
 def _winning(metric: Metric) -> str:

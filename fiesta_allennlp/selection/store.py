@@ -107,16 +107,19 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         StoreError: where there is none, or it is damaged or of another version.
     """
     if not directory.store.is_file():
-        is_checked = any(path.exists() for path in directory.prepared)
-        began = " One was started here, but its checks failed before the first run." if is_checked else ""
+        remedy = _how_it_begins(directory) or "Give the directory that fiesta-select was given with -s."
         if directory.screening.store.is_file():
-            began = " A search is here that is still screening configs; fiesta-search --recover goes on with it."
-        raise StoreError(
-            f"{directory.root}: there is no selection: '{directory.store.name}' is missing.{began} Give the directory "
-            "that fiesta-select was given with -s."
-        )
+            remedy = "A search is here that is still screening configs; fiesta-search --recover goes on with it."
+        raise StoreError(f"{directory.root}: there is no selection: '{directory.store.name}' is missing. {remedy}")
     with closing(open_to_read(directory.store)) as database:
         yield StoreReader(database)
+
+
+def _how_it_begins(directory: RunDirectory) -> str:
+    """What to do where a selection ended before its first run; empty where none was started."""
+    if not any(path.exists() for path in directory.prepared):
+        return ""
+    return "One was started here and ended before its first run. Start it again with its candidates, without --recover."
 
 
 def lock(directory: RunDirectory) -> FileLock:
@@ -158,9 +161,9 @@ class RunStore(StoreReader):
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
         self._path = directory.store
         if not create and not self._path.is_file():
+            remedy = _how_it_begins(directory) or "Check -s, or leave out --recover to start a new selection."
             raise StoreError(
-                f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. Check -s, "
-                "or leave out --recover to start a new selection."
+                f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. {remedy}"
             )
         self._history: Optional[History] = None
         self._lock = lock(directory)

@@ -105,10 +105,11 @@ def test_what_is_no_selection_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"there is no selection: 'store.sqlite' is missing"):
         from_directory(tmp_path)
     (tmp_path / "checks").mkdir()
-    with pytest.raises(
-        StoreError, match=r"is missing. One was started here, but its checks failed before the first run"
-    ):
+    ended = "is missing. One was started here and ended before its first run. Start it again"
+    with pytest.raises(StoreError, match=ended):
         from_directory(tmp_path)
+    with pytest.raises(StoreError, match=ended):
+        RunStore(RunDirectory(tmp_path), create=False)
     RunDirectory(tmp_path).store.write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"store.sqlite: cannot be read as a store"):
         from_directory(tmp_path)
