@@ -4,6 +4,7 @@ from typing import Dict, List, NamedTuple, Tuple
 
 from fiesta_allennlp.records import UNDECIDED
 from fiesta_allennlp.reports.content import CandidateReport, Comparison, Report
+from fiesta_allennlp.reports.texts import changes
 from fiesta_allennlp.selection.settings import SHARED
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 from fiesta_allennlp.version import __version__
@@ -91,7 +92,8 @@ def paragraph(report: Report) -> str:
     """A paragraph to copy into a paper; empty while there is nothing to report, and for a table of scores."""
     if report.best is None or report.running or not report.strategy or report.stopped_by in (None, "failures"):
         return ""
-    sentences = (_screened(report), _compared(report), _chosen(report), _found(report), _scope(report))
+    chosen = (_screened(report), _compared(report), _chosen(report), *changes(report))
+    sentences = (*chosen, _found(report), _scope(report))
     return " ".join(sentence for sentence in sentences if sentence)
 
 

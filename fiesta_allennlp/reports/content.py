@@ -5,7 +5,7 @@ A number that does not exist, such as the sd of one score, is None. Scores are i
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Mapping, Optional, Tuple
+from typing import Any, Mapping, Optional, Tuple
 
 from rich.markup import escape
 
@@ -199,6 +199,7 @@ class Origin:
         running: whether the selection is running at this moment.
         adaptive: whether the number of scores of at least one candidate depends on scores.
         checklist: what you need to repeat the selection, as pairs of key and value.
+        changes: what was changed on the way of how runs are chosen and when they end, as a store has it.
         notes: caveats that the report shows.
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
@@ -211,6 +212,7 @@ class Origin:
     running: bool = False
     adaptive: bool = False
     checklist: Tuple[Tuple[str, str], ...] = ()
+    changes: Tuple[Mapping[str, Any], ...] = ()
     notes: Tuple[str, ...] = ()
     words: Words = TRAININGS
     splits: str = ""

@@ -20,6 +20,7 @@ from fiesta_allennlp.reports.pages import check_output, write_report
 from fiesta_allennlp.reports.pair import open_pair
 from fiesta_allennlp.reports.single_scores import report_candidate, report_development, single_score
 from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
+from fiesta_allennlp.reports.texts import changes
 from fiesta_allennlp.reports.words import (
     equal_evaluations,
     pair_in_words,
@@ -139,7 +140,8 @@ def _report(source: Source, *, pair: bool) -> Report:
     )
     if not source.by_documents:
         made = _with_comparisons(made, source, summary, pair=pair)
-    return replace(made, decision=_decision(made, source, summary, pair=pair))
+    notes = (*changes(made), *made.notes)
+    return replace(made, decision=_decision(made, source, summary, pair=pair), notes=notes)
 
 
 def _with_comparisons(made: Report, source: Source, summary: Mapping[str, Any], *, pair: bool) -> Report:

@@ -268,6 +268,7 @@ def _selection(
         belief_name=params["belief"]["type"],
         strategy=params["type"],
         asked_confidence=asked_confidence,
+        changes=stored.meta.changes,
         is_selection=True,
         adaptive=True,
         running=running and decision.stopped_by is None,

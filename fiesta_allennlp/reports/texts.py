@@ -1,7 +1,12 @@
 """What a report explains, wherever it is shown."""
 
+import json
+from typing import Any, Tuple
+
 from fiesta_allennlp.reports.content import CandidateReport, Report
 from fiesta_allennlp.reports.screening import screening_in_words
+from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.summary import count_text
 
 DESCRIPTIVE = (
     "These p-values describe the scores of this selection. It ran promising candidates more often and stopped early, "
@@ -59,6 +64,19 @@ DEVELOPMENT = (
     "Spearman's rank correlation between the validation score {metric} and the test score. If it is near 1, the run "
     "that is best on the validation set is also best on the test set."
 )
+
+
+def changes(report: Report) -> Tuple[str, ...]:
+    """What was changed on the way of how runs are chosen and when they end."""
+    return tuple(
+        f"{flag(change['option'])} was changed from {_value(change['before'])} to {_value(change['now'])} after "
+        f"{count_text(change['num_done'], report.words.evaluation)}."
+        for change in report.changes
+    )
+
+
+def _value(value: Any) -> str:
+    return "its default" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def interval(report: Report) -> str:

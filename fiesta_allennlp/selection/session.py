@@ -12,6 +12,7 @@ from typing import (
     Dict,
     Generic,
     Iterator,
+    List,
     Mapping,
     Sequence,
 )
@@ -24,8 +25,8 @@ from fiesta_allennlp.seeding import fresh_entropy
 from fiesta_allennlp.selection.environment import changed_code, with_this
 from fiesta_allennlp.selection.kind import Checked, Given, Kind, Prepared, Stored
 from fiesta_allennlp.selection.loop import Selection
-from fiesta_allennlp.selection.options import as_json, by_own_names, changed_options
-from fiesta_allennlp.selection.settings import SelectionSettings, overlay
+from fiesta_allennlp.selection.options import as_json, by_own_names, changed, changed_options
+from fiesta_allennlp.selection.settings import CHOOSING, SelectionSettings, overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import write_csv, write_json
 from fiesta_allennlp.selection.workspace import (
@@ -164,6 +165,7 @@ def _run(
             settings=as_json(settings),
             entropy=entropy,
             environments=with_this(meta.environments, settings.include_package, files),
+            changes=(*meta.changes, *_changes(meta, settings, len(store.rows()))),
             **kind.meta(prepared),
         )
         decision = Selection(
@@ -205,13 +207,21 @@ def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, 
     if str(given.get("entropy")) == meta.entropy:
         given = {name: value for name, value in given.items() if name != "entropy"}
     settings = kind.settings(**overlay(stored, given, of=kind.settings))
-    changed = changed_options(stored, settings) if stored else []
-    if changed:
+    forbidden = changed_options(stored, settings) if stored else []
+    if forbidden:
         raise ConfigError(
-            f"a selection that is resumed must make the same scores as before, but {' and '.join(changed)}. Leave that "
-            "out, or start again in another directory."
+            f"a selection that is resumed must make the same scores as before, but {' and '.join(forbidden)}. Leave "
+            "that out, or start again in another directory."
         )
     return settings
+
+
+def _changes(meta: Meta, settings: SelectionSettings, num_done: int) -> List[Dict[str, Any]]:
+    """What a resumed selection changes of how runs are chosen and when they end."""
+    if not num_done:
+        return []
+    found = changed(meta.settings or {}, settings, lambda declared: declared.group == CHOOSING)
+    return [{"option": name, "before": a, "now": b, "num_done": num_done} for name, (a, b) in found.items()]
 
 
 def _note_changed_code(settings: SelectionSettings, meta: Meta, files: Sequence[str], console: Console) -> None:

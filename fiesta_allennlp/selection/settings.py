@@ -53,7 +53,9 @@ class ChoiceSettings:
         metavar="NAME|JSON",
     )
     confidence: Optional[float] = option(
-        None, "target confidence: stop when P(best) of one candidate reaches it (default 0.95)", group=CHOOSING
+        None,
+        "target confidence: stop when P(best) of one candidate reaches it and passes a second look (default 0.95)",
+        group=CHOOSING,
     )
     stop: Any = option(
         None,

@@ -36,7 +36,8 @@ class Meta:
 
     `settings` are None until the checks were passed. `kind` is that of the selection, `entropy` the root of all seeds
     as text. `removed` are the candidates that the user took out; their evaluations stay. `environments` are the
-    machines and versions of its sessions, `working_seconds` the time that all of them took. The others belong to a
+    machines and versions of its sessions, `working_seconds` the time that all of them took. `changes` are those of
+    how runs are chosen and when they end: option, before, now, and how many runs there were. The others belong to a
     selection by documents: the fingerprint of the file, what it holds, and the name under which answers are paid for.
     """
 
@@ -46,6 +47,7 @@ class Meta:
     removed: Tuple[str, ...] = ()
     environments: Tuple[Dict[str, Any], ...] = ()
     working_seconds: float = 0.0
+    changes: Tuple[Dict[str, Any], ...] = ()
     documents: Optional[str] = None
     document_facts: Optional[Mapping[str, Any]] = None
     run: Optional[str] = None

@@ -193,6 +193,8 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
     assert status == 0, output
     assert not run.exists()
     assert len(scores_of(moved)) == 6
+    with reading(RunDirectory(moved)) as store:
+        assert store.meta().changes == ({"option": "budget", "before": 4, "now": 6, "num_done": 2},)
     assert {path: path.stat().st_mtime_ns for path in outcomes} == outcomes, "what had finished is not trained again"
     call(*configs, "-s", run, *options, "--budget", 6)
     assert scores_of(moved) == scores_of(run)

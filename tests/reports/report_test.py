@@ -13,6 +13,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.replays.files import read_csv
+from fiesta_allennlp.reports.citing import paragraph
 from fiesta_allennlp.reports.pages import render_csv, render_markdown
 from fiesta_allennlp.reports.report import default_output, report
 from fiesta_allennlp.reports.sources import TableOptions, from_scores
@@ -133,6 +134,15 @@ def test_a_running_selection_says_so(tmp_path: Path) -> None:
     store.close()
     assert (made.running, made.stopped_by) == (True, None)
     assert made.decision[0].startswith("The selection is running. After 18 runs of 3 candidates, good leads with")
+
+
+def test_a_target_that_was_changed_on_the_way_is_told_where_it_can_be_copied(tmp_path: Path) -> None:
+    changes = [{"option": "confidence", "before": 0.999, "now": None, "num_done": 3}]
+    write_selection(tmp_path, SCORES, meta={"changes": changes}).close()
+    made = report(tmp_path)
+    told = "--confidence was changed from 0.999 to its default after 3 runs."
+    assert made.notes == (told,)
+    assert told in paragraph(made)
 
 
 def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
