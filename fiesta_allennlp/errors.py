@@ -29,6 +29,13 @@ class ReaderError(DataError):
     """
 
 
+class ModelError(FiestaError):
+    """A candidate's model raised an error on its first batch.
+
+    The message names the part of the model, and has the error's own message. Its traceback is in the log.
+    """
+
+
 class DataChangedError(FiestaError):
     """The data have changed since the selection began. The message names the file and the change."""
 

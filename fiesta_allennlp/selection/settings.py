@@ -54,7 +54,8 @@ class ChoiceSettings:
     )
     confidence: Optional[float] = option(
         None,
-        "target confidence: stop when P(best) of one candidate reaches it and passes a second look (default 0.95)",
+        "target confidence: stop when P(best) of one candidate reaches it, unless the belief asks for more runs "
+        "(default 0.95)",
         group=CHOOSING,
     )
     stop: Any = option(

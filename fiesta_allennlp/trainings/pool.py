@@ -17,7 +17,7 @@ from fiesta_allennlp.trainings.config import Config, official_paths, own_group_b
 from fiesta_allennlp.trainings.matching import check_match
 from fiesta_allennlp.trainings.multitask import by_task, check_one_task
 from fiesta_allennlp.trainings.pairing import with_labels
-from fiesta_allennlp.trainings.reading import read_parts
+from fiesta_allennlp.trainings.reading import check_same_fields, read_parts
 from fiesta_allennlp.trainings.resplit import groups_of
 from fiesta_allennlp.trainings.second_reading import check_reads_alike
 
@@ -159,6 +159,7 @@ class _View:
     ) -> None:
         read = [(reader, read_parts(reader, paths)) for reader, paths in paths_of]
         for (name, again), (_, paths), (_, parts) in zip(fresh, paths_of, read, strict=False):
+            check_same_fields(parts, paths)
             check_reads_alike(again, paths, parts, key=name)
         by_part: Dict[str, List[Instance]] = {}
         for _, parts in read:

@@ -3,9 +3,10 @@
 import inspect
 import math
 import tempfile
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
 import torch
 from allennlp.common import Params
@@ -18,6 +19,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import (
     ConfigError,
     FiestaError,
+    ModelError,
     ReaderError,
     about_unknown_keys,
     all_in_one,
@@ -123,7 +125,7 @@ def prepare_all(
 def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) -> str:
     """What is wrong with a candidate that cannot be built, with its name."""
     log = place.check_log(candidate.name)
-    says_all = isinstance(error, FiestaError) and not isinstance(error, ReaderError)
+    says_all = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
     where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
     path, _ = split_place(candidate.source)
     keys = keys_of(candidate.config)
@@ -211,11 +213,40 @@ def _build_once(
     with tempfile.TemporaryDirectory() as scratch:
         loop = built(params, Path(scratch))
         loop.model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), naming_the_module(loop.model):
             for batch in first_batches(loop.trainer.data_loader):
                 check_loss(loop.model(**batch))
         metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
+
+
+@contextmanager
+def naming_the_module(model: torch.nn.Module) -> Iterator[None]:
+    """Let an error that a part of the model raises name this part, as in `_encoder.linear`.
+
+    Raises:
+        ModelError: of whatever the model raises, but for a lack of the machine and errors of this package.
+    """
+    at_work: List[str] = []
+
+    def enter(name: str) -> Callable[..., None]:
+        return lambda *_: at_work.append(name)
+
+    def leave(*_: Any) -> None:
+        at_work.pop()
+
+    hooks = [part.register_forward_pre_hook(enter(name)) for name, part in model.named_modules()]
+    hooks += [part.register_forward_hook(leave) for part in model.modules()]
+    try:
+        yield
+    except (FiestaError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        where = f"'{at_work[-1]}' of the model" if at_work and at_work[-1] else "the model"
+        raise ModelError(f"the first batch does not go through {where}: {plainly(error)}") from error
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def check_loss(output: Mapping[str, Any]) -> None:

@@ -5,11 +5,11 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from traceback import walk_tb
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 from allennlp.data import DatasetReader, Instance
 
-from fiesta_allennlp.errors import FiestaError, ReaderError, plainly
+from fiesta_allennlp.errors import DataError, FiestaError, ReaderError, plainly
 from fiesta_allennlp.splits import PARTS
 from fiesta_allennlp.trainings.data_files import files_behind
 
@@ -44,6 +44,23 @@ def _read(reader: DatasetReader, path: Any) -> List[Instance]:
             place = line_of(error, path, num_read=len(instances)) or place
         raise ReaderError(f"{place}, after {len(instances)} instances: {_in_words(error)}") from error
     return instances
+
+
+def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any]) -> None:
+    """Refuse instances with different fields: splits mix them, and no batch can hold both.
+
+    Raises:
+        DataError: with the data path and number of one that lacks a field, and of one that has it.
+    """
+    numbered = [(part, number, one) for part, given in parts.items() for number, one in enumerate(given, 1)]
+    for other in numbered[1:]:
+        for has, lacks in ((numbered[0], other), (other, numbered[0])):
+            missing = sorted(set(has[2].fields) - set(lacks[2].fields))
+            if missing:
+                raise DataError(
+                    f"{paths[lacks[0]]}: instance {lacks[1]} has no field '{missing[0]}', but instance {has[1]} of "
+                    f"{paths[has[0]]} has one. Give every record the keys that the dataset reader looks for."
+                )
 
 
 def _in_words(error: Exception) -> str:

@@ -73,7 +73,9 @@ FAMILIES: Dict[str, List[Family]] = {
 }
 
 
-def cells(family: Family, *, confidence: float, repetitions: int, processes: Optional[int]) -> Tuple[str, ...]:
+def cells(
+    family: Family, *, confidence: float, repetitions: int, processes: Optional[int], entropy: int
+) -> Tuple[str, ...]:
     """Run it. One text for each of `HEADINGS`. Every winner is wrong where several are equal and there is no margin."""
     result = replay(
         family,
@@ -81,7 +83,7 @@ def cells(family: Family, *, confidence: float, repetitions: int, processes: Opt
         margin=family.margin or None,
         repetitions=repetitions,
         processes=processes,
-        entropy=ENTROPY,
+        entropy=entropy,
         progress=False,
     )
     best = max(family.means.values())
@@ -103,8 +105,9 @@ def main() -> None:
     parser = make_parser(__doc__, repetitions=1000, only="families whose name")
     parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--processes", type=int, help="by default one for each core")
+    parser.add_argument("--entropy", type=int, default=ENTROPY, help="another number draws other scores")
     args = parser.parse_args()
-    options = {"confidence": args.confidence, "repetitions": args.repetitions, "processes": args.processes}
+    options = {name: getattr(args, name) for name in ("confidence", "repetitions", "processes", "entropy")}
     print_sections(
         HEADINGS,
         FAMILIES,

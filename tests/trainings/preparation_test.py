@@ -8,7 +8,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, DataError, ModelError
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.kind import Stored
@@ -130,6 +130,30 @@ def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_p
     config = classifier_config(reviews, initializer={"regexes": weights})
     with pytest.raises(ConfigError, match="the loss of its first batch is nan before any training"):
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+
+
+def test_a_model_that_does_not_fit_is_told_with_the_part_that_fails(reviews: Path, tmp_path: Path) -> None:
+    wide = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
+    config = classifier_config(reviews, seq2vec_encoder=wide)
+    message = r"the first batch does not go through '_seq2vec_encoder.conv_layer_0' of the model: RuntimeError: .* 50 "
+    with pytest.raises(ModelError, match=message):
+        prepare_candidate(config, group_by=None, vectors_directory=tmp_path)
+
+
+def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None:
+    """The reader makes instances without a label where the key is another one."""
+    file = reviews / "train.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([lines[0], lines[1].replace('"label"', '"gold"'), *lines[2:]]))
+    with pytest.raises(
+        DataError, match="train.jsonl: instance 2 has no field 'label', but instance 1 of .*train.jsonl"
+    ):
+        read_pool(classifier_config(reviews), None)
+    file.write_text("".join(line.replace('"label"', '"gold"') for line in lines))
+    with pytest.raises(
+        DataError, match="train.jsonl: instance 1 has no field 'label', but instance 1 of .*validation.js"
+    ):
+        read_pool(classifier_config(reviews), None)
 
 
 def test_a_loader_without_a_batch_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
