@@ -51,10 +51,10 @@ def _of_selection(source: Source) -> Status:
     sentences = tuple(filter(None, (told, _last_finished(history))))
     if source.by_documents:
         return Status(documents_table(summary), sentences, source.running)
-    waiting = "running" if source.running else "pending"
-    table = candidate_table(f"{source.scored} {source.scored_by.text}", under_way=(waiting,))
+    waiting = ("running" if source.running else "pending",) if history.pending else ()
+    table = candidate_table(f"{source.scored} {source.scored_by.text}", under_way=waiting)
     for candidate in summary["candidates"]:
-        add_candidate(table, candidate, under_way=(history.num_pending(candidate.name),))
+        add_candidate(table, candidate, under_way=[history.num_pending(candidate.name) for _ in waiting])
     return Status(table, sentences, source.running)
 
 

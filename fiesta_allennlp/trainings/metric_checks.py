@@ -5,7 +5,7 @@ from typing import Mapping, Optional
 
 from rich.console import Console
 
-from fiesta_allennlp.errors import ConfigError, all_in_one
+from fiesta_allennlp.errors import ConfigError, all_in_one, did_you_mean
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.trainings.config_checks import check_direction
@@ -65,5 +65,6 @@ def _refusal(name: str, preparation: Preparation, metric: Metric) -> Optional[st
         return None
     return (
         f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
-        f"{', '.join(reported)}. Choose one of these with --metric, as --metric=-NAME where less is better."
+        f"{', '.join(reported)}.{did_you_mean(metric.name, reported)} Choose one of these with --metric NAME, or with "
+        "--metric=-NAME where less is better."
     )

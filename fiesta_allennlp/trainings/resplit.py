@@ -150,7 +150,12 @@ def _group(instance: Instance, group_by: str) -> Any:
             if group_by in field.metadata:
                 return field.metadata[group_by]
             keys.extend(field.metadata)
+    if not keys:
+        raise DataError(
+            f"--group-by {group_by}: the instances have no metadata. Let the dataset reader add a MetadataField with "
+            f"the key '{group_by}', or leave --group-by out."
+        )
     raise DataError(
         f"--group-by {group_by}: an instance has no such metadata. Its metadata keys are: "
-        f"{', '.join(sorted(map(str, keys))) or 'none'}. Give one of these, or `--group-by none`."
+        f"{', '.join(sorted(map(str, keys)))}. Give one of these, or `--group-by none`."
     )

@@ -90,6 +90,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(candidates: List[str], revi
     assert "Pool: 72 instances (official sizes: train 40, validation 12, test 20)" in output
     assert "Every split: train 40, validation 12, test 20; no groups" in output
     assert "at least 6 and at most 100 runs" in output
+    assert "Ask allennlp fiesta-plan --gap GAP --sd SD --candidates 2; or" in output
     assert sorted(reviews.iterdir()) == before
 
 
@@ -363,10 +364,11 @@ def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
     candidates: List[str], tmp_path: Path, reviews: Path, call: Any
 ) -> None:
     one = ["-o", json.dumps({"validation_data_path": None, "test_data_path": None}), "--metric", "accuracy"]
-    status, output = call(*candidates, *one, "--dry-run", "--split-ratios", "0.5,0.2,0.3")
+    status, output = call(*candidates, *one, "--dry-run", "--split-ratios", "0.5,0.2,0.3", "--budget", 2)
     assert status == 0, output
     assert "Pool: 40 instances (official sizes: train 40)" in output
     assert "Every split: train 20, validation 8, test 12; no groups" in output
+    assert "less than two runs of each candidate" in output and "How many will it be" not in output
     run, options = tmp_path / "run", ["--split-ratios", "0.7,0.3", "--score", "validation"]
     status, output = call(*candidates, *one, "-s", run, *options, "--budget", 2)
     assert status == 0, output
