@@ -7,10 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fiesta_allennlp.commands import HELP, add_command
+from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED, EXIT_USER_ERROR
 from fiesta_allennlp.version import __version__
-
-EXIT_USER_ERROR = 2
-EXIT_INTERRUPTED = 130
 
 
 def main() -> None:

@@ -6,9 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from fiesta_allennlp.commands.detaching import in_background
+from fiesta_allennlp.commands.statuses import EXIT_USER_ERROR
 from fiesta_allennlp.errors import did_you_mean
-
-EXIT_USAGE_ERROR = 2
 
 HELP = {
     "select": "find the best of several models",
@@ -43,7 +42,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()))
             message = f"error: unrecognized arguments: {' '.join(unknown)}.{hint} See {args.program} --help.\n"
-            parser.exit(EXIT_USAGE_ERROR, message)
+            parser.exit(EXIT_USER_ERROR, message)
         return args, unknown
 
     parser.parse_known_args = parse_all

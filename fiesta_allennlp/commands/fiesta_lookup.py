@@ -10,7 +10,8 @@ from pathlib import Path
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_debug, add_given, check_output, explain_minus
-from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, load, run_and_exit
+from fiesta_allennlp.commands.running import load, run_and_exit
+from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED
 
 DESCRIPTION = """Search a table of finished runs many times, without training, and print how many runs a searcher
 needs to find the best one, compared with random search."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_debug, add_given, check_output
-from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, load, run_and_exit
+from fiesta_allennlp.commands.running import load, run_and_exit
+from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED
 
 DESCRIPTION = """Simulate a selection to estimate how many runs and hours it needs and how often it is right. You
 describe the problem by numbers, or by a pilot: the directory of a finished, interrupted or running

@@ -8,7 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from fiesta_allennlp.commands.running import EXIT_USER_ERROR, PLUGIN
+from fiesta_allennlp.commands.running import PLUGIN
+from fiesta_allennlp.commands.statuses import EXIT_USER_ERROR
 from fiesta_allennlp.files import replacing
 
 DESCRIPTION = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins of this directory, where AllenNLP

@@ -10,7 +10,8 @@ from pathlib import Path
 from rich.console import Console
 
 from fiesta_allennlp.commands.options import add_debug, add_given, check_output
-from fiesta_allennlp.commands.running import EXIT_INTERRUPTED, load, run_and_exit
+from fiesta_allennlp.commands.running import load, run_and_exit
+from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED
 
 DESCRIPTION = """Simulate a selection over a table of existing scores, or over synthetic ones, and print how many
 runs it takes and how often it finds the best candidate."""

@@ -17,12 +17,9 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 from rich.console import Console
 
+from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED, EXIT_NO_DECISION, EXIT_USER_ERROR
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.listeners.progress import SteadyConsole
-
-EXIT_NO_DECISION = 1
-EXIT_USER_ERROR = 2
-EXIT_INTERRUPTED = 130
 
 PLUGIN = "fiesta_allennlp.plugin"
 """What AllenNLP imports."""
