@@ -116,6 +116,11 @@ class RunDirectory:
         return self.vectors, self.root / "checks", self.root / "systems"
 
     @property
+    def ended_before_its_first_run(self) -> bool:
+        """Whether checks wrote here, of a selection that has no store."""
+        return not self.store.is_file() and any(path.exists() for path in self.prepared)
+
+    @property
     def screening(self) -> "RunDirectory":
         """The first stage of a search; this directory has the second one."""
         return RunDirectory(self.root / "screening")

@@ -22,6 +22,8 @@ from fiesta_allennlp.selection.database import (
 )
 from fiesta_allennlp.selection.settings import of_earlier_version
 
+START_AGAIN = "One was started here and ended before its first run. Start it again, without --recover."
+
 REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
 
 NEXT_ORDER = (
@@ -109,19 +111,13 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         StoreError: where there is none, or it is damaged or of another version.
     """
     if not directory.store.is_file():
-        remedy = _how_it_begins(directory) or "Give the directory that fiesta-select was given with -s."
+        remedy = "Give the directory that fiesta-select was given with -s."
+        remedy = START_AGAIN if directory.ended_before_its_first_run else remedy
         if directory.screening.store.is_file():
             remedy = "A search is here that is still screening configs; fiesta-search --recover goes on with it."
         raise StoreError(f"{directory.root}: there is no selection: '{directory.store.name}' is missing. {remedy}")
     with closing(open_to_read(directory.store)) as database:
         yield StoreReader(database)
-
-
-def _how_it_begins(directory: RunDirectory) -> str:
-    """What to do where a selection ended before its first run; empty where none was started."""
-    if not any(path.exists() for path in directory.prepared):
-        return ""
-    return "One was started here and ended before its first run. Start it again with its candidates, without --recover."
 
 
 def lock(directory: RunDirectory) -> FileLock:
@@ -163,7 +159,8 @@ class RunStore(StoreReader):
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
         self._path = directory.store
         if not create and not self._path.is_file():
-            remedy = _how_it_begins(directory) or "Check -s, or leave out --recover to start a new selection."
+            remedy = "Check -s, or leave out --recover to start a new selection."
+            remedy = START_AGAIN if directory.ended_before_its_first_run else remedy
             raise StoreError(
                 f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. {remedy}"
             )

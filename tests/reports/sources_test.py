@@ -105,7 +105,7 @@ def test_what_is_no_selection_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"there is no selection: 'store.sqlite' is missing"):
         from_directory(tmp_path)
     (tmp_path / "checks").mkdir()
-    ended = "is missing. One was started here and ended before its first run. Start it again"
+    ended = "is missing. One was started here and ended before its first run. Start it again, without --recover"
     with pytest.raises(StoreError, match=ended):
         from_directory(tmp_path)
     with pytest.raises(StoreError, match=ended):
