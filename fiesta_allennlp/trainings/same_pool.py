@@ -36,7 +36,7 @@ def _difference(first: Pool, other: Pool) -> Optional[str]:
     for what, words in _WORDS.items():
         mine, theirs = getattr(first, what), getattr(other, what)
         if mine != theirs:
-            return f"{words} {_told(mine)} and {_told(theirs)}. {_REMEDIES.get(what, _SAME_DATA)}"
+            return f"{words} {_told(mine)} in one and {_told(theirs)} in the other. {_REMEDIES.get(what, _SAME_DATA)}"
     if first.is_of_program != other.is_of_program:
         return _UNPAIRED if set(first.pairing).isdisjoint(other.pairing) else None
     if first.fingerprint != other.fingerprint:
@@ -44,8 +44,10 @@ def _difference(first: Pool, other: Pool) -> Optional[str]:
     return None
 
 
-def _told(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{part} {size}" for part, size in value.items())
+    return "nothing" if value is None else str(value)
 
 
 _WORDS = {

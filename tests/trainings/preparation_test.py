@@ -242,5 +242,5 @@ def test_the_config_of_an_evaluation_is_a_candidate_with_the_same_groups(tmp_pat
 def test_candidates_with_other_groups_are_told_the_option(reviews: Path, tmp_path: Path) -> None:
     preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
     other = dataclasses.replace(preparation, pool=dataclasses.replace(preparation.pool, group_by="author"))
-    with pytest.raises(ConfigError, match=r"'a' and 'b' .* keep whole None and author. Say it for all .* --group-by\."):
+    with pytest.raises(ConfigError, match=r"'a' and 'b' .* whole nothing in one and author in the other\. Say it for"):
         check_same_pool({"a": preparation.pool, "b": other.pool})

@@ -122,7 +122,7 @@ def test_labels_may_have_other_names_in_the_file(reviews: Path) -> None:
 
 
 def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
-    with pytest.raises(ConfigError, match=r"the instances read are .*'train': 30.*Give both the same data files"):
+    with pytest.raises(ConfigError, match=r"the instances read are .*train 30.* in the other. Give both the same data"):
         check(reviews, max_instances=30)
     stock = read_pool(classifier_config(reviews), None, data="d")
     lines = (reviews / "train.jsonl").read_text().splitlines()
