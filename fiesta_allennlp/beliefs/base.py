@@ -1,6 +1,6 @@
 import math
 from abc import ABC, abstractmethod
-from typing import Optional
+from typing import List, Optional
 
 import numpy as np
 from allennlp.common import Registrable
@@ -32,9 +32,10 @@ class Posterior(ABC):
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """Compute P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 if `margin` is 0."""
 
-    def doubted(self, best: int, *, confidence: float, margin: float = 0.0) -> Optional[int]:
-        """Return the candidate to run again before `best` may be named, if there is one. By default there is none."""
-        return None
+    def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
+        """Return the candidates to run again before `best` may be named, one for each run that is lacking, in order.
+        By default no run is."""
+        return []
 
 
 class Belief(Registrable):

@@ -1,12 +1,12 @@
 from dataclasses import dataclass
-from typing import List, Optional
+from typing import List
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, least_to_win
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior
 from fiesta_allennlp.probability.noise import ODD_SHARE
-from fiesta_allennlp.probability.second_look import doubted
+from fiesta_allennlp.probability.second_look import lacking
 from fiesta_allennlp.probability.split_effects import Scores, mean_scores
 from fiesta_allennlp.records import History
 
@@ -19,7 +19,7 @@ EARLIER_ODD_SHARE = 0.1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SplitPairedPosterior(StudentTPosterior):
-    """Posterior that also names the candidate that must run again before a winner is named.
+    """Posterior that also names the candidates that must run again before a winner is named.
 
     The rule is in `fiesta_allennlp.probability.second_look`.
     """
@@ -27,8 +27,8 @@ class SplitPairedPosterior(StudentTPosterior):
     num_runs: np.ndarray
     noise_sd: float
 
-    def doubted(self, best: int, *, confidence: float, margin: float = 0.0) -> Optional[int]:
-        return doubted(self.location, self.num_runs, self.noise_sd, best=best, confidence=confidence, margin=margin)
+    def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
+        return lacking(self.location, self.num_runs, self.noise_sd, best=best, confidence=confidence, margin=margin)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Whether a winner that P(best) takes for sure is still in doubt, because candidates have too few runs."""
 
 import math
-from typing import Optional
+from typing import List
 
 import numpy as np
 
@@ -11,22 +11,27 @@ FAILED_RUN = 2.35
 RUNS_FOR_EACH = 8
 """Every other candidate needs one run for so many runs of the winner."""
 
+MOST_TIMES = 2
+"""No more than so many times its runs are asked of a winner at once, for its lead changes with them."""
 
-def doubted(
+
+def lacking(
     location: np.ndarray, num_runs: np.ndarray, noise_sd: float, *, best: int, confidence: float, margin: float = 0.0
-) -> Optional[int]:
-    """The candidate to run again before `best` may be named; None if there is no doubt.
+) -> List[int]:
+    """The candidates to run again before `best` may be named, one for each run that is lacking, in order.
 
-    There are two reasons for doubt:
+    There are two reasons to run some again:
 
     - *One failed run of `best` would overturn it.* It would lower the mean of its n runs by D s / n, where s is the
       noise standard deviation and D = `FAILED_RUN` log2(1 / (1 - confidence)). If that exceeds the lead over the
-      nearest rival plus the margin, the one of the two with fewer runs is the answer. A few clean runs of a candidate
-      that fails at times are then not enough to name it.
-    - *Another candidate was hardly tried.* Every candidate needs n / `RUNS_FOR_EACH` runs, rounded down; one that has
-      fewer is the answer. A noisy candidate may have been unlucky in its first two runs, and a long selection
-      can afford another look at it. Bandit algorithms for a fixed confidence use such forced exploration, see
-      D-tracking (Garivier and Kaufmann, 2016).
+      nearest rival plus the margin, `best` needs as many runs as make up for it, and its rival as many as `best`.
+      Whoever has fewer is first. A few clean runs of a candidate that fails at times are then not enough to name it.
+    - *Another candidate was hardly tried.* Every candidate needs n / `RUNS_FOR_EACH` runs, rounded down. A noisy
+      candidate may have been unlucky in its first two runs, and a long selection can afford another look at it. Bandit
+      algorithms for a fixed confidence use such forced exploration, see D-tracking (Garivier and Kaufmann, 2016). The
+      nearest candidate is first.
+
+    Only the first reason is told where both hold.
 
     Args:
         location: the mean scores. Shape: `(num_candidates,)`.
@@ -35,9 +40,20 @@ def doubted(
     """
     lead = location[best] - location + margin
     lead[best] = np.inf
-    rival = int(np.argmin(lead))
-    failed_run = -FAILED_RUN * math.log2(1 - confidence) * noise_sd / num_runs[best]
-    if failed_run > lead[rival]:
-        return best if num_runs[best] <= num_runs[rival] else rival
-    hardly_tried = np.flatnonzero(num_runs < num_runs[best] // RUNS_FOR_EACH)
-    return int(hardly_tried[np.argmin(lead[hardly_tried])]) if len(hardly_tried) else None
+    rival, runs = int(np.argmin(lead)), int(num_runs[best])
+    failed_run = -FAILED_RUN * math.log2(1 - confidence) * noise_sd
+    if failed_run > lead[rival] * runs:
+        most = MOST_TIMES * runs
+        needed = math.ceil(failed_run / lead[rival]) if failed_run < lead[rival] * most else most
+        return _in_turn(best, rival, num_runs, needed=max(needed, runs + 1))
+    missing = np.maximum(runs // RUNS_FOR_EACH - num_runs, 0)
+    return [int(one) for one in np.argsort(lead, kind="stable") for _ in range(int(missing[one]))]
+
+
+def _in_turn(best: int, rival: int, num_runs: np.ndarray, *, needed: int) -> List[int]:
+    """Runs of the one with fewer, `best` if they are equal, until `best` has as many as it needs."""
+    counts, order = {one: int(num_runs[one]) for one in (best, rival)}, []
+    while counts[best] < needed:
+        order.append(best if counts[best] <= counts[rival] else rival)
+        counts[order[-1]] += 1
+    return order

@@ -103,5 +103,5 @@ class KnownPosterior(Posterior):
             self._known[margin] = self._posterior.prob_best(margin)
         return self._known[margin]
 
-    def doubted(self, best: int, *, confidence: float, margin: float = 0.0) -> Optional[int]:
-        return self._posterior.doubted(best, confidence=confidence, margin=margin)
+    def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
+        return self._posterior.lacking(best, confidence=confidence, margin=margin)

@@ -81,13 +81,13 @@ class Strategy(Registrable):
 class Look:
     """The decision and the posterior after a history.
 
-    `posterior` is `None` while the model of the scores needs more runs. `doubted` names a candidate that must run again
-    before the strategy names a winner, even though the stopping rule is already met.
+    `posterior` is `None` while the model of the scores needs more runs. `lacking` names the candidates that must run
+    again before the strategy names a winner, one for each run, even though the stopping rule is already met.
     """
 
     decision: Decision
     posterior: Optional[Posterior] = None
-    doubted: Optional[str] = None
+    lacking: Tuple[str, ...] = ()
 
 
 def check_candidates(candidates: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ class FixedConfidence(Strategy):
 
     The selection stops as soon as four conditions hold, even if runs are still pending. Every active candidate has
     `num_starts` finished runs. The winner and a rival have `belief.min_to_win`. The stopping rule is met.
-    `Posterior.doubted` names nobody. The default rule is met if max_i P(mean_i >= max_j mean_j - margin) >= confidence.
+    `Posterior.lacking` names nobody. The default rule is met if max_i P(mean_i >= max_j mean_j - margin) >= confidence.
     The recommended candidate is this i. If these probabilities are equal, it is the candidate that is more probably the
     very best.
 
@@ -141,7 +141,7 @@ class FixedConfidence(Strategy):
         """Who would be the winner with this margin, if it decides."""
         look = believed(history, self.belief, margin=margin)
         best = look.decision.best
-        if best is None or not self.may_stop(history, look.decision) or self._doubted(history, look):
+        if best is None or not self.may_stop(history, look.decision) or self._lacking(history, look):
             return None
         return CredibleMargin(margin, best)
 
@@ -150,10 +150,10 @@ class FixedConfidence(Strategy):
         if self._latest[0] is not history:
             look = believed(history, self.belief, margin=self.margin)
             is_sure = self._is_sure(history, look.decision)
-            doubted = self._doubted(history, look) if is_sure else None
-            stopped_by = self._stopped_by(history, is_over=is_sure and doubted is None)
+            lacking = self._lacking(history, look) if is_sure else ()
+            stopped_by = self._stopped_by(history, is_over=is_sure and not lacking)
             decision = replace(look.decision, stopped_by=stopped_by)
-            self._latest = (history, replace(look, decision=decision, doubted=doubted))
+            self._latest = (history, replace(look, decision=decision, lacking=lacking))
         return self._latest[1]
 
     @property
@@ -173,14 +173,14 @@ class FixedConfidence(Strategy):
         has_rival = len(history.active) > 1
         return has_rival and self.may_stop(history, decision) and self.stop.is_sure(history, decision, self.confidence)
 
-    def _doubted(self, history: History, look: Look) -> Optional[str]:
-        """The candidate to run again before the present winner may be named, if there is one."""
+    def _lacking(self, history: History, look: Look) -> Tuple[str, ...]:
+        """The candidates to run again before the present winner may be named, one for each run."""
         if look.posterior is None or look.decision.best is None:
-            return None
+            return ()
         names = history.active
         best, margin = names.index(look.decision.best), look.decision.margin
-        index = look.posterior.doubted(best, confidence=self.confidence, margin=margin)
-        return None if index is None else names[index]
+        lacking = look.posterior.lacking(best, confidence=self.confidence, margin=margin)
+        return tuple(names[index] for index in lacking)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to stop when the stopping rule is met."""

@@ -1,4 +1,5 @@
-from typing import List, Mapping
+from collections import Counter
+from typing import List, Mapping, Sequence
 
 import numpy as np
 
@@ -11,8 +12,8 @@ class PosteriorSampling(FixedConfidence):
     """Makes the starting runs of all candidates in turn, and then draws names from the posterior.
 
     If the stopping rule is met, but the winner or all its rivals have fewer runs than `belief.min_to_win`, only the
-    winner and its nearest rival run. If `Posterior.doubted` names a candidate, that candidate gets the first slot,
-    unless it has a pending run.
+    winner and its nearest rival run. If `Posterior.lacking` names candidates, only these run, so that many workers do
+    not make runs that nobody needs.
 
     The parameters are those of `FixedConfidence`.
     """
@@ -24,8 +25,9 @@ class PosteriorSampling(FixedConfidence):
         # Where it may stop, the rule has been asked already.
         if not self.may_stop(history, look.decision) and self.stop.is_sure(history, look.decision, self.confidence):
             return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
-        first = [] if look.doubted is None or history.num_pending(look.doubted) else [look.doubted]
-        return [*first, *self.choose(history, look, slots - len(first), rng)]
+        if look.lacking:
+            return _without_pending(look.lacking, history)[:slots]
+        return self.choose(history, look, slots, rng)
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         """Return at most `slots` names, once all starting runs have finished.
@@ -49,6 +51,17 @@ class Thompson(PosteriorSampling):
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         return draw(look.decision.prob_best, slots, rng)
+
+
+def _without_pending(names: Sequence[str], history: History) -> List[str]:
+    """The names, each as often as it has no pending run that stands for it."""
+    pending = Counter(request.candidate for request in history.pending)
+    left: List[str] = []
+    for name in names:
+        pending[name] -= 1
+        if pending[name] < 0:
+            left.append(name)
+    return left
 
 
 def draw(weights: Mapping[str, float], size: int, rng: np.random.Generator) -> List[str]:

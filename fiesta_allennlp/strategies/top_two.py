@@ -61,7 +61,7 @@ class TopTwo(PosteriorSampling):
         counts = [history.num_finished(name) for name in history.active]
         room = self.room(history) + len(history.pending)
         found = remaining(look.posterior, counts, confidence=self.confidence, margin=self.margin, room=room, rng=rng)
-        return None if found is None else replace(found, again=look.doubted)
+        return None if found is None else replace(found, again=next(iter(look.lacking), None))
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         prob_best = look.decision.prob_best
