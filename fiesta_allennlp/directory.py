@@ -117,8 +117,9 @@ class RunDirectory:
 
     @property
     def ended_before_its_first_run(self) -> bool:
-        """Whether checks wrote here, of a selection that has no store."""
-        return not self.store.is_file() and any(path.exists() for path in self.prepared)
+        """Whether checks wrote here and nothing else did."""
+        later = (self.store, self.selection_json, self.root / "evaluations")
+        return any(path.exists() for path in self.prepared) and not any(path.exists() for path in later)
 
     @property
     def screening(self) -> "RunDirectory":

@@ -163,9 +163,11 @@ def _check_room(replayer: Replayer) -> None:
     """
     start = replayer.source.start
     if start is not None and replayer.strategy.recommend(start).stopped_by == "max_evaluations":
+        found = replayer.strategy.credible_margin(start)
+        margin = "" if found is None else f" With --margin {found.margin:g} it has decided for {found.best}."
         raise ConfigError(
-            f"{replayer.source.name}: all {_limit(replayer)} runs that --max-evaluations allows are made, so no run is "
-            "left to plan. To plan how it goes on, give a larger --max-evaluations, or a --margin."
+            f"{replayer.source.name}: no run is left to plan, because it has {len(start.evaluations)} and the limit is "
+            f"{_limit(replayer)} (--max-evaluations, by default 50 for each candidate). Give a larger one.{margin}"
         )
 
 

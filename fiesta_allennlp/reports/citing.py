@@ -150,7 +150,7 @@ def _chosen(report: Report) -> str:
 
 def _found(report: Report) -> str:
     best = report.candidate(report.best or "")
-    spent = f"After {count_text(report.num_evaluations, report.words.evaluation)}"
+    spent = f"After {report.num_evaluations} {report.words.evaluations_of(report.num_evaluations)}"
     probability = f"P(best) = {probability_text(best.prob_best)}"
     if report.margin:
         probability = f"P(within {report.margin:g} of the best) = {probability_text(best.prob_within_margin)}"

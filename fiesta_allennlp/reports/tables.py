@@ -230,7 +230,7 @@ def plan_table(plan: Any, console: Console, *, planner: str) -> None:
 
 def _how_many(plan: Any, planner: str) -> Iterable[str]:
     if plan.most < 2 * len(plan.preparations):
-        yield "This is less than two runs of each candidate, so nothing will be known of the noise."
+        yield "Some candidates run only once, so P(best) will not be available."
     if plan.least < plan.most:
         by_numbers = f"{planner} --gap GAP --sd SD --candidates {len(plan.preparations)}"
         yield f"How many will it be? Ask {by_numbers}; or, once every candidate has two runs, {planner} DIR."

@@ -1,12 +1,11 @@
 """What a report explains, wherever it is shown."""
 
 import json
-from typing import Any, Tuple
+from typing import Any, Mapping, Tuple
 
 from fiesta_allennlp.reports.content import CandidateReport, Report
 from fiesta_allennlp.reports.screening import screening_in_words
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.summary import count_text
 
 DESCRIPTIVE = (
     "These p-values describe the scores of this selection. It ran promising candidates more often and stopped early, "
@@ -69,14 +68,19 @@ DEVELOPMENT = (
 def changes(report: Report) -> Tuple[str, ...]:
     """What was changed on the way of how runs are chosen and when they end."""
     return tuple(
-        f"{flag(change['option'])} was changed from {_value(change['before'])} to {_value(change['now'])} after "
-        f"{count_text(change['num_done'], report.words.evaluation)}."
+        f"{flag(change['option'])} was changed from {_value(change, 'before')} to {_value(change, 'now')} after "
+        f"{change['num_done']} {report.words.evaluations_of(change['num_done'])}."
         for change in report.changes
     )
 
 
-def _value(value: Any) -> str:
-    return "its default" if value is None else value if isinstance(value, str) else json.dumps(value)
+def _value(change: Mapping[str, Any], when: str) -> str:
+    value = change[when]
+    if value is None:
+        return "its default" if change["option"] == "max_evaluations" else "none"
+    if isinstance(value, dict) and list(value) == ["type"]:
+        return str(value["type"])
+    return json.dumps(value)
 
 
 def interval(report: Report) -> str:

@@ -123,11 +123,11 @@ def _ahead(summary: Mapping[str, Any]) -> str:
     ahead = summary.get("ahead_on_shared_splits")
     if ahead is None:
         return ""
-    both, by = f"On the {ahead['num_splits']} splits that both ran on", f"{ahead['difference']:.2g}"
+    both, by = f"the {ahead['num_splits']} splits that both ran on", f"{ahead['difference']:.2g}"
     if not ahead.get("has_better_mean", True):  # version 0.1.0 told of no other
-        return f" {both}, it is ahead of {ahead['of']} by {by}."
+        return f" It is ahead of {ahead['of']} by {by} on {both}."
     better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
-    return f" {ahead['of']} has a {better} mean, but over other splits. {both}, {summary['best']} is ahead by {by}."
+    return f" {ahead['of']} has a {better} mean, but over other splits. On {both}, {summary['best']} is ahead by {by}."
 
 
 def equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:

@@ -249,15 +249,10 @@ def as_json(settings: Any) -> Dict[str, Any]:
 
 def changed_options(old: Mapping[str, Any], new: Any) -> List[str]:
     """In words, what a resumed selection must not change but does."""
-    return [
-        f"{flag(name)} was {json.dumps(before)} and is now {json.dumps(now)}"
-        for name, (before, now) in changed(old, new, lambda declared: declared.is_fixed).items()
-    ]
-
-
-def changed(old: Mapping[str, Any], new: Any, is_meant: Callable[[Option], bool]) -> Dict[str, Tuple[Any, Any]]:
-    """Those of the options meant that differ from the stored ones, each as it was and as it is now."""
     now = as_json(new)
     before = {**as_json(type(new)()), **old}  # an option that is newer than the selection had its default
-    meant = [name for name, declared in options_of(new) if is_meant(declared)]
-    return {name: (before[name], now[name]) for name in meant if before[name] != now[name]}
+    return [
+        f"{flag(name)} was {json.dumps(before[name])} and is now {json.dumps(now[name])}"
+        for name, declared in options_of(new)
+        if declared.is_fixed and before[name] != now[name]
+    ]

@@ -25,8 +25,8 @@ from fiesta_allennlp.seeding import fresh_entropy
 from fiesta_allennlp.selection.environment import changed_code, with_this
 from fiesta_allennlp.selection.kind import Checked, Given, Kind, Prepared, Stored
 from fiesta_allennlp.selection.loop import Selection
-from fiesta_allennlp.selection.options import as_json, by_own_names, changed, changed_options
-from fiesta_allennlp.selection.settings import CHOOSING, SelectionSettings, overlay
+from fiesta_allennlp.selection.options import as_json, by_own_names, changed_options
+from fiesta_allennlp.selection.settings import SelectionSettings, overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import write_csv, write_json
 from fiesta_allennlp.selection.workspace import (
@@ -165,7 +165,7 @@ def _run(
             settings=as_json(settings),
             entropy=entropy,
             environments=with_this(meta.environments, settings.include_package, files),
-            changes=(*meta.changes, *_changes(meta, settings, len(store.rows()))),
+            changes=(*meta.changes, *_changes(kind, settings, store)),
             **kind.meta(prepared),
         )
         decision = Selection(
@@ -216,12 +216,17 @@ def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, 
     return settings
 
 
-def _changes(meta: Meta, settings: SelectionSettings, num_done: int) -> List[Dict[str, Any]]:
+def _changes(kind: Kind[Given, Checked, Prepared], settings: Given, store: RunStore) -> List[Dict[str, Any]]:
     """What a resumed selection changes of how runs are chosen and when they end."""
+    num_done = len(store.history(max_failures=settings.max_failures).evaluations)
     if not num_done:
         return []
-    found = changed(meta.settings or {}, settings, lambda declared: declared.group == CHOOSING)
-    return [{"option": name, "before": a, "now": b, "num_done": num_done} for name, (a, b) in found.items()]
+    before = kind.settings(**overlay(store.meta().settings or {}, of=kind.settings)).deciding()
+    return [
+        {"option": name, "before": before[name], "now": now, "num_done": num_done}
+        for name, now in settings.deciding().items()
+        if before[name] != now
+    ]
 
 
 def _note_changed_code(settings: SelectionSettings, meta: Meta, files: Sequence[str], console: Console) -> None:

@@ -86,6 +86,20 @@ class ChoiceSettings:
     def default_belief(self) -> str:
         return "unpaired" if self.on_official_splits else "split_paired"
 
+    def deciding(self) -> Dict[str, Any]:
+        """All that decides which candidate runs next and when the selection ends, with the defaults filled in.
+
+        By option; None where there is no such limit, and for the default of `max_evaluations`.
+        """
+        params = self.strategy_params()
+        options = ("belief", "budget", "confidence", "margin", "max_evaluations", "stop")
+        named = {name: params.pop(name, None) for name in options}
+        defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": "bayesian"}}
+        if named["budget"] is None:
+            defaults["confidence"] = 0.95
+        known = {name: defaults.get(name) if value is None else value for name, value in named.items()}
+        return {"strategy": params, **known, "max_hours": getattr(self, "max_hours", None)}
+
     def strategy_params(self) -> Dict[str, Any]:
         """The strategy as a config, with the options that belong to it filled in.
 

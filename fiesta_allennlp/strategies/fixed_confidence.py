@@ -16,7 +16,7 @@ from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
 
-WIDE = 10
+WIDE = 100
 """A margin of so many scales of the posterior, beyond the range of the means, decides whatever a margin can decide."""
 
 CLOSE = 1e-3
@@ -138,7 +138,8 @@ class FixedConfidence(Strategy):
         return self._decided_within(history, rounded_up(above))
 
     def _decided_within(self, history: History, margin: float) -> Optional[CredibleMargin]:
-        """Who would be the winner with this margin, if it decides."""
+        """Who would be the winner with this margin, at which the stopping rule is met; None if the second look asks for
+        more runs."""
         look = believed(history, self.belief, margin=margin)
         best = look.decision.best
         if best is None or not self.may_stop(history, look.decision) or self._lacking(history, look):

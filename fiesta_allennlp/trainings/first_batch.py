@@ -3,16 +3,16 @@
 import inspect
 import math
 import tempfile
-from contextlib import contextmanager
+import traceback
 from pathlib import Path
-from typing import Any, Callable, FrozenSet, Iterator, List, Mapping, Tuple
+from typing import Any, FrozenSet, Mapping, Tuple
 
 import torch
 from allennlp.common import Params
 from allennlp.common.util import prepare_environment
 from allennlp.training import GradientDescentTrainer
 
-from fiesta_allennlp.errors import ConfigError, FiestaError, ModelError, not_keys, plainly
+from fiesta_allennlp.errors import ConfigError, FiestaError, ModelError, describe, not_keys
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.config import Config, evaluation_config
@@ -38,40 +38,35 @@ def build_once(
     with tempfile.TemporaryDirectory() as scratch:
         loop = built(params, Path(scratch))
         loop.model.eval()
-        with torch.no_grad(), naming_the_module(loop.model):
+        with torch.no_grad():
             for batch in first_batches(loop.trainer.data_loader):
-                check_loss(loop.model(**batch))
+                check_loss(_through(loop.model, batch))
         metrics = {name for name, value in loop.model.get_metrics(reset=True).items() if number_of(value) is not None}
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 
 
-@contextmanager
-def naming_the_module(model: torch.nn.Module) -> Iterator[None]:
-    """Let an error that a part of the model raises name this part, as in `_encoder.linear`.
+def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The output of the model for this batch.
 
     Raises:
         ModelError: of whatever the model raises, but for a lack of the machine and errors of this package.
     """
-    at_work: List[str] = []
-
-    def enter(name: str) -> Callable[..., None]:
-        return lambda *_: at_work.append(name)
-
-    def leave(*_: Any) -> None:
-        at_work.pop()
-
-    hooks = [part.register_forward_pre_hook(enter(name)) for name, part in model.named_modules()]
-    hooks += [part.register_forward_hook(leave) for part in model.modules()]
     try:
-        yield
+        return model(**batch)
     except (FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
-        where = f"'{at_work[-1]}' of the model" if at_work and at_work[-1] else "the model"
-        raise ModelError(f"the first batch does not go through {where}: {plainly(error)}") from error
-    finally:
-        for hook in hooks:
-            hook.remove()
+        raise ModelError(f"the first batch does not go through {_part(model, error)}: {describe(error)}") from error
+
+
+def _part(model: torch.nn.Module, error: BaseException) -> str:
+    """The innermost part of the model that was at work, as in `_encoder.linear`."""
+    names = {part: name for name, part in model.named_modules() if name}
+    found = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        owner = frame.f_locals.get("self")
+        found = names.get(owner, found) if isinstance(owner, torch.nn.Module) else found
+    return f"'{found}' of the model" if found else "the model"
 
 
 def check_loss(output: Mapping[str, Any]) -> None:

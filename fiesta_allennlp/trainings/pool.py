@@ -76,7 +76,11 @@ def read_pool(
         for name, reader in zip(given, readers, strict=True):
             check_one_task(name, reader)
         fresh = [(name, _reader(params)) for name, params in given.items()]
-        views = [_View([(reader, paths)], key, fresh=[again]) for reader, again in zip(readers, fresh, strict=True)]
+        is_batched = config.get("data_loader", {}).get("batch_size") != 1
+        views = [
+            _View([(reader, paths)], key, fresh=[again], is_batched=is_batched)
+            for reader, again in zip(readers, fresh, strict=True)
+        ]
         check_match(views[0].identities, views[-1].identities, key)
         targets = group_targets(views[-1].sizes, ratios=division.ratios, parts=division.parts)
     for view in views:
@@ -156,10 +160,12 @@ class _View:
         group_by: Optional[str],
         *,
         fresh: Sequence[Tuple[str, DatasetReader]] = (),
+        is_batched: bool = True,
     ) -> None:
         read = [(reader, read_parts(reader, paths)) for reader, paths in paths_of]
         for (name, again), (_, paths), (_, parts) in zip(fresh, paths_of, read, strict=False):
-            check_same_fields(parts, paths)
+            if is_batched:
+                check_same_fields(parts, paths, key=name)
             check_reads_alike(again, paths, parts, key=name)
         by_part: Dict[str, List[Instance]] = {}
         for _, parts in read:

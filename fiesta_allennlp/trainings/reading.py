@@ -46,8 +46,9 @@ def _read(reader: DatasetReader, path: Any) -> List[Instance]:
     return instances
 
 
-def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any]) -> None:
-    """Refuse instances with different fields: splits mix them, and no batch can hold both.
+def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str) -> None:
+    """Refuse instances with different fields: splits mix them, and no batch can hold both. `key` is that of the reader
+    in the config.
 
     Raises:
         DataError: with the data path and number of one that lacks a field, and of one that has it.
@@ -58,8 +59,8 @@ def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[st
             missing = sorted(set(has[2].fields) - set(lacks[2].fields))
             if missing:
                 raise DataError(
-                    f"{paths[lacks[0]]}: instance {lacks[1]} has no field '{missing[0]}', but instance {has[1]} of "
-                    f"{paths[has[0]]} has one. Give every record the keys that the dataset reader looks for."
+                    f"'{key}': {paths[lacks[0]]}: instance {lacks[1]} has no field '{missing[0]}', but instance "
+                    f"{has[1]} of {paths[has[0]]} has one. Give every record the keys that the reader looks for."
                 )
 
 

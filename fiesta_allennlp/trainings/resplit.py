@@ -152,8 +152,8 @@ def _group(instance: Instance, group_by: str) -> Any:
             keys.extend(field.metadata)
     if not keys:
         raise DataError(
-            f"--group-by {group_by}: the instances have no metadata. Let the dataset reader add a MetadataField with "
-            f"the key '{group_by}', or leave --group-by out."
+            f"--group-by {group_by}: an instance has no metadata. Let the dataset reader add a MetadataField with the "
+            f"key '{group_by}', or give `--group-by none`."
         )
     raise DataError(
         f"--group-by {group_by}: an instance has no such metadata. Its metadata keys are: "

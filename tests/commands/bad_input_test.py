@@ -105,7 +105,7 @@ def real_processes() -> None:
         (["--metric", "loss"], r"--metric loss: less of .* Write --metric=-loss for the lowest"),
         (["--metric", "-loss"], r"--metric: expected one argument.*joined by an equals sign: --metric=-perplexity"),
         (["--metric=-"], r"--metric must be a name, or -NAME to minimise it, but got '-'"),
-        (["--group-by", "author"], r"--group-by author: the instances have no metadata"),
+        (["--group-by", "author"], r"--group-by author: an instance has no metadata"),
         (["--overrides", "{bad"], r"--overrides .*able.jsonnet: cannot be read"),
         (["--overrides", '{"model.encoder": 3}'], r"able.*encoder"),
         (["--config", "nowhere.jsonnet"], r"--config nowhere.jsonnet: there is no such file"),

@@ -368,7 +368,7 @@ def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
     assert status == 0, output
     assert "Pool: 40 instances (official sizes: train 40)" in output
     assert "Every split: train 20, validation 8, test 12; no groups" in output
-    assert "less than two runs of each candidate" in output and "How many will it be" not in output
+    assert "Some candidates run only once" in output and "How many will it be" not in output
     run, options = tmp_path / "run", ["--split-ratios", "0.7,0.3", "--score", "validation"]
     status, output = call(*candidates, *one, "-s", run, *options, "--budget", 2)
     assert status == 0, output

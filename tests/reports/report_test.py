@@ -137,10 +137,10 @@ def test_a_running_selection_says_so(tmp_path: Path) -> None:
 
 
 def test_a_target_that_was_changed_on_the_way_is_told_where_it_can_be_copied(tmp_path: Path) -> None:
-    changes = [{"option": "confidence", "before": 0.999, "now": None, "num_done": 3}]
+    changes = [{"option": "confidence", "before": 0.999, "now": 0.95, "num_done": 3}]
     write_selection(tmp_path, SCORES, meta={"changes": changes}).close()
     made = report(tmp_path)
-    told = "--confidence was changed from 0.999 to its default after 3 runs."
+    told = "--confidence was changed from 0.999 to 0.95 after 3 runs."
     assert made.notes == (told,)
     assert told in paragraph(made)
 

@@ -128,7 +128,7 @@ def test_a_winner_with_a_lower_mean_is_explained() -> None:
         assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
     without_third = History(tuple(scores), tuple(e for e in evaluations if e.request.replicate < 2))
     assert in_words(summary(without_third, stopped_by="confidence")).endswith(
-        " On the 2 splits that both ran on, it is ahead of b by 0.02."
+        " It is ahead of b by 0.02 on the 2 splits that both ran on."
     )
 
 

@@ -141,7 +141,7 @@ def test_readers_that_do_not_match_are_refused(
 def test_the_reader_without_the_key_is_named(reviews: Path) -> None:
     config = config_of(reviews, {}, None)
     config["validation_dataset_reader"] = classifier_config(reviews)["dataset_reader"]
-    with pytest.raises(DataError, match="'validation_dataset_reader': --group-by id: the instances have no metadata"):
+    with pytest.raises(DataError, match="'validation_dataset_reader': --group-by id: an instance has no metadata"):
         read_pool(config, "id")
 
 

@@ -150,7 +150,12 @@ def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None
     ):
         read_pool(classifier_config(reviews), None)
     file.write_text("".join(line.replace('"label"', '"gold"') for line in lines))
-    with pytest.raises(DataError, match="train.jsonl: instance 1 has no field 'label', but .*validation.jsonl has one"):
+    alone = {**classifier_config(reviews), "data_loader": {"batch_size": 1}}
+    assert read_pool(alone, None).size == 72, "no batch holds two of them"
+    with pytest.raises(
+        DataError,
+        match="'dataset_reader': .*train.jsonl: instance 1 has no field 'label', but .*validation.jsonl has one",
+    ):
         read_pool(classifier_config(reviews), None)
 
 

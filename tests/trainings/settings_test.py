@@ -4,7 +4,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, cast
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -17,6 +17,8 @@ from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.selection.options import add_options, as_json, as_typed, changed_options, typed_options
 from fiesta_allennlp.selection.settings import of_earlier_version, settings_from_file
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.strategies import StoppingRule
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.trainings.candidates import named_candidates
 from fiesta_allennlp.trainings.settings import Settings, merge
 
@@ -24,6 +26,31 @@ from fiesta_allennlp.trainings.settings import Settings, merge
 def test_later_layers_win_and_the_rest_are_defaults() -> None:
     settings = merge({"workers": 2, "metric": "f1"}, {"workers": 3})
     assert (settings.workers, settings.metric, settings.splits) == (3, "f1", "shared")
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"confidence": 0.95},
+        {"strategy": "top_two"},
+        {"strategy": {"type": "top_two"}},
+        {"belief": "split_paired"},
+        {"stop": "bayesian"},
+        {"margin": 0.0},
+        {"workers": 7},
+    ],
+)
+def test_a_default_that_is_typed_decides_nothing_else(same: Dict[str, Any]) -> None:
+    assert Settings(**same).deciding() == Settings().deciding()
+
+
+def test_what_decides_has_the_defaults_of_the_strategy() -> None:
+    told, built = Settings().deciding(), cast(FixedConfidence, build_strategy(Settings(), ["a", "b"]))
+    assert (told["confidence"], told["margin"]) == (built.confidence, built.margin)
+    assert isinstance(built.stop, StoppingRule.by_name(told["stop"]["type"]))
+    with_budget = {**told, "strategy": {"type": "sequential_halving"}, "budget": 30, "confidence": None}
+    assert Settings(budget=30).deciding() == with_budget
+    assert Settings(max_hours=3.0).deciding() == {**told, "max_hours": 3.0}
 
 
 def test_a_budget_takes_the_place_of_a_confidence_and_the_other_way_round() -> None:
