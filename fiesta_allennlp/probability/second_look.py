@@ -9,7 +9,7 @@ FAILED_RUN = 2.35
 """A failed run lies so many noise sds times log2(1 / (1 - confidence)) below the others: 10.2 noise sds at .95."""
 
 RUNS_FOR_EACH = 8
-"""Every other candidate needs one run for so many runs of the winner."""
+"""Every other candidate needs one run for so many runs of the winner, or for as many as there are candidates."""
 
 MOST_TIMES = 2
 """No more than so many times its runs are asked of a winner at once, for its lead changes with them."""
@@ -26,8 +26,8 @@ def lacking(
       noise standard deviation and D = `FAILED_RUN` log2(1 / (1 - confidence)). If that exceeds the lead over the
       nearest rival plus the margin, `best` needs as many runs as make up for it, and its rival as many as `best`.
       Whoever has fewer is first. A few clean runs of a candidate that fails at times are then not enough to name it.
-    - *Another candidate was hardly tried.* Every candidate needs n / `RUNS_FOR_EACH` runs, rounded down. A noisy
-      candidate may have been unlucky in its first two runs, and a long selection can afford another look at it. Bandit
+    - *Another candidate was hardly tried.* Every candidate needs n / 8 runs, rounded down; n / K where there are more
+      than 8 candidates, K of them, so that all together are asked for no more than n. A noisy candidate may have been unlucky in its first two runs, and a long selection can afford another look at it. Bandit
       algorithms for a fixed confidence use such forced exploration, see D-tracking (Garivier and Kaufmann, 2016). The
       nearest candidate is first.
 
@@ -46,7 +46,7 @@ def lacking(
         most = MOST_TIMES * runs
         needed = math.ceil(failed_run / lead[rival]) if failed_run < lead[rival] * most else most
         return _in_turn(best, rival, num_runs, needed=max(needed, runs + 1))
-    missing = np.maximum(runs // RUNS_FOR_EACH - num_runs, 0)
+    missing = np.maximum(runs // max(RUNS_FOR_EACH, len(num_runs)) - num_runs, 0)
     return [int(one) for one in np.argsort(lead, kind="stable") for _ in range(int(missing[one]))]
 
 

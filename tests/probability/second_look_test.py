@@ -43,3 +43,14 @@ def test_a_candidate_that_was_hardly_tried_runs_again() -> None:
     assert again(3, 24, 3, 3) == []
     assert again(2, 40, 4, 2) == [3, 3, 3, 0, 0, 0, 2]
     assert again(4, 39, 4, 4) == []
+
+
+def test_many_candidates_are_asked_for_no_more_runs_together_than_the_winner_has() -> None:
+    def again(most: int, num_candidates: int) -> Any:
+        location = np.array([0.70] + [0.50] * (num_candidates - 1))
+        num_runs = np.array([most] + [2] * (num_candidates - 1))
+        return lacking(location, num_runs, 0.001, best=0, confidence=0.95)
+
+    assert again(59, 20) == []
+    assert again(60, 20) == list(range(1, 20))
+    assert again(24, 8) == list(range(1, 8))
