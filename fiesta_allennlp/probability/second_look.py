@@ -27,9 +27,10 @@ def lacking(
       nearest rival plus the margin, `best` needs as many runs as make up for it, and its rival as many as `best`.
       Whoever has fewer is first. A few clean runs of a candidate that fails at times are then not enough to name it.
     - *Another candidate was hardly tried.* Every candidate needs n / 8 runs, rounded down; n / K where there are more
-      than 8 candidates, K of them, so that all together are asked for no more than n. A noisy candidate may have been unlucky in its first two runs, and a long selection can afford another look at it. Bandit
-      algorithms for a fixed confidence use such forced exploration, see D-tracking (Garivier and Kaufmann, 2016). The
-      nearest candidate is first.
+      than 8 candidates, K of them, so that all together are asked for no more than n. A noisy candidate may have been
+      unlucky in its first two runs, and a long selection can afford another look at it. Bandit algorithms for a fixed
+      confidence use such forced exploration, see D-tracking (Garivier and Kaufmann, 2016). The nearest candidate is
+      first.
 
     Only the first reason is told where both hold.
 
