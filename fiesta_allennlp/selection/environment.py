@@ -79,10 +79,11 @@ def _sources(module: str) -> List[Path]:
 
 
 def _distributions(modules: Iterable[str]) -> List[str]:
-    """The distributions that modules such as `my_models.lstm` come from."""
+    """The distributions that modules such as `my_models.lstm` come from. Python 3.10 does not know all of them; those
+    are mostly called as the module is."""
     names = {module.partition(".")[0] for module in modules}
     known = packages_distributions() if names else {}
-    return sorted({distribution for name in names for distribution in known.get(name, [])})
+    return sorted({distribution for name in names for distribution in known.get(name, [name])})
 
 
 def _versions(distributions: Iterable[str]) -> Dict[str, str]:
