@@ -200,7 +200,7 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
 
 
 def plan_table(plan: Any, console: Console, *, planner: str) -> None:
-    """What a dry run found: candidates, pool, split sizes, strategy, and the least and most trainings.
+    """What a dry run found: candidates, pool, split sizes, strategy, and the least and most runs.
 
     Args:
         planner: the command that estimates how many it will be.

@@ -158,6 +158,7 @@ def _run(
     entropy = meta.entropy or str(fresh_entropy() if settings.entropy is None else settings.entropy)
     files = kind.code(prepared)
     _note_changed_code(settings, meta, files, console)
+    num_done = len(store.history(max_failures=settings.max_failures).evaluations)
     with kind.work(prepared, store, console, entropy=int(entropy)) as work:
         store.put_candidates(
             kind.rows(prepared),
@@ -165,7 +166,7 @@ def _run(
             settings=as_json(settings),
             entropy=entropy,
             environments=with_this(meta.environments, settings.include_package, files),
-            changes=(*meta.changes, *_changes(kind, settings, store)),
+            changes=(*meta.changes, *_changes(kind, meta, settings, num_done)),
             **kind.meta(prepared),
         )
         decision = Selection(
@@ -216,12 +217,11 @@ def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, 
     return settings
 
 
-def _changes(kind: Kind[Given, Checked, Prepared], settings: Given, store: RunStore) -> List[Dict[str, Any]]:
-    """What a resumed selection changes of how runs are chosen and when they end."""
-    num_done = len(store.history(max_failures=settings.max_failures).evaluations)
+def _changes(kind: Kind[Given, Checked, Prepared], meta: Meta, settings: Given, num_done: int) -> List[Dict[str, Any]]:
+    """What a resumed selection changes of how runs are chosen and when it ends, after `num_done` runs."""
     if not num_done:
         return []
-    before = kind.settings(**overlay(store.meta().settings or {}, of=kind.settings)).deciding()
+    before = kind.settings(**overlay(meta.settings or {}, of=kind.settings)).deciding()
     return [
         {"option": name, "before": before[name], "now": now, "num_done": num_done}
         for name, now in settings.deciding().items()

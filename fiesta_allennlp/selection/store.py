@@ -111,8 +111,8 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         StoreError: where there is none, or it is damaged or of another version.
     """
     if not directory.store.is_file():
-        remedy = "Give the directory that fiesta-select was given with -s."
-        remedy = START_AGAIN if directory.ended_before_its_first_run else remedy
+        given = "Give the directory that fiesta-select was given with -s."
+        remedy = START_AGAIN if directory.ended_before_its_first_run else given
         if directory.screening.store.is_file():
             remedy = "A search is here that is still screening configs; fiesta-search --recover goes on with it."
         raise StoreError(f"{directory.root}: there is no selection: '{directory.store.name}' is missing. {remedy}")
@@ -159,8 +159,8 @@ class RunStore(StoreReader):
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
         self._path = directory.store
         if not create and not self._path.is_file():
-            remedy = "Check -s, or leave out --recover to start a new selection."
-            remedy = START_AGAIN if directory.ended_before_its_first_run else remedy
+            anew = "Check -s, or leave out --recover to start a new selection."
+            remedy = START_AGAIN if directory.ended_before_its_first_run else anew
             raise StoreError(
                 f"{directory.root}: there is no selection to recover: '{self._path.name}' is missing. {remedy}"
             )
