@@ -37,6 +37,11 @@ class Posterior(ABC):
         By default no run is."""
         return []
 
+    def runs_to_win(self, lead: np.ndarray, *, confidence: float) -> np.ndarray:
+        """Return how many runs `lacking` asks of a winner that leads its nearest rival, with the margin, by `lead`. By
+        default 0. Shapes: as `lead`."""
+        return np.zeros_like(lead)
+
 
 class Belief(Registrable):
     """Model of the scores: computes a posterior over the candidates' mean scores from a history."""

@@ -6,7 +6,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, least_to_win
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior
 from fiesta_allennlp.probability.noise import ODD_SHARE
-from fiesta_allennlp.probability.second_look import lacking
+from fiesta_allennlp.probability.second_look import lacking, runs_to_win
 from fiesta_allennlp.probability.split_effects import Scores, mean_scores
 from fiesta_allennlp.records import History
 
@@ -29,6 +29,9 @@ class SplitPairedPosterior(StudentTPosterior):
 
     def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
         return lacking(self.location, self.num_runs, self.noise_sd, best=best, confidence=confidence, margin=margin)
+
+    def runs_to_win(self, lead: np.ndarray, *, confidence: float) -> np.ndarray:
+        return runs_to_win(lead, self.noise_sd, confidence=confidence)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,13 +42,19 @@ def lacking(
     lead = location[best] - location + margin
     lead[best] = np.inf
     rival, runs = int(np.argmin(lead)), int(num_runs[best])
-    failed_run = -FAILED_RUN * math.log2(1 - confidence) * noise_sd
-    if failed_run > lead[rival] * runs:
-        most = MOST_TIMES * runs
-        needed = math.ceil(failed_run / lead[rival]) if failed_run < lead[rival] * most else most
-        return _in_turn(best, rival, num_runs, needed=max(needed, runs + 1))
+    needed = runs_to_win(lead[rival], noise_sd, confidence=confidence)
+    if needed > runs:
+        return _in_turn(best, rival, num_runs, needed=math.ceil(min(needed, MOST_TIMES * runs)))
     missing = np.maximum(runs // max(RUNS_FOR_EACH, len(num_runs)) - num_runs, 0)
     return [int(one) for one in np.argsort(lead, kind="stable") for _ in range(int(missing[one]))]
+
+
+def runs_to_win(lead: np.ndarray, noise_sd: float, *, confidence: float) -> np.ndarray:
+    """How many runs a winner needs, at its lead over the nearest rival plus the margin, so that one failed run would
+    not overturn it: D s / lead, infinite without a lead. Shapes: as `lead`."""
+    failed_run = -FAILED_RUN * math.log2(1 - confidence) * noise_sd
+    with np.errstate(divide="ignore"):
+        return np.where(lead > 0, failed_run / lead, np.inf)
 
 
 def _in_turn(best: int, rival: int, num_runs: np.ndarray, *, needed: int) -> List[int]:

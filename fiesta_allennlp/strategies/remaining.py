@@ -1,9 +1,9 @@
-"""How many more evaluations a selection will need, from its posterior alone: cheap enough for a live display."""
+"""How many more evaluations a selection will need, simulated from its posterior: cheap enough for a live display."""
 
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Tuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.records import Remaining
@@ -13,8 +13,8 @@ NUM_DRAWS = 200
 MIDDLE_HALF = (25, 75)
 """Per cent of the draws between which the estimate lies."""
 
-SMALLEST_GAP = 1e-9
-"""In sds: two means that are nearer need more evaluations than any limit."""
+STEP = 40
+"""A simulated step makes one run for every so many finished runs, and at least one."""
 
 
 def remaining(
@@ -23,63 +23,90 @@ def remaining(
     *,
     confidence: float,
     margin: float,
+    to_win: int,
     room: int,
     rng: np.random.Generator,
 ) -> Optional[Remaining]:
-    """Estimate how many more runs a top-two rule makes until P(best) reaches the target confidence.
+    """Estimate how many more runs a top-two rule makes until it names a winner.
 
-    The estimate uses draws of the true means. For each draw, b is the best candidate of the draw, and d_j = mu_b - mu_j
-    + margin. The pair (b, j) needs a common number of runs N_j at which the expected evidence reaches z, the normal
-    quantile of 1 - e. Here e is the error that each pair may have so that all pairs together have 1 - confidence; see
-    `_errors_of_pairs`. Currently, n runs of both give the difference m_j, with the variance s_j^2 / n. After N runs of
-    both, the expected difference is (n m_j + (N - n) d_j) / N, with the variance s_j^2 / N. Therefore x = sqrt(N)
-    solves::
+    Each draw of the true means from the posterior is one simulated selection, which continues from the present runs.
+    With n runs, the posterior of candidate i has the location m_i and the variance v_i = w_i / n, where w_i is the
+    present variance times the present runs. A further run moves m_i by its normal score with mean mu_i and variance
+    w_i. As in `TopTwo`, the leader is drawn from P(best), the challenger has the least transportation cost, and the one
+    with fewer runs is next. The selection ends as soon as the winner b, the candidate with the largest m, has
 
-        d_j x^2 - z s_j x + n (m_j - d_j) = 0.
-
-    Each candidate j still needs N_j minus its finished runs; b needs the largest N_j minus its own.
+    - sum_j P(mu_j > mu_b + margin) <= 1 - confidence, with normal posteriors, and
+    - as many runs as `Posterior.runs_to_win` asks of it at its lead, and `to_win`, and a rival `to_win` too.
 
     Args:
         counts: finished runs in the order of the posterior. Shape: `(num_candidates,)`.
+        to_win: finished runs that a winner and a rival need.
         room: how many more runs the limit allows.
     """
     if room < 1 or not (posterior.scale > 0).all():
         return None
-    lacking = np.minimum(_lacking(posterior, np.asarray(counts, dtype=float), confidence, margin, rng), room)
-    low, high = np.percentile(lacking, MIDDLE_HALF)
+    simulated = _Selections(posterior, np.asarray(counts, dtype=float), margin, rng)
+    made = np.zeros(NUM_DRAWS)
+    while True:
+        names, is_over = simulated.next(confidence, to_win)
+        step = np.where(is_over, 0, np.minimum(np.maximum(1, simulated.runs.sum(axis=1) // STEP), room - made))
+        if not step.any():
+            break
+        simulated.run(names, step)
+        made += step
+    low, high = np.percentile(made, MIDDLE_HALF)
     return Remaining(max(1, round(low)), max(1, round(high)), is_limited=bool(high >= room))
 
 
-def _lacking(
-    posterior: Posterior, counts: np.ndarray, confidence: float, margin: float, rng: np.random.Generator
-) -> np.ndarray:
-    """How many more of all candidates, for every draw. Shape: `(NUM_DRAWS,)`."""
-    draws = posterior.sample(NUM_DRAWS, rng)
-    rows = np.arange(NUM_DRAWS)
-    best = draws.argmax(axis=1)
-    # Shapes: (NUM_DRAWS, num_candidates)
-    variance = posterior.scale**2
-    together = variance[best][:, None] + variance
-    spread = (variance * counts)[best][:, None] + variance * counts
-    equal = spread / together
-    gap = np.maximum(draws[rows, best][:, None] - draws + margin, SMALLEST_GAP * np.sqrt(spread))
-    ahead = posterior.location[best][:, None] - posterior.location + margin
-    apart = ahead / np.sqrt(together)
-    apart[rows, best] = np.inf
-    z = -ndtri(np.minimum(_errors_of_pairs(ndtr(-apart), 1 - confidence), 0.5))[:, None]
-    inside = z**2 * spread - 4 * gap * equal * (ahead - gap)
-    root = (z * np.sqrt(spread) + np.sqrt(np.maximum(inside, 0))) / (2 * gap)
-    needed = np.where((inside <= 0) | (apart >= z), 0.0, root**2)
-    needed[rows, best] = needed.max(axis=1)
-    return np.ceil(np.maximum(needed - counts, 0)).sum(axis=1)
+class _Selections:
+    """One simulated selection for each draw of the true means.
 
-
-def _errors_of_pairs(errors: np.ndarray, total: float) -> np.ndarray:
-    """The e with sum_j min(error_j, e) = `total` in each row: those that are small enough stay as they are.
-
-    The sum is the least of the lines k e + the sum of all but the k largest errors, so e is the largest of their
-    solutions. Shapes: `(num_rows, num_errors)`, and `(num_rows,)` for the result.
+    `runs`, `location` and `means`, the truth, have the shape `(NUM_DRAWS, num_candidates)`. `noise` has the variance of
+    a run, shape `(num_candidates,)`.
     """
-    rising = np.sort(errors, axis=1)
-    others = np.cumsum(rising, axis=1) - rising
-    return ((total - others) / np.arange(errors.shape[1], 0, -1)).max(axis=1)
+
+    def __init__(self, posterior: Posterior, counts: np.ndarray, margin: float, rng: np.random.Generator) -> None:
+        self.posterior = posterior
+        self.margin = margin
+        self.rng = rng
+        self.means = posterior.sample(NUM_DRAWS, rng)
+        self.noise = posterior.scale**2 * counts
+        self.runs = np.tile(counts, (NUM_DRAWS, 1))
+        self.location = np.tile(posterior.location, (NUM_DRAWS, 1))
+        self.rows = np.arange(NUM_DRAWS)
+
+    def next(self, confidence: float, to_win: int) -> Tuple[np.ndarray, np.ndarray]:
+        """The candidate to run next, and whether the selection is over. Shapes: `(NUM_DRAWS,)` both."""
+        winner = self.location.argmax(axis=1)
+        ahead, variance = self._ahead(winner)
+        ahead = ahead + self.margin
+        ahead[self.rows, winner] = np.inf
+        rival = ahead.argmin(axis=1)
+        is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
+        needed = np.maximum(self.posterior.runs_to_win(ahead[self.rows, rival], confidence=confidence), to_win)
+        is_over = is_sure & (self.runs[self.rows, winner] >= needed) & ((self.runs >= to_win).sum(axis=1) > 1)
+        leader, challenger = self._top_two()
+        one, other = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)
+        return np.where(self.runs[self.rows, one] <= self.runs[self.rows, other], one, other), is_over
+
+    def run(self, names: np.ndarray, step: np.ndarray) -> None:
+        """Run each selection's candidate as often as `step` says. Shapes: `(NUM_DRAWS,)` both."""
+        at = self.rows, names
+        scores = step * self.means[at] + self.rng.normal(size=NUM_DRAWS) * np.sqrt(step * self.noise[names])
+        self.location[at] = (self.runs[at] * self.location[at] + scores) / (self.runs[at] + step)
+        self.runs[at] += step
+
+    def _top_two(self) -> Tuple[np.ndarray, np.ndarray]:
+        """Leader and challenger as in `TopTwo`. Shapes: `(NUM_DRAWS,)` both."""
+        draws = self.location + self.rng.normal(size=self.location.shape) * np.sqrt(self.noise / self.runs)
+        leader = draws.argmax(axis=1)
+        ahead, variance = self._ahead(leader)
+        cost = np.sign(ahead) * ahead**2 / variance / 2 + np.log(self.runs)
+        cost[self.rows, leader] = np.inf
+        return leader, cost.argmin(axis=1)
+
+    def _ahead(self, one: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """How far this candidate is ahead of each, and the variance of that. Shapes: as `location`, both."""
+        variance = self.noise / self.runs
+        ahead = self.location[self.rows, one][:, None] - self.location
+        return ahead, variance[self.rows, one][:, None] + variance

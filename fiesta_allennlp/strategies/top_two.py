@@ -60,7 +60,15 @@ class TopTwo(PosteriorSampling):
             return None
         counts = [history.num_finished(name) for name in history.active]
         room = self.room(history) + len(history.pending)
-        found = remaining(look.posterior, counts, confidence=self.confidence, margin=self.margin, room=room, rng=rng)
+        found = remaining(
+            look.posterior,
+            counts,
+            confidence=self.confidence,
+            margin=self.margin,
+            to_win=self.to_win,
+            room=room,
+            rng=rng,
+        )
         return None if found is None else replace(found, again=next(iter(look.lacking), None))
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:

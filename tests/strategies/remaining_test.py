@@ -3,51 +3,74 @@ from typing import Optional
 import numpy as np
 import pytest
 
+from fiesta_allennlp.beliefs.split_paired import SplitPairedPosterior
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.listeners.progress import remaining_text
-from fiesta_allennlp.records import Remaining
+from fiesta_allennlp.records import History, Remaining
 from fiesta_allennlp.strategies.remaining import remaining
+from tests.strategies.histories import evaluation
+from tests.strategies.simulation import build
 
 SURE = np.full(2, 1e9)
 
 
 def estimate(gap: float, scale: float, count: int, *, room: int = 10**6, margin: float = 0.0) -> Remaining:
     posterior = StudentTPosterior(np.array([gap, 0.0]), np.full(2, scale), SURE)
-    rng = np.random.default_rng(0)
-    found = remaining(posterior, [count, count], confidence=0.95, margin=margin, room=room, rng=rng)
-    assert found is not None
-    return found
+    return found(posterior, count, room=room, margin=margin)
 
 
-class Known(StudentTPosterior):
-    """Draws are the locations themselves: the gap is taken as known."""
-
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        return np.tile(self.location, (size, 1))
-
-
-def test_a_known_gap_takes_twice_the_squared_quantile_over_the_effect() -> None:
-    """Noise 1 and a gap of 0.1: N = 2 (1.6449 / 0.1)^2 = 541.1 of both are needed, 542 less the 100 of each."""
-    posterior = Known(np.array([0.1, 0.0]), np.full(2, 0.1), SURE)
-    rng = np.random.default_rng(0)
-    found = remaining(posterior, [100, 100], confidence=0.95, margin=0.0, room=10**6, rng=rng)
-    assert found == Remaining(884, 884, is_limited=False)
-    # with a margin of the same size the gap counts double: 136 of each
-    found = remaining(posterior, [100, 100], confidence=0.95, margin=0.1, room=10**6, rng=rng)
-    assert found == Remaining(72, 72, is_limited=False)
+def found(posterior: StudentTPosterior, count: int, *, room: int, margin: float = 0.0, to_win: int = 3) -> Remaining:
+    counts, rng = [count] * len(posterior.location), np.random.default_rng(0)
+    result = remaining(posterior, counts, confidence=0.95, margin=margin, to_win=to_win, room=room, rng=rng)
+    assert result is not None
+    return result
 
 
-def test_the_errors_of_all_pairs_add_up() -> None:
-    """Two rivals at the gap above may have .025 each: N = 2 (1.9600 / 0.1)^2 = 768.3. The third costs nothing."""
-    posterior = Known(np.array([0.1, 0.0, 0.0, -9.9]), np.full(4, 0.1), np.full(4, 1e9))
-    found = remaining(
-        posterior, [100, 100, 100, 2], confidence=0.95, margin=0.0, room=10**6, rng=np.random.default_rng(0)
+def test_a_winner_that_is_sure_lacks_only_its_own_runs_and_a_rivals() -> None:
+    assert estimate(1.0, 1e-9, 2) == Remaining(2, 2, is_limited=False), "three of both"
+    far = StudentTPosterior(np.array([1.0, 0.0, -5.0]), np.full(3, 1e-9), np.full(3, 1e9))
+    assert found(far, 2, to_win=6, room=99) == Remaining(8, 8, is_limited=False), "none of the third"
+
+
+@pytest.mark.parametrize(
+    ("lead", "margin", "lacking"), [(0.10, 0.0, 1), (0.06, 0.0, 27), (0.05, 0.05, 1), (0.02, 0.2, 0)]
+)
+def test_the_second_look_is_part_of_it(lead: float, margin: float, lacking: int) -> None:
+    """The winner needs 2.35 log2(20) 0.2 = 2.031 over the lead in runs: 21 or 34, and its rival as many less one."""
+    posterior = SplitPairedPosterior(
+        location=np.array([lead, 0.0]),
+        scale=np.full(2, 1e-9),
+        df=SURE,
+        num_runs=np.full(2, 20),
+        noise_sd=0.2,
     )
-    assert found == Remaining(3 * 669, 3 * 669, is_limited=False)
-    # Errors of .04 and .03 are too much together, though each alone is below .05.
-    close = Known(np.array([0.0, -1.7507, -1.8808]), np.full(3, np.sqrt(0.5)), np.full(3, 1e9))
-    more = remaining(close, [10, 10, 10], confidence=0.95, margin=0.0, room=99, rng=np.random.default_rng(0))
-    assert more is not None and more.low > 3
+    assert len(posterior.lacking(0, confidence=0.95, margin=margin)) == lacking
+    more = found(posterior, 20, room=999, margin=margin)
+    assert more.low == more.high == max(1, lacking)
+
+
+def test_it_does_not_depend_on_the_unit_of_the_score() -> None:
+    assert estimate(0.05, 0.1, 20) == estimate(5.0, 10.0, 20)
+
+
+def test_as_many_as_selections_then_make() -> None:
+    """About half of the selections end in the middle half, and the others on both sides of it."""
+    strategy = build("top_two", belief="split_paired", margin=0.005, max_evaluations=100)
+    sides = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        means = {"a": 0.6, "b": 0.6 + rng.normal(scale=0.02)}
+        now, more = History(tuple(means)), None
+        while names := strategy.propose(now, 1, rng):
+            if len(now.evaluations) == 8:
+                more = strategy.remaining(now, rng)
+            now = now.after(evaluation(name, now.num_started(name), rng.normal(means[name], 0.02)) for name in names)
+        if more is not None:
+            left = len(now.evaluations) - 8
+            sides.append((left > more.high) - (left < more.low))
+    assert len(sides) > 20
+    assert 0.3 < np.mean(np.equal(sides, 0)) < 0.7
+    assert min(sides.count(-1), sides.count(1)) > 1
 
 
 def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
@@ -61,7 +84,7 @@ def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
 def test_nothing_is_said_where_nothing_can_be() -> None:
     posterior = StudentTPosterior(np.array([0.1, 0.0]), np.array([0.1, 0.0]), SURE)
     rng = np.random.default_rng(0)
-    assert remaining(posterior, [3, 3], confidence=0.95, margin=0.0, room=9, rng=rng) is None
+    assert remaining(posterior, [3, 3], confidence=0.95, margin=0.0, to_win=3, room=9, rng=rng) is None
     assert remaining_text(None) == ""
 
 

@@ -1,0 +1,74 @@
+"""How near the live estimate of further runs comes to the runs that selections then make, as Markdown.
+
+    python scripts/benchmarks/remaining.py --repetitions 100
+
+The estimate is the middle half of a distribution: half of the selections should end within it, and a quarter on each
+side.
+"""
+
+from typing import Iterator, List, Tuple
+
+import numpy as np
+from calibration import FAMILIES
+from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table
+
+from fiesta_allennlp.replays.replay import Replayer, prepare_replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+
+HEADINGS = ("problem", "runs so far", "selections", "runs left, mean", "estimate, mean", "below", "within", "above")
+ENTROPY = 20190803
+ROUNDS = (2, 3, 4, 6, 9)
+"""The estimate is asked for after so many runs for each candidate, of all together."""
+
+RELEASED_SCORES = "released scores"
+PROBLEMS = {
+    RELEASED_SCORES: None,
+    **{family.name: family for families in FAMILIES.values() for family in families},
+}
+
+
+def replayer(name: str) -> Replayer:
+    """Selections with the defaults at .95."""
+    family = PROBLEMS[name]
+    if family is not None:
+        return prepare_replay(ReplaySettings(scores=name, margin=family.margin or None, entropy=ENTROPY), family)
+    settings = ReplaySettings(
+        scores=str(RELEASED), candidates=EIGHT, evaluations_per_split=EVALUATIONS_PER_SPLIT, entropy=ENTROPY
+    )
+    return prepare_replay(settings)
+
+
+def outcomes(replay: Replayer, repetition: int) -> List[Tuple[int, int, int, int]]:
+    """Rounds, runs left, and the two ends of the estimate then."""
+    at = {rounds * len(replay.candidates): rounds for rounds in ROUNDS}
+    found, total = {}, 0
+    for history in replay.histories(replay.draw(repetition), repetition):
+        total = len(history.evaluations)
+        more = replay.strategy.remaining(history, np.random.default_rng(repetition)) if total in at else None
+        if more is not None:
+            found[total] = more
+    return [(at[number], total - number, more.low, more.high) for number, more in found.items()]
+
+
+def rows(name: str, repetitions: int) -> Iterator[Tuple[str, ...]]:
+    replay = replayer(name)
+    told = np.array([row for repetition in range(repetitions) for row in outcomes(replay, repetition)])
+    for rounds in ROUNDS:
+        left, low, high = told[told[:, 0] == rounds, 1:].T
+        if len(left):
+            sides = (left < low).mean(), ((left >= low) & (left <= high)).mean(), (left > high).mean()
+            ends = f"{low.mean():.0f} to {high.mean():.0f}"
+            runs = rounds * len(replay.candidates)
+            yield name, f"{runs}", f"{len(left)}", f"{left.mean():.1f}", ends, *(f"{share:.2f}" for share in sides)
+
+
+def main() -> None:
+    parser = make_parser(__doc__, repetitions=100)
+    chosen = [RELEASED_SCORES, "near tie, 4", "two, .02 apart, the worse three times as noisy"]
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=chosen, metavar="NAME")
+    args = parser.parse_args()
+    print_table(HEADINGS, (row for name in args.problems for row in rows(name, args.repetitions)))
+
+
+if __name__ == "__main__":
+    main()
