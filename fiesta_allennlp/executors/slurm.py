@@ -229,16 +229,14 @@ class SlurmExecutor(QueueingExecutor):
         ended = next((ticket for ticket in done if ticket in self._running), None)
         if ended is not None:
             return ended
-        if not self._lost.found and self._jobs.ask():
-            self._lost.find(self._running, taken)
-        return next((ticket for ticket in self._lost.found if ticket in self._running), None)
+        return self._lost.next(self._running, taken)
 
     def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
         shared, request = self._open(), running.begun.request
         claim = shared.done().get(done)
         outcome = self._lost.outcome(done, running) if claim is None else shared.outcome(claim)
-        self._lost.found.pop(done, None)
         if claim is not None:
+            self._lost.forget(done)
             self._read.append(claim)
         if outcome is None:
             return None

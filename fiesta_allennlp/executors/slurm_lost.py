@@ -20,19 +20,33 @@ MAX_TIMEOUTS = 2
 class LostRuns:
     """Finds the runs that no job has any more, and decides what becomes of each.
 
-    Attributes:
-        found: the job that had each lost run, by ticket, with what Slurm says of the job. There is no job where nobody
-            knows which one had the run.
+    `_found` has the job that had each lost run, by ticket, with what Slurm says of the job. There is no job where
+    nobody knows which one had the run.
     """
 
     def __init__(self, shared: RunQueue, jobs: SlurmJobs) -> None:
-        self.found: Dict[str, Tuple[Optional[Claim], JobStatus]] = {}
+        self._found: Dict[str, Tuple[Optional[Claim], JobStatus]] = {}
         self._shared = shared
         self._jobs = jobs
         self._num_losses: Counter[Request] = Counter()
         self._num_timeouts: Counter[Request] = Counter()
 
-    def find(self, running: Collection[str], before: Sequence[Claim]) -> None:
+    def next(self, running: Collection[str], before: Sequence[Claim]) -> Optional[str]:
+        """A lost one of the tickets in `running`. Where none is known, Slurm is asked. A lost run that was then stopped
+        is no longer one of them.
+
+        `before` are the runs that jobs had taken by now.
+        """
+        self._found = {ticket: found for ticket, found in self._found.items() if ticket in running}
+        if not self._found and self._jobs.ask():
+            self._find(running, before)
+        return next(iter(self._found), None)
+
+    def forget(self, ticket: str) -> None:
+        """The run is done after all."""
+        self._found.pop(ticket, None)
+
+    def _find(self, running: Collection[str], before: Sequence[Claim]) -> None:
         """Find the lost ones among the tickets in `running`.
 
         `before` was taken when Slurm was asked. A run that a job took since then may be with it, although the job had
@@ -51,15 +65,15 @@ class LostRuns:
         if lost:
             self._shared.refresh()
         done = self._shared.done()
-        self.found = {ticket: found for ticket, found in lost.items() if ticket in running and ticket not in done}
+        self._found = {ticket: found for ticket, found in lost.items() if ticket in running and ticket not in done}
 
     def outcome(self, ticket: str, running: Running) -> Optional[Outcome]:
-        """What came of a lost run; None to start it again.
+        """What came of a lost run, which is then no longer known as lost; None to start it again.
 
         Raises:
             FiestaError: if the time of a job is too short for this run.
         """
-        claim, status = self.found[ticket]
+        claim, status = self._found.pop(ticket)
         request = running.begun.request
         self._shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
         salvaged = running.evaluator.salvage(request, self._shared.directory(ticket))

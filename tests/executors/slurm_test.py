@@ -213,6 +213,22 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(
         list(executor.completed())
 
 
+def test_a_lost_run_that_nobody_wants_any_more_hides_no_other(
+    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = make(workers=2, **HELD)
+    monkeypatch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.0)
+    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("FAILED")})
+    for replicate in (0, 1):
+        executor.submit(Light("score"), request(replicate))
+        assert executor._open().take("77", 0, 1) is not None
+    first = next(executor.completed(timeout=5))
+    executor.abandon([request(1 - first.request.replicate)])
+    executor.submit(Light("score"), request(2))
+    assert executor._open().take("77", 0, 1) is not None
+    assert [outcome.request.replicate for outcome in executor.completed(timeout=5)] == [2]
+
+
 def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(
     make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
