@@ -7,7 +7,8 @@ from typing import Dict, Mapping, Optional, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History, Request
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.reports.sources import Source, TableOptions, only, open_source
+from fiesta_allennlp.reports.opening import TableOptions, open_source
+from fiesta_allennlp.reports.source import Source, only
 from fiesta_allennlp.reports.stored import OF_FILES
 from fiesta_allennlp.strategies.base import believed
 

@@ -16,10 +16,11 @@ from fiesta_allennlp.reports.comparison import compare as compare_two
 from fiesta_allennlp.reports.comparison import with_holm
 from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Origin, PathPoint, Report
 from fiesta_allennlp.reports.formats import Interval
+from fiesta_allennlp.reports.opening import TableOptions, open_source
 from fiesta_allennlp.reports.pages import check_output, write_report
 from fiesta_allennlp.reports.pair import open_pair
 from fiesta_allennlp.reports.single_scores import report_candidate, report_development, single_score
-from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
+from fiesta_allennlp.reports.source import Source
 from fiesta_allennlp.reports.texts import changes
 from fiesta_allennlp.reports.words import (
     equal_evaluations,

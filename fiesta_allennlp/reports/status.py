@@ -10,7 +10,8 @@ from rich.table import Table
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
 from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.reports.sources import Source, from_directory
+from fiesta_allennlp.reports.opening import from_directory
+from fiesta_allennlp.reports.source import Source
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.reports.tables import documents_table
 from fiesta_allennlp.reports.words import in_words, running_in_words

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.reports.opening import TableOptions, open_source
 from fiesta_allennlp.reports.pair import open_pair
 from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.reports.sources import Source, TableOptions, open_source
+from fiesta_allennlp.reports.source import Source
 from tests.selections import write_selection
 
 

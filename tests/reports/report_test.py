@@ -14,9 +14,9 @@ from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.replays.files import read_csv
 from fiesta_allennlp.reports.citing import paragraph
+from fiesta_allennlp.reports.opening import TableOptions, from_scores
 from fiesta_allennlp.reports.pages import render_csv, render_markdown
 from fiesta_allennlp.reports.report import default_output, report
-from fiesta_allennlp.reports.sources import TableOptions, from_scores
 from tests.selections import ENVIRONMENT, write_selection
 
 RNG = np.random.default_rng(11)

@@ -10,7 +10,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.reports import stored
-from fiesta_allennlp.reports.sources import from_directory
+from fiesta_allennlp.reports.opening import from_directory
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import believed
 from tests.selections import ENVIRONMENT, METRIC, write_selection
