@@ -28,7 +28,7 @@ from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.options import as_json, by_own_names, changed_options
 from fiesta_allennlp.selection.settings import SelectionSettings, overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
-from fiesta_allennlp.selection.summary import write_csv, write_json
+from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
 from fiesta_allennlp.selection.workspace import (
     already_there,
     clear,
@@ -116,6 +116,8 @@ def _resume(
     history = store.history(max_failures=settings.max_failures)
     stored = Stored(directory, store.meta(), tuple(store.candidates()), history)
     checked = kind.check(settings, stored, allow_removed=allow_removed)
+    done = count_text(len(history.evaluations), kind.step)
+    console.print(f"{directory.root}: going on after {done}.", highlight=False, markup=False, soft_wrap=True)
     prepared = stack.enter_context(kind.prepared(checked, directory, directory, console))
     return _Begun(settings, prepared, store)
 

@@ -209,4 +209,5 @@ def probability_text(value: Optional[float]) -> str:
 
 
 def count_text(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"

@@ -334,7 +334,7 @@ def test_jobs_that_fail_before_they_take_a_run_end_the_selection(
     executor = make(workers=3)
     for replicate in range(3):
         executor.submit(Light("score"), request(replicate))
-    with pytest.raises(FiestaError, match=r"last 3 Slurm jobs ended before they took a run, .* /no/such/python"):
+    with pytest.raises(FiestaError, match=r"last [3-9] Slurm jobs ended before they took a run, .* /no/such/python"):
         list(executor.completed())
 
 
