@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fiesta_allennlp.beliefs.base import Posterior
+from fiesta_allennlp.probability.transportation_cost import transportation_cost
 from fiesta_allennlp.records import Remaining
 
 NUM_DRAWS = 200
@@ -101,7 +102,7 @@ class _Selections:
         draws = self.location + self.rng.normal(size=self.location.shape) * np.sqrt(self.noise / self.runs)
         leader = draws.argmax(axis=1)
         ahead, variance = self._ahead(leader)
-        cost = np.sign(ahead) * ahead**2 / variance / 2 + np.log(self.runs)
+        cost = transportation_cost(ahead, variance, self.runs)
         cost[self.rows, leader] = np.inf
         return leader, cost.argmin(axis=1)
 

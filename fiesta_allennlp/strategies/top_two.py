@@ -5,6 +5,7 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.probability.transportation_cost import transportation_cost
 from fiesta_allennlp.records import History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy
 from fiesta_allennlp.strategies.remaining import remaining
@@ -105,8 +106,6 @@ def _nearest(leader: str, history: History, posterior: Posterior, num_started: M
     variance = posterior.scale**2 * finished / started
     first = names.index(leader)
     ahead = posterior.location[first] - posterior.location
-    together = variance[first] + variance
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cost = np.nan_to_num(np.sign(ahead) * ahead**2 / together / 2) + np.log(started)
+    cost = transportation_cost(ahead, variance[first] + variance, started)
     cost[first] = np.inf
     return names[int(np.argmin(cost))]
