@@ -236,7 +236,6 @@ class SlurmExecutor(QueueingExecutor):
         claim = shared.done().get(done)
         outcome = self._lost.outcome(done, running) if claim is None else shared.outcome(claim)
         if claim is not None:
-            self._lost.forget(done)
             self._read.append(claim)
         if outcome is None:
             return None

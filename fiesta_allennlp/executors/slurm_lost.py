@@ -32,8 +32,8 @@ class LostRuns:
         self._num_timeouts: Counter[Request] = Counter()
 
     def next(self, running: Collection[str], before: Sequence[Claim]) -> Optional[str]:
-        """A lost one of the tickets in `running`. Where none is known, Slurm is asked. A lost run that was then stopped
-        is no longer one of them.
+        """A lost one of the tickets in `running`. Where none is known, Slurm is asked. What has left `running`
+        is forgotten.
 
         `before` are the runs that jobs had taken by now.
         """
@@ -41,10 +41,6 @@ class LostRuns:
         if not self._found and self._jobs.ask():
             self._find(running, before)
         return next(iter(self._found), None)
-
-    def forget(self, ticket: str) -> None:
-        """The run is done after all."""
-        self._found.pop(ticket, None)
 
     def _find(self, running: Collection[str], before: Sequence[Claim]) -> None:
         """Find the lost ones among the tickets in `running`.
@@ -68,12 +64,12 @@ class LostRuns:
         self._found = {ticket: found for ticket, found in lost.items() if ticket in running and ticket not in done}
 
     def outcome(self, ticket: str, running: Running) -> Optional[Outcome]:
-        """What came of a lost run, which is then no longer known as lost; None to start it again.
+        """What came of a lost run; None to start it again.
 
         Raises:
             FiestaError: if the time of a job is too short for this run.
         """
-        claim, status = self._found.pop(ticket)
+        claim, status = self._found[ticket]
         request = running.begun.request
         self._shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
         salvaged = running.evaluator.salvage(request, self._shared.directory(ticket))

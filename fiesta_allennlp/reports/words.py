@@ -194,8 +194,8 @@ def _queries(summary: Mapping[str, Any]) -> str:
     number = summary["num_queries"]
     if number is None:
         return ""
-    made = "1 query was" if number == 1 else f"{number} queries were"
-    return f"{made} made, at a total cost of {summary['cost']:g}."
+    made = f"{count_text(number, 'query')} {'was' if number == 1 else 'were'} made"
+    return f"{made}, at a total cost of {summary['cost']:g}."
 
 
 def _fixed_size(summary: Mapping[str, Any]) -> str:

@@ -94,11 +94,12 @@ def rehearsed(kind: Kind[Given, Checked, Prepared], settings: Given, console: Co
 
 @dataclass(frozen=True)
 class _Begun(Generic[Given, Prepared]):
-    """A selection that passed its checks, and its open store."""
+    """A selection that passed its checks, its open store, and how many runs have finished."""
 
     settings: Given
     prepared: Prepared
     store: RunStore
+    num_done: int = 0
 
 
 def _resume(
@@ -112,14 +113,16 @@ def _resume(
 ) -> _Begun[Given, Prepared]:
     store = stack.enter_context(opened(directory, create=False))
     stack.enter_context(logging_to(directory.log))
-    settings = _resumed_settings(kind, given, store.meta(), directory.root)
+    meta = store.meta()
+    settings = _resumed_settings(kind, given, meta, directory.root)
     history = store.history(max_failures=settings.max_failures)
-    stored = Stored(directory, store.meta(), tuple(store.candidates()), history)
+    stored = Stored(directory, meta, tuple(store.candidates()), history)
     checked = kind.check(settings, stored, allow_removed=allow_removed)
-    done = count_text(len(history.evaluations), kind.step)
+    num_done = len(history.evaluations)
+    done = count_text(num_done, kind.step)
     console.print(f"{directory.root}: going on after {done}.", highlight=False, markup=False, soft_wrap=True)
     prepared = stack.enter_context(kind.prepared(checked, directory, directory, console))
-    return _Begun(settings, prepared, store)
+    return _Begun(settings, prepared, store, num_done)
 
 
 def _begin(
@@ -160,7 +163,6 @@ def _run(
     entropy = meta.entropy or str(fresh_entropy() if settings.entropy is None else settings.entropy)
     files = kind.code(prepared)
     _note_changed_code(settings, meta, files, console)
-    num_done = len(store.history(max_failures=settings.max_failures).evaluations)
     with kind.work(prepared, store, console, entropy=int(entropy)) as work:
         store.put_candidates(
             kind.rows(prepared),
@@ -168,7 +170,7 @@ def _run(
             settings=as_json(settings),
             entropy=entropy,
             environments=with_this(meta.environments, settings.include_package, files),
-            changes=(*meta.changes, *_changes(kind, meta, settings, num_done)),
+            changes=(*meta.changes, *_changes(kind, meta, settings, begun.num_done)),
             **kind.meta(prepared),
         )
         decision = Selection(
