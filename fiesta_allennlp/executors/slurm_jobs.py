@@ -161,13 +161,18 @@ class SlurmJobs:
                 self._vain.add(job)
         self._submitted -= self._vain
         if len(self._vain) >= MAX_VAIN_JOBS:
-            job = max(self._vain)
+            job = max(self._vain, key=_number)
             raise FiestaError(
                 f"the last {len(self._vain)} Slurm jobs ended before they took a run, job {job} as "
                 f"{self.status(job).state}: {self.last_line(job)}. Its log is "
                 f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and the same file "
                 "system as this machine. Nothing that finished is lost: correct this, then go on with --recover."
             )
+
+
+def _number(job: str) -> List[int]:
+    """The number of a job, and that within its array: later ones are larger."""
+    return [int(part) for part in job.split("_")]
 
 
 def import_submitit() -> Any:
