@@ -315,14 +315,12 @@ class CredibleMargin:
 class Remaining:
     """An estimate of how many more runs there will be: the middle half of its distribution.
 
-    `is_limited` is true if the upper end is what the limit leaves. `again` is the candidate that must run again before
-    a winner is named, even though the winner's probability is high enough.
+    `is_limited` is true if the upper end is what the limit leaves.
     """
 
     low: int
     high: int
     is_limited: bool
-    again: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -333,7 +331,8 @@ class Decision:
     some of them have too few runs for the model of the scores. `prob_within_margin` is P(mean >= best mean - margin),
     with the same entries; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, otherwise
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
-    `interrupted`. `credible_margin` is set for selections that ended inconclusive.
+    `interrupted`. `lacking` names the candidates that must run again before `best` is named, one for each run, even
+    though its probability is high enough. `credible_margin` is set for selections that ended inconclusive.
     """
 
     best: Optional[str]
@@ -341,6 +340,7 @@ class Decision:
     stopped_by: Optional[str] = None
     prob_best: Mapping[str, float] = field(default_factory=dict)
     prob_within_margin: Mapping[str, float] = field(default_factory=dict)
+    lacking: Tuple[str, ...] = ()
     credible_margin: Optional[CredibleMargin] = None
 
     @property

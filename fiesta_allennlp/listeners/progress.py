@@ -109,8 +109,6 @@ def remaining_text(
     """
     if found is None:
         return ""
-    if found.again is not None:
-        return f"; {found.again} runs again before a winner is named"
     limited = " (the limit)" if found.is_limited else ""
     number = f"{found.low} to {found.high} more runs"
     if found.low == found.high:
@@ -181,7 +179,8 @@ class Progress:
 
     def on_state(self, history: History, decision: Decision) -> None:
         if len(history.evaluations) != len(self._history.evaluations):
-            self._remaining = self._estimate(history)
+            again = f"; {next(iter(decision.lacking), '')} runs again before a winner is named"
+            self._remaining = again if decision.lacking else self._estimate(history)
         self._history, self._decision = history, decision
         self._tell()
 

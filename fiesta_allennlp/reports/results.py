@@ -37,10 +37,11 @@ class SelectionResult:
     """The content of `selection.json`, together with the directory of the selection.
 
     `confidence` is the probability that `best` is the best (within `margin`). It is None if the posterior does not give
-    it. `seconds` is the sum of the run times of all workers. `credible_margin` is the smallest `margin` that would have
-    decided an inconclusive selection, with the `best` candidate at that margin. `ahead_on_shared_splits` compares
-    `best` on shared splits with the other candidate of the best mean. `score` names the scored set,
-    `test` or `validation`.
+    it. `seconds` is the sum of the run times of all workers. `lacking` is set if `best` reached the target confidence,
+    but was not named because candidates had too few runs; it says how many more each needs at least. `credible_margin`
+    is the smallest `margin` that would have decided an inconclusive selection, with the `best` candidate at that
+    margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the best mean. `score`
+    names the scored set, `test` or `validation`.
     """
 
     directory: Path
@@ -59,6 +60,7 @@ class SelectionResult:
     splits: str = ""
     score: str = "test"
     seconds_of_equal_allocation: Optional[float] = None
+    lacking: Mapping[str, int] = field(default_factory=dict)
     credible_margin: Optional[Mapping[str, Any]] = None
     ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
 

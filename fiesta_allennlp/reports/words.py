@@ -83,7 +83,7 @@ def running_in_words(summary: Mapping[str, Any]) -> str:
     within = f"is within {summary['margin']:g} of the best" if summary["margin"] else "leads"
     return (
         f"The selection is running. After {done}, {best} {within} with probability {probability_text(confidence)}, by "
-        f"{metric_text(summary)}."
+        f"{metric_text(summary)}.{_lacking(summary)}"
     )
 
 
@@ -114,7 +114,14 @@ def leaning(summary: Mapping[str, Any]) -> str:
     one, other = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in first)
     found = summary["credible_margin"]
     chosen = "" if found is None else f" --margin {found['margin']:g} would have selected {found['best']}."
-    return f"Leading: {one}, then {other}.{chosen}"
+    return f"Leading: {one}, then {other}.{_lacking(summary)}{chosen}"
+
+
+def _lacking(summary: Mapping[str, Any]) -> str:
+    """The runs that were lacking for a winner whose probability was high enough; version 0.1.0 did not tell them."""
+    needs = [f"{name} needs {count_text(number, 'more run')}" for name, number in summary.get("lacking", {}).items()]
+    said = f" That is enough, but before {summary['best']} is named, {' and '.join(needs)}."
+    return said if needs else ""
 
 
 def _ahead(summary: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -120,6 +121,7 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
         "best": decision.best,
         "confidence": decision.confidence,
         "margin": decision.margin,
+        "lacking": dict(Counter(decision.lacking)),
         "credible_margin": None if decision.credible_margin is None else asdict(decision.credible_margin),
         "stopped_by": decision.stopped_by,
         "num_evaluations": len(history.evaluations),

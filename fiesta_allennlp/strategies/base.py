@@ -81,13 +81,11 @@ class Strategy(Registrable):
 class Look:
     """The decision and the posterior after a history.
 
-    `posterior` is `None` while the model of the scores needs more runs. `lacking` names the candidates that must run
-    again before the strategy names a winner, one for each run, even though the stopping rule is already met.
+    `posterior` is `None` while the model of the scores needs more runs.
     """
 
     decision: Decision
     posterior: Optional[Posterior] = None
-    lacking: Tuple[str, ...] = ()
 
 
 def check_candidates(candidates: Sequence[str]) -> None:

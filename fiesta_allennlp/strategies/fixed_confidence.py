@@ -153,8 +153,8 @@ class FixedConfidence(Strategy):
             is_sure = self._is_sure(history, look.decision)
             lacking = self._lacking(history, look) if is_sure else ()
             stopped_by = self._stopped_by(history, is_over=is_sure and not lacking)
-            decision = replace(look.decision, stopped_by=stopped_by)
-            self._latest = (history, replace(look, decision=decision, lacking=lacking))
+            decision = replace(look.decision, stopped_by=stopped_by, lacking=lacking)
+            self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
 
     @property

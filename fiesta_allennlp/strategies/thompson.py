@@ -25,8 +25,8 @@ class PosteriorSampling(FixedConfidence):
         # Where it may stop, the rule has been asked already.
         if not self.may_stop(history, look.decision) and self.stop.is_sure(history, look.decision, self.confidence):
             return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
-        if look.lacking:
-            return _without_pending(look.lacking, history)[:slots]
+        if look.decision.lacking:
+            return _without_pending(look.decision.lacking, history)[:slots]
         return self.choose(history, look, slots, rng)
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from typing import Any, List, Mapping, Optional
 
 import numpy as np
@@ -61,7 +60,7 @@ class TopTwo(PosteriorSampling):
             return None
         counts = [history.num_finished(name) for name in history.active]
         room = self.room(history) + len(history.pending)
-        found = remaining(
+        return remaining(
             look.posterior,
             counts,
             confidence=self.confidence,
@@ -70,7 +69,6 @@ class TopTwo(PosteriorSampling):
             room=room,
             rng=rng,
         )
-        return None if found is None else replace(found, again=next(iter(look.lacking), None))
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         prob_best = look.decision.prob_best

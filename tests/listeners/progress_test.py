@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fiesta_allennlp.listeners.progress import Progress, SteadyConsole, counting, repetition_bar
-from fiesta_allennlp.records import Decision, History, Request
+from fiesta_allennlp.records import Decision, Evaluation, History, Request
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,19 @@ def test_elsewhere_no_line_ends_with_blanks_and_a_part_of_one_stays_open() -> No
     console.print("two ", end="")
     console.print("three")
     assert file.getvalue() == "one\ntwo three\n"
+
+
+def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
+    file = StringIO()
+    progress = Progress(Console(file=file, width=200), "accuracy", remaining=lambda history: "; about 9 more runs")
+    request = Request("able", 0, 1, 2, 3, 4)
+    for number, lacking in ((1, ()), (2, ("blind", "able"))):
+        outcome = Evaluation(request, 0.5, "accuracy", seconds=1.0)
+        progress.on_outcome(outcome)
+        progress.on_state(History(("able", "blind"), (outcome,) * number), Decision(best="able", lacking=lacking))
+    first, second = file.getvalue().splitlines()
+    assert first.endswith(" in 1.0 s; about 9 more runs")
+    assert second.endswith(" in 1.0 s; blind runs again before a winner is named")
 
 
 def test_the_table_tells_what_waits_from_what_runs() -> None:

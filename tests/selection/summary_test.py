@@ -110,6 +110,15 @@ def test_the_margin_that_would_decide_is_told(history: History) -> None:
     assert in_words(made).endswith(" --margin 0.0049 would have selected b.")
 
 
+@pytest.mark.parametrize("stopped_by", ["max_evaluations", "interrupted"])
+def test_runs_that_are_lacking_for_a_probable_winner_are_told(history: History, stopped_by: str) -> None:
+    made = summary(history, prob_best={"a": 0.9, "b": 0.1}, lacking=("b", "a", "b"), stopped_by=stopped_by)
+    assert made["lacking"] == {"b": 2, "a": 1}
+    assert in_words(made).endswith(
+        " That is enough, but before a is named, b needs 2 more runs and a needs 1 more run."
+    )
+
+
 def test_a_winner_with_a_lower_mean_is_explained() -> None:
     """Worked by hand: a leads by .02 on the two splits that both have seen, and has a third, hard one to itself."""
     scores = {"a": (0.52, 0.62, 0.30), "b": (0.50, 0.60), "c": (0.1,)}

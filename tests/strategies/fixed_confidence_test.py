@@ -243,10 +243,10 @@ def test_a_candidate_that_was_hardly_tried_runs_again_before_a_winner_is_named()
     ups_and_downs = [0.01 * (-1) ** k for k in range(24)]
     scores = {"a": [0.72 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs], "c": [0.59, 0.61]}
     strategy, rng = build("top_two", belief="split_paired"), np.random.default_rng(1)
-    decision, remaining = strategy.recommend(history(scores)), strategy.remaining(history(scores), rng)
-    assert decision.confidence is not None and remaining is not None
+    decision = strategy.recommend(history(scores))
+    assert decision.confidence is not None
     assert decision.confidence > 0.99
-    assert (decision.stopped_by, remaining.again) == (None, "c")
+    assert (decision.stopped_by, decision.lacking) == (None, ("c",))
     assert strategy.propose(history(scores), 1, rng) == strategy.propose(history(scores), 9, rng) == ["c"]
     assert strategy.propose(history(scores, pending=["c"]), 9, rng) == []
     assert strategy.credible_margin(history(scores)) is None, "no margin stands in for a run"

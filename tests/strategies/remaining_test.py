@@ -94,7 +94,6 @@ def test_nothing_is_said_where_nothing_can_be() -> None:
         (Remaining(20, 60, False), "; about 20 to 60 more runs"),
         (Remaining(20, 60, True), "; about 20 to 60 more runs (the limit)"),
         (Remaining(1, 1, False), "; about 1 more run"),
-        (Remaining(1, 1, False, again="lstm"), "; lstm runs again before a winner is named"),
     ],
 )
 def test_the_display_says_it_shortly(found: Remaining, text: str) -> None:
