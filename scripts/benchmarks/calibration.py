@@ -74,7 +74,7 @@ FAMILIES: Dict[str, List[Family]] = {
 
 
 def cells(
-    family: Family, *, confidence: float, repetitions: int, processes: Optional[int], entropy: int
+    family: Family, *, confidence: float, repetitions: int, batch_size: int, processes: Optional[int], entropy: int
 ) -> Tuple[str, ...]:
     """Run it. One text for each of `HEADINGS`. Every winner is wrong where several are equal and there is no margin."""
     result = replay(
@@ -82,6 +82,7 @@ def cells(
         confidence=confidence,
         margin=family.margin or None,
         repetitions=repetitions,
+        batch_size=batch_size,
         processes=processes,
         entropy=entropy,
         progress=False,
@@ -104,10 +105,13 @@ def cells(
 def main() -> None:
     parser = make_parser(__doc__, repetitions=1000, only="families whose name")
     parser.add_argument("--confidence", type=float, default=0.95)
+    parser.add_argument("--batch-size", type=int, default=1, help="runs at once, as with so many workers")
     parser.add_argument("--processes", type=int, help="by default one for each core")
     parser.add_argument("--entropy", type=int, default=ENTROPY, help="another number draws other scores")
     args = parser.parse_args()
-    options = {name: getattr(args, name) for name in ("confidence", "repetitions", "processes", "entropy")}
+    options = {
+        name: getattr(args, name) for name in ("confidence", "repetitions", "batch_size", "processes", "entropy")
+    }
     print_sections(
         HEADINGS,
         FAMILIES,
