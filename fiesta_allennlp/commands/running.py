@@ -19,7 +19,7 @@ from rich.console import Console
 
 from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED, EXIT_NO_DECISION, EXIT_USER_ERROR
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.listeners.progress import SteadyConsole
+from fiesta_allennlp.listeners.steady_console import SteadyConsole
 
 PLUGIN = "fiesta_allennlp.plugin"
 """What AllenNLP imports."""

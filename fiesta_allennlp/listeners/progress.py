@@ -2,17 +2,12 @@
 
 A selection: a live table on a terminal, one plain line per outcome elsewhere. A replay: a bar on a terminal only."""
 
-import os
-import re
-import sys
-import textwrap
 import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from types import TracebackType
-from typing import Any, Callable, Iterator, Optional, Sequence, Type
+from typing import Callable, Iterator, Optional, Sequence, Type
 
 from rich import box
 from rich.console import Console
@@ -30,41 +25,6 @@ from fiesta_allennlp.selection.summary import (
     probability_text,
     summarise_candidate,
 )
-
-COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
-"""What is to be copied into a shell."""
-
-
-class SteadyConsole(Console):
-    """A console that falls silent when its output is closed, as by `| head`: no selection ends because nobody reads.
-
-    On a terminal it breaks long messages at blanks, but leaves lines with a command whole, so that they can be copied.
-    Where it is no terminal, no line is broken and none ends with blanks.
-    """
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-    def print(self, *objects: Any, **kwargs: Any) -> None:
-        try:
-            if self.is_terminal and kwargs.get("soft_wrap"):
-                objects = tuple(_wrapped(each, self.width) if isinstance(each, str) else each for each in objects)
-            if self.is_terminal or self.is_jupyter or self.quiet:
-                super().print(*objects, **kwargs)
-                return
-            with self.capture() as captured:
-                super().print(*objects, **kwargs)
-            self.file.write(re.sub(r"[ \t]+(?=\n)", "", captured.get()))
-            self.file.flush()
-        except BrokenPipeError:  # rich before 13.8 does not call on_broken_pipe
-            self.on_broken_pipe()
-
-
-def _wrapped(message: str, width: int) -> str:
-    """A message with its lines broken at blanks; words that are wider than a line, such as paths, stay whole."""
-    wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(line if COMMAND.search(line) else wrap(line) for line in message.split("\n"))
 
 
 def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = None) -> Table:

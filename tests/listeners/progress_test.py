@@ -5,26 +5,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from fiesta_allennlp.listeners.progress import Progress, SteadyConsole, counting, repetition_bar
+from fiesta_allennlp.listeners.progress import Progress, counting, repetition_bar
 from fiesta_allennlp.records import Decision, Evaluation, History, Request
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("With a margin of 0.00051 it ends.", "With a margin of\n0.00051 it ends.\n"),
-        ("of a_rather_long_name_for_a-model it", "of\na_rather_long_name_for_a-model\nit\n"),
-        ("two lines:\n  the second is longer", "two lines:\n  the second is\nlonger\n"),
-        ("Go on with: allennlp fiesta-select -s x", "Go on with: allennlp fiesta-select -s x\n"),
-    ],
-)
-def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str, shown: str) -> None:
-    file = StringIO()
-    SteadyConsole(file=file, force_terminal=True, width=20, color_system=None).print(said, soft_wrap=True)
-    assert file.getvalue() == shown
-    piped = StringIO()
-    SteadyConsole(file=piped, width=20).print(said, soft_wrap=True)
-    assert piped.getvalue() == f"{said}\n"
 
 
 def drawn(*, terminal: bool) -> str:
@@ -38,15 +20,6 @@ def drawn(*, terminal: bool) -> str:
 def test_a_bar_counts_repetitions_on_a_terminal_only() -> None:
     assert "30/50" in drawn(terminal=True)
     assert drawn(terminal=False) == ""
-
-
-def test_elsewhere_no_line_ends_with_blanks_and_a_part_of_one_stays_open() -> None:
-    file = StringIO()
-    console = SteadyConsole(file=file, width=80)
-    console.print("one   ")
-    console.print("two ", end="")
-    console.print("three")
-    assert file.getvalue() == "one\ntwo three\n"
 
 
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:

@@ -1,0 +1,78 @@
+"""What a command says: on a terminal, in a file or in a pipe, and to nobody once that is gone."""
+
+import os
+import re
+import textwrap
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import IO, Any, Iterator, cast
+
+from rich.console import Console
+
+COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
+"""What is to be copied into a shell."""
+
+
+class SteadyConsole(Console):
+    """A console that falls silent when its output is gone: no selection ends because nobody reads.
+
+    That may be a pipe that was closed, as by `| head`, a terminal that was closed or lost, or a full disk. A character
+    that the output cannot encode becomes a question mark.
+
+    On a terminal it breaks long messages at blanks, but leaves lines with a command whole, so that they can be copied.
+    Where it is no terminal, no line is broken and none ends with blanks.
+    """
+
+    @property
+    def file(self) -> IO[str]:
+        return cast(IO[str], _SteadyFile(super().file))
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        self._file = new_file
+
+    def print(self, *objects: Any, **kwargs: Any) -> None:
+        if self.is_terminal and kwargs.get("soft_wrap"):
+            objects = tuple(_wrapped(each, self.width) if isinstance(each, str) else each for each in objects)
+        if self.is_terminal or self.is_jupyter or self.quiet:
+            super().print(*objects, **kwargs)
+            return
+        with self.capture() as captured:
+            super().print(*objects, **kwargs)
+        self.file.write(re.sub(r"[ \t]+(?=\n)", "", captured.get()))
+        self.file.flush()
+
+
+class _SteadyFile:
+    """A text file that can always be written to. Everything else is as with `file`."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        encoding = getattr(self._file, "encoding", None) or "utf-8"
+        with self._silenced():
+            self._file.write(text.encode(encoding, "replace").decode(encoding))
+        return len(text)
+
+    def flush(self) -> None:
+        with self._silenced():
+            self._file.flush()
+
+    @contextmanager
+    def _silenced(self) -> Iterator[None]:
+        """Where the file is gone, send the rest to the null device: also what Python itself writes when it ends."""
+        try:
+            yield
+        except OSError:
+            with suppress(OSError), open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), self._file.fileno())
+
+
+def _wrapped(message: str, width: int) -> str:
+    """A message with its lines broken at blanks; words that are wider than a line, such as paths, stay whole."""
+    wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(line if COMMAND.search(line) else wrap(line) for line in message.split("\n"))
