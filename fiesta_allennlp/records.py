@@ -69,8 +69,8 @@ class Failure:
     `kind` gives the reason. After `error`, the run is not tried again: it raised, and the same seeds would fail again.
     After `timeout`, it is not tried again either. `killed` means that its process died. `machine` means that a file or
     memory was missing, which says nothing about the candidate. After these two, the run is tried again with the same
-    seeds. `unfit` is the last `machine` failure: the machine repeatedly lacked something for a candidate that has never
-    finished a run, while other candidates finished theirs.
+    seeds. `unfit` is the last `machine` failure: the machine repeatedly lacked something for this run, or for a
+    candidate that has never finished a run, while others finished.
 
     `disk` (the disk is full) and `data` (the data have changed) are never recorded: they end the selection.
     """

@@ -231,6 +231,7 @@ class Selection:
 
     def _submit(self, request: Request, submitted: Set[Request]) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
+        self.retries.note_begun(request)
         self.executor.submit(self.evaluator, request)
         submitted.add(request)
 

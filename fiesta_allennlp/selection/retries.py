@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.records import Failure, History, Request
@@ -58,7 +58,9 @@ class Retries:
         self._num_tries: Counter[Request] = Counter()
         self._in_vain: Counter[Request] = Counter()
         self._num_finished = 0
-        self._finished_before: Dict[str, int] = {}
+        # How many had finished when these began, and failed, for the first time.
+        self._begun: Dict[Request, int] = {}
+        self._failed: Dict[Request, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._due)
@@ -72,7 +74,7 @@ class Retries:
         """Have it tried again, for it has failed."""
         pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]
         self._num_tries[request] += 1
-        self._finished_before.setdefault(request.candidate, self._num_finished)
+        self._failed.setdefault(request, self._num_finished)
         self._in_vain[request] += 1
         self._due[request] = time.monotonic() + pause
 
@@ -82,18 +84,32 @@ class Retries:
         most = min(MOST_AT_START, len(self._pauses)) if at_start else len(self._pauses)
         return self._num_tries[request] > most and self._in_vain[request] > 1
 
-    def num_tries_while_others_finished(self, request: Request) -> int:
-        """How often it has been tried; 0 where no training has finished since its candidate failed the first time."""
-        is_alone = self._num_finished > self._finished_before.get(request.candidate, self._num_finished)
-        return self._num_tries[request] if is_alone else 0
-
     def judged(self, failure: Failure, history: History, *, max_failures: int) -> Failure:
-        """What the machine lacks for one candidate alone, such as one that is too large for the card, is that
-        candidate's failure: others finish, and of this one nothing ever has."""
-        if failure.kind != "machine" or history.num_finished(failure.request.candidate):
+        """What the machine lacks for one candidate or for one run alone is that one's failure, while others finish.
+
+        - A candidate of which nothing has ever finished, such as one that is too large for the card: after
+          `max_failures` tries, if others have finished since it failed the first time. If they have only finished since
+          it began, because the strategy now waits for this candidate alone: after a try for every pause, and its
+          further runs at once.
+        - One run of a candidate that can finish others, such as one with a long batch: after a try for every pause, if
+          others have finished since it failed the first time.
+        """
+        if failure.kind != "machine":
             return failure
-        num_tries = 1 + self.num_tries_while_others_finished(failure.request)
-        return failure if num_tries < max(max_failures, 2) else replace(failure, kind="unfit")
+        request = failure.request
+        tries, after_all = self._num_tries[request] + 1, max(max_failures, len(self._pauses) + 1)
+        if history.num_finished(request.candidate):
+            is_unfit = tries >= after_all and self._works_since(self._failed, [request])
+        else:
+            own = [each for each in self._begun if each.candidate == request.candidate]
+            is_known = any((f.request.candidate, f.kind) == (request.candidate, "unfit") for f in history.failures)
+            is_unfit = tries >= max(max_failures, 2) and self._works_since(self._failed, own)
+            is_unfit = is_unfit or ((is_known or tries >= after_all) and self._works_since(self._begun, own))
+        return replace(failure, kind="unfit") if is_unfit else failure
+
+    def _works_since(self, when: Mapping[Request, int], requests: Sequence[Request]) -> bool:
+        """Whether a training has finished since one of these began, or failed, for the first time."""
+        return any(self._num_finished > when.get(request, self._num_finished) for request in requests)
 
     def take(self, most: int) -> List[Request]:
         """Those whose pause is over, `most` at most. They are no longer waited for."""
@@ -108,6 +124,10 @@ class Retries:
         for request in requests:
             self._due.pop(request, None)
             self._in_vain.pop(request, None)
+
+    def note_begun(self, request: Request) -> None:
+        """It is started, for the first time or again."""
+        self._begun.setdefault(request, self._num_finished)
 
     def note_finished(self) -> None:
         """A training has finished, so the machine does work."""

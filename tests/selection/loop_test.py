@@ -644,6 +644,35 @@ def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
     assert [failure.kind for failure in run.history.failures].count("unfit") == 3
 
 
+def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_after_all_pauses(
+    run: Run, simulated: Callable[..., Simulated]
+) -> None:
+    """As with a long batch at the end of an epoch: the strategy waits for it, and nothing else is left to do."""
+    run.params, run.pauses = {"type": "top_two", "belief": {"type": "split_paired"}}, PAUSES
+    executor = simulated(
+        dict.fromkeys("abc", 1800.0), slots=6, is_lacking=lambda request, now: request.candidate == "a"
+    )
+    executor.seconds_of_failure = 3600.0
+    decision = run.go_with(executor)
+    assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
+    tries = Counter(request.name for _, request in executor.begun if request.candidate == "a")
+    assert tries == {"a-0": len(PAUSES) + 1, "a-1": len(PAUSES) + 1, "a-2": 1, "a-3": 1}
+
+
+def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pauses(
+    run: Run, simulated: Callable[..., Simulated]
+) -> None:
+    """As with a long batch on one split: else it would be tried again and again, half of the time."""
+    run.params, run.pauses = EQUALLY, PAUSES
+    executor = simulated(dict.fromkeys("abc", 7200.0), slots=1, is_lacking=lambda request, now: request.name == "a-2")
+    executor.seconds_of_failure = 7200.0
+    assert run.go_with(executor).stopped_by == "budget"
+    assert [request.name for _, request in executor.begun].count("a-2") == len(PAUSES) + 1
+    kinds = [failure.kind for failure in run.history.failures]
+    assert kinds == ["machine"] * len(PAUSES) + ["unfit"] and run.history.withdrawn == frozenset()
+    assert "a-2" not in {evaluation.request.name for evaluation in run.history.evaluations}
+
+
 def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Callable[..., Simulated]) -> None:
     """As an endpoint that answers nothing for its first minutes."""
     run.pauses, run.may_be_unfit = PAUSES, False
