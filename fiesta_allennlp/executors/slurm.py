@@ -29,7 +29,7 @@ from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.slurm_job import JobWork
 from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
-from fiesta_allennlp.records import Outcome, Request
+from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
 
@@ -235,11 +235,13 @@ class SlurmExecutor(QueueingExecutor):
         shared, request = self._open(), running.begun.request
         claim = shared.done().get(done)
         outcome = self._lost.outcome(done, running) if claim is None else shared.outcome(claim)
-        if claim is not None:
-            self._read.append(claim)
         if outcome is None:
             return None
         keep_run(shared, done, self._directory.evaluation(request.name))
+        if claim is not None and isinstance(outcome, Failure):
+            shared.forget(claim)  # were it read again after a kill of the command, one failure would count twice
+        elif claim is not None:
+            self._read.append(claim)
         return self._with_log(outcome)
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:

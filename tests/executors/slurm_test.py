@@ -78,6 +78,8 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(
     for outcome in executor.completed():
         outcomes[outcome.request.replicate] = outcome
         assert "this is the log of" in directory.evaluation_log(outcome.request.name).read_text()
+        left = [claim.run for claim in executor._open().done().values()]
+        assert not isinstance(outcome, Failure) or outcome.request.name not in left, "it would count again after a kill"
     assert scores(outcomes.values()) == [0]
     failures = {k: (o.kind, o.error) for k, o in outcomes.items() if isinstance(o, Failure)}
     assert failures[1] == ("error", "ValueError: no such luck")
