@@ -42,7 +42,8 @@ class BatchThompson(PosteriorSampling):
         if position == 0:
             self._begin = (begin, look.decision.prob_best)
         elif self._begin[0] != begin:  # another history than at the last piece, as after a resumption
-            self._begin = (begin, believed(begin, self.belief).decision.prob_best)
+            prob_best = believed(begin, self.belief).decision.prob_best  # empty where a candidate joined in the batch
+            self._begin = (begin, prob_best or look.decision.prob_best)
         size = min(slots, (self.batch_size or slots) - position)
         return draw(self._begin[1], size, rng)
 

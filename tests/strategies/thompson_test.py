@@ -110,6 +110,13 @@ def test_batches_of_any_size_end(batch_size: int, num_workers: int, failure_rate
     assert decision.stopped_by in {"confidence", "max_evaluations", "failures"}
 
 
+def test_a_candidate_may_join_in_the_middle_of_a_batch() -> None:
+    begun = history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.7], "d": []})
+    starts = tuple(evaluation("d", replicate, 0.5 + replicate / 10) for replicate in range(3))
+    joined = replace(begun, evaluations=begun.evaluations + starts)
+    assert len(batch(4).propose(joined, 3, np.random.default_rng(11))) == 3
+
+
 def test_batch_size_is_at_least_one() -> None:
     batch(1).check(["a", "b"])
     with pytest.raises(ConfigError, match=r"batch_size must be at least 1, or left out, but got 0\."):
