@@ -11,7 +11,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataChangedError, DataError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
-from fiesta_allennlp.records import Candidate, Decision, History
+from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, History
 from fiesta_allennlp.selection.kind import Kind, Stored, Work
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import run_selection
@@ -154,7 +154,8 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         return summarise(history, decision, about)
 
     def conclude(self, prepared: PreparedTrainings, history: History, decision: Decision) -> None:
-        if prepared.checked.settings.keep == "best" and decision.stopped_by not in ("interrupted", "max_hours"):
+        may_go_on = decision.best is None or decision.stopped_by in UNDECIDED
+        if prepared.checked.settings.keep == "best" and not may_go_on:
             sign = prepared.checked.settings.scored_by.sign
             BestArchives(prepared.directory, history, sign=sign).keep_only(decision.best)
 

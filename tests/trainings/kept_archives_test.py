@@ -1,10 +1,15 @@
 from pathlib import Path
-from typing import List, Set, Tuple
+from types import SimpleNamespace
+from typing import Any, List, Optional, Set, Tuple
+
+import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Evaluation, Failure, History
+from fiesta_allennlp.records import Decision, Evaluation, Failure, History
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.trainings.kept_archives import BestArchives
+from fiesta_allennlp.trainings.select import Trainings
+from fiesta_allennlp.trainings.settings import Settings
 
 
 def finished(directory: RunDirectory, *scores: Tuple[str, float]) -> List[Evaluation]:
@@ -52,3 +57,23 @@ def test_an_earlier_session_and_lost_archives_are_no_trouble(tmp_path: Path) -> 
     assert there(tmp_path) == {"a-2"}
     archives.keep_only(None)
     assert there(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("best", "stopped_by", "kept"),
+    [
+        ("a", "confidence", {"a-0"}),
+        ("a", "max_evaluations", {"a-0", "b-0"}),
+        ("a", "interrupted", {"a-0", "b-0"}),
+        (None, "failures", {"a-0", "b-0"}),
+    ],
+)
+def test_a_selection_that_may_go_on_keeps_the_models_of_all(
+    tmp_path: Path, best: Optional[str], stopped_by: str, kept: Set[str]
+) -> None:
+    directory = RunDirectory(tmp_path)
+    history = History(("a", "b"), tuple(finished(directory, ("a", 0.5), ("b", 0.4))))
+    settings = Settings(candidates=("a.jsonnet", "b.jsonnet"), keep="best")
+    prepared: Any = SimpleNamespace(checked=SimpleNamespace(settings=settings), directory=directory)
+    Trainings().conclude(prepared, history, Decision(best, stopped_by=stopped_by))
+    assert there(tmp_path) == kept
