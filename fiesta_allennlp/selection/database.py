@@ -94,6 +94,11 @@ def open_to_read(path: Path) -> sqlite3.Connection:
         _check_version(path, database)
         _check_whole(path, database)
     except sqlite3.DatabaseError as error:
+        if str(error) in DISK_ERRORS or _is_locked(error):
+            raise StoreError(
+                f"{path}: cannot be read by you now: {error}. The store may be whole. Read it as the user and "
+                "on the machine of its selection."
+            ) from error
         raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
     return database
 

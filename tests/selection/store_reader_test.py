@@ -80,3 +80,14 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     database.close()
     with pytest.raises(StoreError, match="version 99"), reading(RunDirectory(tmp_path)):
         pass
+
+
+def test_a_store_that_cannot_be_opened_here_need_not_be_damaged(tmp_path: Path) -> None:
+    write_selection(tmp_path, SCORES).close()
+    directory = RunDirectory(tmp_path)
+    directory.store.with_name(f"{directory.store.name}-wal").mkdir()  # a file that may not be opened
+    with pytest.raises(
+        StoreError, match=r"cannot be read by you now: unable to open .* as the user and on the machine"
+    ):
+        with reading(directory):
+            pass
