@@ -59,9 +59,10 @@ class ScoreError(FiestaError):
 def describe(error: BaseException) -> str:
     """Format an error as one line for tables: its type, unless the message is clear by itself, and the message.
 
-    Unpaired surrogates, which an answer may contain and no file can, are written as escapes.
+    Unpaired surrogates and null characters, which an answer may contain, but no file or environment variable can, are
+    written as escapes.
     """
-    message = " ".join(str(error).split()).encode("utf-8", "backslashreplace").decode("utf-8")
+    message = " ".join(str(error).split()).encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", r"\x00")
     name = type(error).__name__
     speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
     return message if speaks and message else f"{name}: {message}".rstrip(": ")

@@ -4,7 +4,7 @@ import pytest
 from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
 
-from fiesta_allennlp.errors import DataError, not_keys, plainly
+from fiesta_allennlp.errors import DataError, describe, not_keys, plainly
 from fiesta_allennlp.strategies import Strategy
 
 
@@ -61,6 +61,10 @@ def test_each_of_several_unknown_keys_has_its_own_sentence() -> None:
         "'patiense' is not a key of 'trainer'. Did you mean 'patience'? "
         "'colour' is not a key of 'trainer'. Correct its name, or remove it."
     )
+
+
+def test_what_no_file_or_variable_can_hold_is_escaped() -> None:
+    assert describe(ValueError("a\0b\udcff")) == r"ValueError: a\x00b\udcff"
 
 
 def test_any_other_error_keeps_its_words() -> None:

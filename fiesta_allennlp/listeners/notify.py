@@ -56,5 +56,5 @@ class Notify:
                     stderr=log,
                     start_new_session=True,
                 )
-        except OSError as error:
+        except (OSError, ValueError) as error:
             logger.warning("--notify: the command cannot be started: %s", error)
