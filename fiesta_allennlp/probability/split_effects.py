@@ -26,8 +26,9 @@ residuals know nothing, are held near 0 by so much of each candidate's informati
 SMALLEST_DF = 1e-2
 """A candidate whose scores all go into its split effects has no degrees of freedom left; it is given so many."""
 
-SMALLEST = 1e-12
-"""Noise variance below this share of the largest squared deviation is taken as this."""
+SMALLEST = 1e-20
+"""Noise variance below this share of the largest squared deviation is taken as this. It is so small that one run that
+diverged does not hide the differences of all others."""
 
 
 @dataclass(frozen=True, eq=False)

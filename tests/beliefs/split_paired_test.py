@@ -125,3 +125,12 @@ def test_candidates_that_share_no_split_are_compared_too(replicates: "dict[str, 
     assert posterior.prob_best().sum() == pytest.approx(1)
     assert posterior.prob_best().max() < 0.9
     assert (posterior.scale > 0.002).all()
+
+
+def test_a_run_that_diverged_does_not_hide_the_difference_of_others() -> None:
+    rng = np.random.default_rng(0)
+    split = rng.normal(0, 1, 10)
+    a, b, c = (mean - split - rng.normal(0, 0.5, 10) for mean in (-50, -55, -60))
+    c[3] = -1e9
+    a_is_best, b_is_best, _ = SplitPaired().posterior(history({"a": a, "b": b, "c": c})).prob_best()
+    assert a_is_best > 0.7 and b_is_best < 1e-6
