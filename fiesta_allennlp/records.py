@@ -299,6 +299,9 @@ def _counts_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[
     return {name: counts_in([by_replicate[k] for k in sorted(by_replicate)]) for name, by_replicate in found.items()}
 
 
+LARGEST_SCORE = 1e100
+"""Squares of scores up to this size do not overflow."""
+
 UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
 """What may stop a selection before a winner is named."""
 

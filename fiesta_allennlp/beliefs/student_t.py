@@ -6,10 +6,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
-from fiesta_allennlp.records import History
-
-LARGEST_SCORE = 1e100
-"""Squares of scores up to this size do not overflow."""
+from fiesta_allennlp.records import LARGEST_SCORE, History
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,5 @@
 """
-The `fiesta-status` subcommand shows how a selection stands that runs in another terminal or on another machine:
+The `fiesta-status` subcommand shows how a selection stands that runs in another terminal of this machine:
 
     allennlp fiesta-status runs/first
 """

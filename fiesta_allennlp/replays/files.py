@@ -10,12 +10,10 @@ import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, near
+from fiesta_allennlp.records import LARGEST_SCORE
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
 from fiesta_allennlp.selection.metrics import Metric
-
-LARGEST_SCORE = 1e100
-"""What the beliefs can work with."""
 
 COLUMNS = ("candidate", "split", "seed", "score")
 

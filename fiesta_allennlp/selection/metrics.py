@@ -1,9 +1,11 @@
-"""What a metric is called, and whether its highest or its lowest mean is the best one."""
+"""What a metric is called, whether its highest or its lowest mean is the best one, and which scores can be compared."""
 
+import math
 import re
 from dataclasses import dataclass
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, FiestaError
+from fiesta_allennlp.records import LARGEST_SCORE
 
 ERRORS = frozenset(
     (
@@ -74,3 +76,16 @@ def check_sign(typed: str) -> None:
             f"--metric {typed}: less of a metric with '{known[0]}' in its name is better, but without a sign the "
             f"highest mean wins. Write --metric=-{typed} for the lowest, or --metric=+{typed} for the highest."
         )
+
+
+def usable(score: float, told: str) -> float:
+    """A score that can be compared. `told` says whose it is, for the message.
+
+    Raises:
+        FiestaError: where it is not a finite number, or larger than `LARGEST_SCORE`.
+    """
+    if not math.isfinite(score):
+        raise FiestaError(f"{told} = {score}, which is not a finite number.")
+    if abs(score) > LARGEST_SCORE:
+        raise FiestaError(f"{told} = {score}, which is larger than {LARGEST_SCORE:g}: the run has diverged.")
+    return float(score)

@@ -3,7 +3,6 @@
 import gc
 import json
 import logging
-import math
 import shutil
 import time
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config, evaluation_config, moved, official_paths, vector_references
 from fiesta_allennlp.trainings.data_files import DataMark, unchanged
@@ -176,14 +176,12 @@ def score_of(metrics: Mapping[str, Any], name: str) -> float:
     """The metric called `name`.
 
     Raises:
-        FiestaError: where it is missing, or not a finite number.
+        FiestaError: where it is missing, not a finite number, or larger than `LARGEST_SCORE`.
     """
     score = metrics.get(name)
     if score is None:
         raise FiestaError(f"the run reported no metric '{name}' but: {', '.join(sorted(metrics))}.")
-    if not math.isfinite(score):
-        raise FiestaError(f"the run reported {name} = {score}, which is not a finite number.")
-    return float(score)
+    return usable(score, f"the run reported {name}")
 
 
 def _delete_large_files(directory: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.files import shortened
+from fiesta_allennlp.selection.metrics import usable
 
 PREFIXES = {"test": ("test_",), "validation": ("best_validation_", "validation_")}
 """What may stand before the name of a metric, by the set that is scored."""
@@ -72,9 +73,7 @@ def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) ->
     value = metrics[found]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FiestaError(f"the program reported {found} = {shortened(value)}, which is not a number.")
-    if not math.isfinite(value):
-        raise FiestaError(f"the program reported {found} = {value}, which is not a finite number.")
-    return float(value)
+    return usable(value, f"the program reported {found}")
 
 
 def numbers_in(metrics: Mapping[str, Any]) -> Dict[str, float]:

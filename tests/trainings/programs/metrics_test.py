@@ -66,6 +66,7 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
         ("{}", "but: nothing"),
         ('{"accuracy": NaN}', "accuracy = nan, which is not a finite number"),
         ('{"test_accuracy": Infinity}', "test_accuracy = inf, which is not a finite number"),
+        ('{"accuracy": -1e130}', r"accuracy = -1e\+130, which is larger than 1e\+100: the run has diverged"),
         ('{"accuracy": "0.5"}', "accuracy = 0.5, which is not a number"),
         ('{"accuracy": true}', "which is not a number"),
         ('{"accuracy": null}', "which is not a number"),
