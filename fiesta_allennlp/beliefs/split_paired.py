@@ -26,9 +26,18 @@ class SplitPairedPosterior(StudentTPosterior):
 
     num_runs: np.ndarray
     noise_sd: float
+    own_noise_sd: np.ndarray
 
     def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
-        return lacking(self.location, self.num_runs, self.noise_sd, best=best, confidence=confidence, margin=margin)
+        return lacking(
+            self.location,
+            self.num_runs,
+            self.noise_sd,
+            self.own_noise_sd,
+            best=best,
+            confidence=confidence,
+            margin=margin,
+        )
 
     def runs_to_win(self, lead: np.ndarray, *, confidence: float) -> np.ndarray:
         return runs_to_win(lead, self.noise_sd, confidence=confidence)
@@ -68,7 +77,8 @@ class SplitPaired(ScoreBelief):
     comparison is unpaired. The posterior is that of the mean scores minus a shift that all candidates have in common.
 
     A winner is named only if it and a rival have three runs each, if one failed run of the winner would not overturn
-    the result, and if no candidate was hardly tried; see `fiesta_allennlp.probability.second_look`.
+    the result, and if no candidate was hardly tried or is noisy and near; see
+    `fiesta_allennlp.probability.second_look`.
 
     Args:
         second_look: False selects the rule of earlier versions, with which selections that they began continue. A
@@ -104,6 +114,7 @@ class SplitPaired(ScoreBelief):
             has_margin=self.has_margin,
             num_runs=np.array([len(values) for values in scores]),
             noise_sd=unit * means.noise_sd,
+            own_noise_sd=unit * means.own_noise_sd,
         )
 
     def _splits(self, history: History) -> List[np.ndarray]:

@@ -12,6 +12,9 @@ SIMILARITY = np.array([2.0, 256.0])[:, None, None]
 ODD_SHARE = 0.03
 """Prior probability that a candidate's noise is odd."""
 
+STANDS_OUT = (1.3, 2.4)
+"""A candidate's own noise stands out if its sd is so many times the common one, from so many degrees of freedom."""
+
 NUM_SCALES = 40
 """Grid points over the logarithm of the common variance."""
 
@@ -73,6 +76,19 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, odd_share: float = O
         log_variance=variance,
         common=float(1 / (grid @ np.exp(-log_scale))),
     )
+
+
+def noise_that_stands_out(squares: np.ndarray, *, df: np.ndarray, common: float) -> np.ndarray:
+    """The noise variance of each candidate by its own scores alone, squares / df, if it stands out; 0 for the others.
+    See `STANDS_OUT`.
+
+    Args:
+        squares: shape `(num_candidates,)`, as in `noise_posterior`. `df` too.
+        common: the variance that the candidates have in common.
+    """
+    ratio, least_df = STANDS_OUT
+    own = squares / df
+    return np.where((own > ratio**2 * common) & (df > least_df), own, 0.0)
 
 
 def _log_class(log_scale: np.ndarray, squares: np.ndarray, df: np.ndarray, shares: np.ndarray) -> np.ndarray:

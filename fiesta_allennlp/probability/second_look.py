@@ -4,40 +4,55 @@ import math
 from typing import List
 
 import numpy as np
+from scipy.special import ndtri
 
 FAILED_RUN = 2.35
 """A failed run lies so many noise sds times log2(1 / (1 - confidence)) below the others: 10.2 noise sds at .95."""
 
-RUNS_FOR_EACH = 8
+RUNS_FOR_EACH = 9
 """Every other candidate needs one run for so many runs of the winner, or for as many as there are candidates."""
 
 MOST_TIMES = 2
-"""No more than so many times its runs are asked of a winner at once, for its lead changes with them."""
+"""No more than so many times its runs are asked of a candidate at once, for the lead changes with them."""
+
+ERROR_SHARE = 8
+"""The noisy candidate's error must be so many times smaller than 1 - confidence."""
 
 
 def lacking(
-    location: np.ndarray, num_runs: np.ndarray, noise_sd: float, *, best: int, confidence: float, margin: float = 0.0
+    location: np.ndarray,
+    num_runs: np.ndarray,
+    noise_sd: float,
+    own_noise_sd: np.ndarray,
+    *,
+    best: int,
+    confidence: float,
+    margin: float = 0.0,
 ) -> List[int]:
     """The candidates to run again before `best` may be named, one for each run that is lacking, in order.
 
-    There are two reasons to run some again:
+    There are three reasons to run some again:
 
     - *One failed run of `best` would overturn it.* It would lower the mean of its n runs by D s / n, where s is the
       noise standard deviation and D = `FAILED_RUN` log2(1 / (1 - confidence)). If that exceeds the lead over the
       nearest rival plus the margin, `best` needs as many runs as make up for it, and its rival as many as `best`.
       Whoever has fewer is first. A few clean runs of a candidate that fails at times are then not enough to name it.
-    - *Another candidate was hardly tried.* Every candidate needs n / 8 runs, rounded down; n / K where there are more
-      than 8 candidates, K of them, so that all together are asked for no more than n. A noisy candidate may have been
+    - *Another candidate was hardly tried.* Every candidate needs n / 9 runs, rounded down; n / K where there are more
+      than 9 candidates, K of them, so that all together are asked for no more than n. A noisy candidate may have been
       unlucky in its first two runs, and a long selection can afford another look at it. Bandit algorithms for a fixed
-      confidence use such forced exploration, see D-tracking (Garivier and Kaufmann, 2016). The nearest candidate is
-      first.
+      confidence use such forced exploration, see D-tracking (Garivier and Kaufmann, 2016).
+    - *A noisy candidate is too near.* A candidate with noise s_i of its own needs (z s_i / d_i)^2 runs, where d_i is
+      its distance to `best`, for `best` itself that to its nearest rival, plus the margin, and z the normal quantile of
+      1 - (1 - confidence) / 8. The posterior takes all noise for alike until much speaks against it, and may be too
+      sure of such a candidate.
 
-    Only the first reason is told where both hold.
+    The first reason is told alone where it holds. The nearest candidate is first for the others.
 
     Args:
         location: the mean scores. Shape: `(num_candidates,)`.
         num_runs: the finished runs. Shape: `(num_candidates,)`.
         noise_sd: the standard deviation of the noise that the candidates have in common.
+        own_noise_sd: that of candidates whose noise stands out, 0 for the others. Shape: `(num_candidates,)`.
     """
     lead = location[best] - location + margin
     lead[best] = np.inf
@@ -45,7 +60,10 @@ def lacking(
     needed = runs_to_win(lead[rival], noise_sd, confidence=confidence)
     if needed > runs:
         return _in_turn(best, rival, num_runs, needed=math.ceil(min(needed, MOST_TIMES * runs)))
-    missing = np.maximum(runs // max(RUNS_FOR_EACH, len(num_runs)) - num_runs, 0)
+    tried = np.full(len(num_runs), runs // max(RUNS_FOR_EACH, len(num_runs)))
+    lead[best] = lead[rival]
+    noisy = np.minimum((ndtri(1 - (1 - confidence) / ERROR_SHARE) * own_noise_sd / lead) ** 2, MOST_TIMES * num_runs)
+    missing = np.maximum(np.maximum(tried, np.ceil(noisy)) - num_runs, 0)
     return [int(one) for one in np.argsort(lead, kind="stable") for _ in range(int(missing[one]))]
 
 

@@ -7,7 +7,7 @@ from typing import Tuple
 import numpy as np
 from scipy.special import chdtri
 
-from fiesta_allennlp.probability.noise import ODD_SHARE, NoisePosterior, noise_posterior
+from fiesta_allennlp.probability.noise import ODD_SHARE, NoisePosterior, noise_posterior, noise_that_stands_out
 
 SPLIT_PRIOR = (4.0, 1.0)
 """Degrees of freedom and ratio: the variance between splits is about that of the noise, as in released scores."""
@@ -49,13 +49,15 @@ class Scores:
 class MeanScores:
     """mu_i = location_i + scale_i t(df_i), independent up to a common shift. Shapes: `(num_candidates,)`.
 
-    `noise_sd` is the standard deviation of the noise that the candidates have in common.
+    `noise_sd` is the standard deviation of the noise that the candidates have in common, `own_noise_sd` that of each
+    candidate whose noise stands out, 0 for the others; see `noise_that_stands_out`.
     """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
     noise_sd: float
+    own_noise_sd: np.ndarray
 
 
 def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
@@ -79,7 +81,8 @@ def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
     df, variance = fit.noise.scaled_inverse_chi_squared()
     apart = _as_independent(fit.location, fit.covariance)
     scale = np.sqrt(apart * variance * fit.used_precision)
-    return MeanScores(fit.location, scale, np.maximum(df, 1.0), math.sqrt(fit.noise.common))
+    own = noise_that_stands_out(fit.squares, df=fit.df, common=fit.noise.common)
+    return MeanScores(fit.location, scale, np.maximum(df, 1.0), math.sqrt(fit.noise.common), np.sqrt(own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +170,9 @@ class _Fit:
 
     def step(self) -> float:
         """Go on once. The largest relative change of a precision."""
-        squares, df = self._contrasts()
+        self.squares, self.df = self._contrasts()
         split_squares, candidate_squares = self._normal_part()
-        self.noise: NoisePosterior = noise_posterior(squares, df=df, odd_share=self.odd_share)
+        self.noise: NoisePosterior = noise_posterior(self.squares, df=self.df, odd_share=self.odd_share)
         before = [*self.precision, self.candidate_precision, self.split_precision]
         self.used_precision = self.precision
         self.precision = self.noise.precision

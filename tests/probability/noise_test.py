@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import polygamma
 
-from fiesta_allennlp.probability.noise import _inverse_trigamma, noise_posterior
+from fiesta_allennlp.probability.noise import _inverse_trigamma, noise_posterior, noise_that_stands_out
 
 CLASSES = ((0.03, 2.0), (0.97, 256.0))
 
@@ -80,3 +80,9 @@ def test_the_matched_variable_has_the_moments() -> None:
 @pytest.mark.parametrize("x", [0.3, 1.0, 7.0, 500.0])
 def test_inverse_trigamma(x: float) -> None:
     assert_allclose(_inverse_trigamma(polygamma(1, np.array([x]))), x, rtol=1e-6)
+
+
+def test_noise_stands_out_that_is_larger_by_enough_scores() -> None:
+    # 1.3^2 = 1.69 times the common variance of 2, from more than 2.4 degrees of freedom
+    squares, df = np.array([3.39, 3.37, 3.39, 3.39]) * [3, 3, 2, 9], np.array([3.0, 3.0, 2.0, 9.0])
+    assert noise_that_stands_out(squares, df=df, common=2.0) == pytest.approx([3.39, 0.0, 0.0, 3.39])

@@ -8,6 +8,7 @@ THREE: Dict[str, Any] = {
     "location": np.array([0.70, 0.69, 0.50]),
     "num_runs": np.array([10, 10, 10]),
     "noise_sd": 0.0098,
+    "own_noise_sd": np.zeros(3),
     "best": 0,
 }
 
@@ -34,23 +35,36 @@ def test_the_runs_that_make_up_for_a_failed_one_are_told_in_turn() -> None:
 def test_a_candidate_that_was_hardly_tried_runs_again() -> None:
     def again(*num_runs: int) -> Any:
         location = np.array([0.60, 0.70, 0.50, 0.65])
-        return lacking(location, np.array(num_runs), 0.001, best=1, confidence=0.95)
+        return lacking(location, np.array(num_runs), 0.001, np.zeros(4), best=1, confidence=0.95)
 
-    assert again(2, 23, 2, 2) == []
-    assert again(2, 24, 3, 3) == [0]
-    assert again(2, 24, 2, 3) == [0, 2]  # the nearer one first
-    assert again(3, 24, 2, 3) == [2]
-    assert again(3, 24, 3, 3) == []
-    assert again(2, 40, 4, 2) == [3, 3, 3, 0, 0, 0, 2]
-    assert again(4, 39, 4, 4) == []
+    assert again(2, 26, 2, 2) == []
+    assert again(2, 27, 3, 3) == [0]
+    assert again(2, 27, 2, 3) == [0, 2]  # the nearer one first
+    assert again(3, 27, 2, 3) == [2]
+    assert again(3, 27, 3, 3) == []
+    assert again(2, 45, 4, 2) == [3, 3, 3, 0, 0, 0, 2]
+    assert again(4, 44, 4, 4) == []
 
 
 def test_many_candidates_are_asked_for_no_more_runs_together_than_the_winner_has() -> None:
     def again(most: int, num_candidates: int) -> Any:
         location = np.array([0.70] + [0.50] * (num_candidates - 1))
         num_runs = np.array([most] + [2] * (num_candidates - 1))
-        return lacking(location, num_runs, 0.001, best=0, confidence=0.95)
+        return lacking(location, num_runs, 0.001, np.zeros(num_candidates), best=0, confidence=0.95)
 
     assert again(59, 20) == []
     assert again(60, 20) == list(range(1, 20))
-    assert again(24, 8) == list(range(1, 8))
+    assert again(27, 8) == list(range(1, 8))
+
+
+def test_a_noisy_candidate_that_is_near_runs_again() -> None:
+    def again(*own: float, confidence: float = 0.95, margin: float = 0.0) -> Any:
+        return lacking(**{**THREE, "own_noise_sd": np.array(own)}, confidence=confidence, margin=margin)
+
+    # At .95, z = 2.4977 is the quantile of 1 - .05 / 8: a noise of .015 and a distance of .01 take 14.04 runs.
+    assert again(0.0, 0.015, 0.0) == [1] * 5
+    assert again(0.015, 0.0, 0.0) == [0] * 5, "the winner's distance is that to its rival"
+    assert again(0.0, 0.015, 0.0, margin=0.0025) == [], "8.98 runs"
+    assert again(0.0, 0.015, 0.0, confidence=0.8) == [], "z = 1.96: 8.6 runs"
+    assert again(0.0, 0.0, 0.1) == [], "1.56 runs of the one that is far behind"
+    assert again(0.0, 0.03, 0.0) == [1] * 10, "56 would be more than twice the present ones"

@@ -240,7 +240,7 @@ def test_a_winner_that_one_failed_run_would_overturn_is_not_named(adaptive: str)
 
 
 def test_a_candidate_that_was_hardly_tried_runs_again_before_a_winner_is_named() -> None:
-    ups_and_downs = [0.01 * (-1) ** k for k in range(24)]
+    ups_and_downs = [0.01 * (-1) ** k for k in range(27)]
     scores = {"a": [0.72 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs], "c": [0.59, 0.61]}
     strategy, rng = build("top_two", belief="split_paired"), np.random.default_rng(1)
     decision = strategy.recommend(history(scores))
@@ -252,7 +252,7 @@ def test_a_candidate_that_was_hardly_tried_runs_again_before_a_winner_is_named()
     assert strategy.credible_margin(history(scores)) is None, "no margin stands in for a run"
     tried = history({**scores, "c": [0.59, 0.61, 0.60]})
     assert strategy.recommend(tried).stopped_by == "confidence"
-    fewer = history({name: values[:23] for name, values in scores.items()})
+    fewer = history({name: values[:26] for name, values in scores.items()})
     assert strategy.recommend(fewer).stopped_by == "confidence"
 
 

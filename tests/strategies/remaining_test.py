@@ -43,6 +43,7 @@ def test_the_second_look_is_part_of_it(lead: float, margin: float, lacking: int)
         df=SURE,
         num_runs=np.full(2, 20),
         noise_sd=0.2,
+        own_noise_sd=np.zeros(2),
     )
     assert len(posterior.lacking(0, confidence=0.95, margin=margin)) == lacking
     more = found(posterior, 20, room=999, margin=margin)
