@@ -139,8 +139,10 @@ class Progress:
 
     def on_state(self, history: History, decision: Decision) -> None:
         if len(history.evaluations) != len(self._history.evaluations):
-            again = f"; {next(iter(decision.lacking), '')} runs again before a winner is named"
-            self._remaining = again if decision.lacking else self._estimate(history)
+            if decision.lacking:
+                self._remaining = f"; {decision.lacking[0]} runs again before a winner is named"
+            else:
+                self._remaining = self._estimate(history)
         self._history, self._decision = history, decision
         self._tell()
 
