@@ -15,8 +15,11 @@ RUNS_FOR_EACH = 9
 MOST_TIMES = 2
 """No more than so many times its runs are asked of a candidate at once, for the lead changes with them."""
 
-ERROR_SHARE = 8
-"""The noisy candidate's error must be so many times smaller than 1 - confidence."""
+ERROR_SHARE = 20
+"""A noisy candidate's error must be so many times smaller than 1 - confidence."""
+
+MOST_FOR_NOISE = 60
+"""No more runs than these are asked of a candidate because it is noisy: the posterior knows its noise by then."""
 
 
 def lacking(
@@ -43,8 +46,8 @@ def lacking(
       confidence use such forced exploration, see D-tracking (Garivier and Kaufmann, 2016).
     - *A noisy candidate is too near.* A candidate with noise s_i of its own needs (z s_i / d_i)^2 runs, where d_i is
       its distance to `best`, for `best` itself that to its nearest rival, plus the margin, and z the normal quantile of
-      1 - (1 - confidence) / 8. The posterior takes all noise for alike until much speaks against it, and may be too
-      sure of such a candidate.
+      1 - (1 - confidence) / 20; 60 runs are enough. The posterior takes all noise for alike until much speaks against
+      it, and may be too sure of such a candidate.
 
     The first reason is told alone where it holds. The nearest candidate is first for the others.
 
@@ -62,7 +65,8 @@ def lacking(
         return _in_turn(best, rival, num_runs, needed=math.ceil(min(needed, MOST_TIMES * runs)))
     tried = np.full(len(num_runs), runs // max(RUNS_FOR_EACH, len(num_runs)))
     lead[best] = lead[rival]
-    noisy = np.minimum((ndtri(1 - (1 - confidence) / ERROR_SHARE) * own_noise_sd / lead) ** 2, MOST_TIMES * num_runs)
+    noisy = (ndtri(1 - (1 - confidence) / ERROR_SHARE) * own_noise_sd / lead) ** 2
+    noisy = np.minimum(noisy, np.minimum(MOST_TIMES * num_runs, MOST_FOR_NOISE))
     missing = np.maximum(np.maximum(tried, np.ceil(noisy)) - num_runs, 0)
     return [int(one) for one in np.argsort(lead, kind="stable") for _ in range(int(missing[one]))]
 

@@ -61,10 +61,12 @@ def test_a_noisy_candidate_that_is_near_runs_again() -> None:
     def again(*own: float, confidence: float = 0.95, margin: float = 0.0) -> Any:
         return lacking(**{**THREE, "own_noise_sd": np.array(own)}, confidence=confidence, margin=margin)
 
-    # At .95, z = 2.4977 is the quantile of 1 - .05 / 8: a noise of .015 and a distance of .01 take 14.04 runs.
-    assert again(0.0, 0.015, 0.0) == [1] * 5
-    assert again(0.015, 0.0, 0.0) == [0] * 5, "the winner's distance is that to its rival"
-    assert again(0.0, 0.015, 0.0, margin=0.0025) == [], "8.98 runs"
-    assert again(0.0, 0.015, 0.0, confidence=0.8) == [], "z = 1.96: 8.6 runs"
-    assert again(0.0, 0.0, 0.1) == [], "1.56 runs of the one that is far behind"
-    assert again(0.0, 0.03, 0.0) == [1] * 10, "56 would be more than twice the present ones"
+    # At .95, z = 2.8070 is the quantile of 1 - .05 / 20: a noise of .013 and a distance of .01 take 13.32 runs.
+    assert again(0.0, 0.013, 0.0) == [1] * 4
+    assert again(0.013, 0.0, 0.0) == [0] * 4, "the winner's distance is that to its rival"
+    assert again(0.0, 0.013, 0.0, margin=0.0025) == [], "8.52 runs"
+    assert again(0.0, 0.013, 0.0, confidence=0.8) == [], "z = 2.3263: 9.15 runs"
+    assert again(0.0, 0.0, 0.1) == [], "1.97 runs of the one that is far behind"
+    assert again(0.0, 0.03, 0.0) == [1] * 10, "71 would be more than twice the present ones"
+    many = {**THREE, "num_runs": np.array([50, 50, 50]), "own_noise_sd": np.array([0.0, 0.1, 0.0])}
+    assert lacking(**many, confidence=0.95) == [1] * 10, "60 are enough"
