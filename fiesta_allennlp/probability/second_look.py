@@ -63,7 +63,7 @@ def lacking(
     needed = runs_to_win(lead[rival], noise_sd, confidence=confidence)
     if needed > runs:
         return _in_turn(best, rival, num_runs, needed=math.ceil(min(needed, MOST_TIMES * runs)))
-    tried = np.full(len(num_runs), runs // max(RUNS_FOR_EACH, len(num_runs)))
+    tried = runs // max(RUNS_FOR_EACH, len(num_runs))
     lead[best] = lead[rival]
     noisy = (ndtri(1 - (1 - confidence) / ERROR_SHARE) * own_noise_sd / lead) ** 2
     noisy = np.minimum(noisy, np.minimum(MOST_TIMES * num_runs, MOST_FOR_NOISE))

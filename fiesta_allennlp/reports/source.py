@@ -57,8 +57,8 @@ class Source(Origin):
 
     @property
     def development(self) -> Optional[str]:
-        """What the trainings call the development score of their best epoch; None where none of them told one, or it is
-        the score itself."""
+        """What the runs call the development score of their best epoch; None where none of them told one, or it is the
+        score itself."""
         if self.scored == "validation":
             return None
         name = f"best_validation_{self.scored_by.name}"
