@@ -6,7 +6,7 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Set, Union
 
 from fiesta_allennlp.counts import COUNT_PREFIX
 from fiesta_allennlp.errors import StoreError
@@ -72,15 +72,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     Raises:
         StoreError: where it is no database, damaged, or of another version.
     """
-    try:
-        database = _connect(path)
-        _check_version(path, database)
-        _check_whole(path, database)
-    except sqlite3.DatabaseError as error:
-        if str(error) in DISK_ERRORS or _is_locked(error):
-            raise _unwritable(path, error) from error
-        raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
-    return database
+    return _checked(path, _connect, _unwritable)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
@@ -89,18 +81,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     Raises:
         StoreError: as `open_database`.
     """
-    try:
-        database = connect_to_read(path)
-        _check_version(path, database)
-        _check_whole(path, database)
-    except sqlite3.DatabaseError as error:
-        if str(error) in DISK_ERRORS or _is_locked(error):
-            raise StoreError(
-                f"{path}: cannot be read by you now: {error}. The store may be whole. Read it as the user and "
-                "on the machine of its selection."
-            ) from error
-        raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
-    return database
+    return _checked(path, connect_to_read, _unreadable)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
@@ -114,6 +95,23 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
     database.row_factory = sqlite3.Row
     database.execute("BEGIN")
+    return database
+
+
+def _checked(
+    path: Path,
+    connect: Callable[[Path], sqlite3.Connection],
+    not_reached: Callable[[Path, sqlite3.DatabaseError], StoreError],
+) -> sqlite3.Connection:
+    """A database of this version and without damage. `not_reached` tells of a disk or a lock, not of the file."""
+    try:
+        database = connect(path)
+        _check_version(path, database)
+        _check_whole(path, database)
+    except sqlite3.DatabaseError as error:
+        if str(error) in DISK_ERRORS or _is_locked(error):
+            raise not_reached(path, error) from error
+        raise StoreError(f"{path}: cannot be read as a store: {error}. Restore it from a copy.") from error
     return database
 
 
@@ -162,6 +160,13 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _is_locked(error: sqlite3.Error) -> bool:
     return "locked" in str(error)
+
+
+def _unreadable(path: Path, error: sqlite3.DatabaseError) -> StoreError:
+    return StoreError(
+        f"{path}: cannot be read by you now: {error}. The store may be whole. Read it as the user and on the machine "
+        "of its selection."
+    )
 
 
 def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
