@@ -1,124 +1,171 @@
-"""How often the default names a wrong winner on families of synthetic problems, as Markdown.
+"""Measure how often the default names a wrong winner, on families of synthetic problems and the released scores.
 
-    python scripts/benchmarks/calibration.py --only "noise" --repetitions 200
+    python scripts/benchmarks/calibration.py --set tuning --only noisy --repetitions 200
+    python scripts/benchmarks/calibration.py --pool
 
-The share of wrong winners is to be at most 1 - confidence in each family. Where two candidates are near to each other,
-no Bayesian rule promises that for the single problem; such families are here too, to show what it comes to.
+Every call draws a new master seed, prints it, and appends a line for each family to `results/calibration.csv`. `--pool`
+adds up all lines whose rule is in `results/final_rule.txt`, good and bad, and prints them as Markdown.
 """
 
-from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional, Tuple
+import csv
+import re
+import secrets
+import subprocess
+from collections import defaultdict
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-import numpy as np
-from common import make_parser, print_sections, share
+from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table, share, show
+from families import SETS
 
-from fiesta_allennlp import replay
-from fiesta_allennlp.replays.sources import NOISE_SD, PRESETS, SPLIT_SD, TDSA_MEANS, ScorePreset
+from fiesta_allennlp.replays.replay import replay
+from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.replays.summary import wilson_interval
 
-ENTROPY = 20190802
-HEADINGS = ("family", "margin", "mean evaluations", "5-95 %", "wrong (95 % interval)", "undecided", "seconds")
+ROOT = Path(__file__).parent.parent.parent
+RESULTS = Path(__file__).parent / "results" / "calibration.csv"
+FINAL_RULE = RESULTS.with_name("final_rule.txt")
+"""Commits of the final rule, one on each line."""
 
-FAILURE_RATE, FAILURE_DROP = 0.2, 0.1
-"""How often the candidate that may fail to converge does, and by how much its score is then lower."""
+RULE = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
+"""Folders whose last commit is recorded with every result."""
+
+RELEASED_SET = "released"
+HEADINGS = ("family", "selections", "mean runs", "wrong of all", "wrong of named", "inconclusive")
 
 
 @dataclass(frozen=True)
-class Family(ScorePreset):
-    """Normal scores as of a preset, or with heavy tails, or with a candidate that sometimes fails to converge.
+class Line:
+    """The result of one family in one call: counts of selections, and their mean number of runs."""
 
-    `tail_df` : the noise is Student-t with these degrees of freedom and the same standard deviation.
-    `failing` : this candidate's score is lower by `FAILURE_DROP` at the rate of `FAILURE_RATE`; its mean is as given.
-    `margin` : what counts as equally good.
-    """
+    rule: str
+    set: str
+    family: str
+    confidence: float
+    seed: int
+    repetitions: int
+    named: int
+    wrong: int
+    inconclusive: int
+    mean_runs: float
 
-    tail_df: Optional[float] = None
-    failing: Optional[str] = None
-    margin: float = 0.0
-
-    def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
-        if self.tail_df is None:
-            noise = super().noise(name, rng, length)
-        else:
-            noise = rng.standard_t(self.tail_df, length) * NOISE_SD * np.sqrt((self.tail_df - 2) / self.tail_df)
-        if name == self.failing:
-            noise = noise + FAILURE_DROP * (FAILURE_RATE - (rng.random(length) < FAILURE_RATE))
-        return noise
+    @classmethod
+    def of(cls, row: Mapping[str, str]) -> "Line":
+        """Read a row of the results file."""
+        return cls(**{each.name: each.type(row[each.name]) for each in fields(cls)})  # type: ignore[operator]
 
 
-def noisier(*names: str) -> Mapping[str, float]:
-    return dict.fromkeys(names, 3 * NOISE_SD)
+@dataclass(frozen=True)
+class Problem:
+    """A family, or the released scores with a number of workers. `settings` are those of the replay."""
+
+    name: str
+    settings: Mapping[str, Any]
+    source: Optional[ScoreSource] = None
+
+    def measure(self, names: str, *, rule: str, confidence: float, seed: int, **settings: Any) -> Line:
+        """Repeat selections with a confidence of 1 - the allowed share of wrong winners."""
+        given = ReplaySettings(**self.settings, **settings, confidence=confidence, seed=seed)
+        result = replay(given, source=self.source).repetitions
+        named = [each for each in result if each.stopped_by == "confidence"]
+        return Line(
+            rule=rule,
+            set=names,
+            family=self.name,
+            confidence=confidence,
+            seed=seed,
+            repetitions=len(result),
+            named=len(named),
+            wrong=sum(not each.correct for each in named),
+            inconclusive=len(result) - len(named),
+            mean_runs=round(sum(each.num_evaluations for each in result) / len(result), 2),
+        )
 
 
-FAMILIES: Dict[str, List[Family]] = {
-    "Families": [
-        Family("equal noise, 8 candidates", TDSA_MEANS),
-        Family("second-best three times as noisy, 8", TDSA_MEANS, noisier("atae")),
-        Family("best three times as noisy, 8", TDSA_MEANS, noisier("tdlstm")),
-        Family("second-best fails to converge at times, 8", TDSA_MEANS, failing="atae"),
-        Family("heavy tails (t with 3 df), 8", TDSA_MEANS, tail_df=3.0),
-        Family("no split effect, 8", TDSA_MEANS, split_sd=0.0),
-        Family("strong split effect, 8", TDSA_MEANS, split_sd=3 * SPLIT_SD),
-        Family("near tie, 4", {"a": 0.640, "b": 0.637, "c": 0.620, "d": 0.600}, margin=0.01),
-        Family("20 candidates, .008 apart", {f"c{k}": 0.65 - 0.008 * k for k in range(20)}),
-        Family("two equal", dict.fromkeys("ab", 0.64), margin=NOISE_SD / 2),
-        Family("four equal", dict.fromkeys("abcd", 0.64), margin=NOISE_SD / 2),
-    ],
-    "Hard ones, without a promise": [
-        Family("two equal, two behind", PRESETS["tie"].means),
-        Family("two, .01 apart", {"a": 0.64, "b": 0.63}),
-        Family("two, .02 apart, the worse three times as noisy", {"a": 0.64, "b": 0.62}, noisier("b")),
-        Family("four, second three times as noisy", {"a": 0.646, "b": 0.632, "c": 0.62, "d": 0.61}, noisier("b")),
-    ],
-}
+def problems(names: str) -> List[Problem]:
+    """The problems of a set."""
+    if names == RELEASED_SET:
+        table = {"scores": str(RELEASED), "candidates": EIGHT, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
+        return [Problem(f"released scores, workers: {n}", {**table, "batch_size": n}) for n in (1, 4, 8)]
+    return [
+        Problem(f.name, {"scores": "", "batch_size": f.workers, "margin": f.margin or None}, f) for f in SETS[names]
+    ]
 
 
-def cells(
-    family: Family, *, confidence: float, repetitions: int, batch_size: int, processes: Optional[int], entropy: int
-) -> Tuple[str, ...]:
-    """Run it. One text for each of `HEADINGS`. Every winner is wrong where several are equal and there is no margin."""
-    result = replay(
-        family,
-        confidence=confidence,
-        margin=family.margin or None,
-        repetitions=repetitions,
-        batch_size=batch_size,
-        processes=processes,
-        entropy=entropy,
-        progress=False,
-    )
-    best = max(family.means.values())
-    equal = sum(best - mean <= family.margin for mean in family.means.values()) > 1 and not family.margin
-    wrong = 1 - result.undecided if equal else result.wrong
-    quantiles = result.summary["evaluations"]["quantiles"]
+def rule_commit() -> str:
+    """The last commit that changed the rule, with a + where there are changes that are not committed."""
+
+    def git(*args: str) -> str:
+        return subprocess.run(("git", *args, "--", *RULE), cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    return git("log", "-1", "--format=%h") + "+" * bool(git("status", "--porcelain"))
+
+
+def record(line: Line, path: Path) -> None:
+    """Append a line to the results file."""
+    is_new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [each.name for each in fields(Line)], lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(asdict(line))
+
+
+def recorded(path: Path) -> List[Line]:
+    """All lines of the results file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [Line.of(row) for row in csv.DictReader(file)]
+
+
+def pooled(lines: Sequence[Line], rules: Sequence[str]) -> Iterator[Tuple[str, ...]]:
+    """The counts of every family, added up over the lines of these rules. One text for each of `HEADINGS`."""
+    by_family: Dict[Tuple[str, str, float], List[Line]] = defaultdict(list)
+    for line in lines:
+        if line.rule in rules:
+            by_family[line.set, line.family, line.confidence].append(line)
+    for (_, family, _), group in by_family.items():
+        yield cells(family, group)
+
+
+def cells(family: str, lines: Sequence[Line]) -> Tuple[str, ...]:
+    """One text for each of `HEADINGS`, with 95% Wilson intervals."""
+    total, named, wrong = (sum(getattr(line, key) for line in lines) for key in ("repetitions", "named", "wrong"))
+    runs = sum(line.mean_runs * line.repetitions for line in lines) / total
     return (
-        family.name,
-        f"{family.margin:g}",
-        f"{result.mean_evaluations:.1f}",
-        f"{quantiles['5']}-{quantiles['95']}",
-        share(wrong, wilson_interval(round(wrong * repetitions), repetitions)),
-        f"{result.undecided:.3f}",
-        f"{result.seconds:.0f}",
+        family,
+        f"{total:,}",
+        f"{runs:.1f}",
+        share(wrong / total, wilson_interval(wrong, total)),
+        share(wrong / named, wilson_interval(wrong, named)) if named else "-",
+        f"{1 - named / total:.3f}",
     )
 
 
 def main() -> None:
-    parser = make_parser(__doc__, repetitions=1000, only="families whose name")
+    parser = make_parser(__doc__, repetitions=200, only="families whose name")
+    parser.add_argument("--set", choices=[*SETS, RELEASED_SET], default="tuning")
     parser.add_argument("--confidence", type=float, default=0.95)
-    parser.add_argument("--batch-size", type=int, default=1, help="runs at once, as with so many workers")
     parser.add_argument("--processes", type=int, help="by default one for each core")
-    parser.add_argument("--entropy", type=int, default=ENTROPY, help="another number draws other scores")
+    parser.add_argument("--pool", action="store_true", help="measure nothing, add up what was recorded")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
-    options = {
-        name: getattr(args, name) for name in ("confidence", "repetitions", "batch_size", "processes", "entropy")
-    }
-    print_sections(
-        HEADINGS,
-        FAMILIES,
-        lambda family: cells(family, **options),
-        label=lambda family: family.name,
-        only=args.only,
-    )
+    if args.pool:
+        print_table(HEADINGS, pooled(recorded(args.results), FINAL_RULE.read_text().split()))
+        return
+    rule, seed = rule_commit(), secrets.randbits(32)
+    show(f"rule {rule}, seed {seed}")
+    settings = {"confidence": args.confidence, "repetitions": args.repetitions, "processes": args.processes}
+    chosen = [problem for problem in problems(args.set) if re.search(args.only, problem.name)]
+
+    def rows() -> Iterator[Tuple[str, ...]]:
+        for problem in chosen:
+            line = problem.measure(args.set, rule=rule, seed=seed, **settings)
+            record(line, args.results)
+            yield cells(line.family, [line])
+
+    print_table(HEADINGS, rows())
 
 
 if __name__ == "__main__":

@@ -1,24 +1,54 @@
 import sys
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-
-def test_a_family_of_problems_is_a_row(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    calibration = import_module("calibration")
-    monkeypatch.setattr(sys, "argv", ["x", "--repetitions", "2", "--processes", "1", "--only", "two, .01"])
-    calibration.main()
-    row = capsys.readouterr().out.strip().splitlines()[-1]
-    assert row.startswith("| two, .01 apart | 0 | ")
-    assert row.count("|") == len(calibration.HEADINGS) + 1
+NOISE_SD = 0.0198
 
 
-def test_a_failing_candidate_keeps_its_mean() -> None:
-    calibration = import_module("calibration")
-    family = calibration.Family("fails", {"a": 0.6, "b": 0.5}, failing="a")
-    noise = family.noise("a", np.random.default_rng(1), 100000)
-    assert abs(noise.mean()) < 0.001
-    assert noise.std() == pytest.approx(np.hypot(0.0198, 0.1 * np.sqrt(0.2 * 0.8)), rel=0.01)
-    heavy = calibration.Family("heavy", {"a": 0.6, "b": 0.5}, tail_df=5.0).noise("b", np.random.default_rng(1), 100000)
-    assert heavy.std() == pytest.approx(0.0198, rel=0.02)
+def noise_of(**settings: Any) -> np.ndarray:
+    """A long sample of the noise of candidate a in a family."""
+    family = import_module("families").Family("x", {"a": 0.6, "b": 0.6 - NOISE_SD}, **settings)
+    return family.noise("a", np.random.default_rng(1), 200_000)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sd"),
+    [
+        ({}, NOISE_SD),
+        ({"tail_df": 5.0}, NOISE_SD),
+        ({"skew": 2.0}, NOISE_SD),
+        ({"noise_growth": 0.3}, NOISE_SD * np.exp(0.3)),
+        ({"failing": {"a": (0.2, 5)}}, NOISE_SD * np.sqrt(1 + 25 * 0.2 * 0.8)),
+    ],
+)
+def test_noise_has_mean_0_and_the_standard_deviation_of_its_family(settings: Any, sd: float) -> None:
+    noise = noise_of(**settings)
+    assert abs(noise.mean()) < 0.02 * sd
+    assert noise.std() == pytest.approx(sd, rel=0.02)
+
+
+def test_no_family_is_for_tuning_and_for_reporting() -> None:
+    families = import_module("families")
+    names = [family.name for families_of in families.SETS.values() for family in families_of]
+    assert len(set(names)) == len(names)
+    assert all(family.has_wrong_answers for name in ("tuning", "reporting") for family in families.SETS[name])
+    assert not any(family.has_wrong_answers for family in families.EQUAL)
+
+
+def test_every_call_draws_another_seed_and_appends_its_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calibration, results = import_module("calibration"), tmp_path / "results.csv"
+    arguments = ["--set", "reporting", "--only", "^2 candidates$", "--repetitions", "2", "--processes", "1"]
+    for _ in range(2):
+        monkeypatch.setattr(sys, "argv", ["x", *arguments, "--results", str(results)])
+        calibration.main()
+    first, second = lines = calibration.recorded(results)
+    assert first.seed != second.seed and f"seed {second.seed}" in capsys.readouterr().out
+    assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
+    (row,) = calibration.pooled(lines, [first.rule])
+    assert row[:2] == ("2 candidates", "4") and not list(calibration.pooled(lines, ["another"]))

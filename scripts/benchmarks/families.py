@@ -1,0 +1,141 @@
+"""Families of synthetic problems: some to tune the stopping rule on, and others only to report its error rates.
+
+No family is in both sets. The reporting set was fixed before the rule was tuned, and the rule was not changed after its
+results were seen.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Dict, Mapping, Optional, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.replays.sources import NOISE_SD, SPLIT_SD, TDSA_MEANS, DrawnScores, Sampling, ScorePreset
+
+
+@dataclass(frozen=True)
+class Family(ScorePreset):
+    """Scores of candidates whose noise differs from the normal noise of a preset.
+
+    Attributes:
+        tail_df: degrees of freedom of Student-t noise with the same standard deviation; None for normal noise.
+        skew: shape parameter k of gamma noise, whose skewness is -2 / sqrt(k); None for symmetric noise.
+        failing: rate and cost of failures by candidate. The cost is in noise standard deviations. The mean stays.
+        noise_growth: the noise standard deviation of a candidate is multiplied by exp(growth * gap), where the gap is
+            the distance of its mean to the lowest mean in noise standard deviations.
+        items: the score is the accuracy on this number of test items; None for a continuous score.
+        clusters: cluster of each candidate. Candidates of one cluster share an effect of the split.
+        cluster_sd: standard deviation of that effect.
+        margin: the indifference zone of the selection.
+        workers: number of runs at once.
+    """
+
+    tail_df: Optional[float] = None
+    skew: Optional[float] = None
+    failing: Mapping[str, Tuple[float, float]] = field(default_factory=dict)
+    noise_growth: float = 0.0
+    items: Optional[int] = None
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    cluster_sd: float = NOISE_SD
+    margin: float = 0.0
+    workers: int = 1
+
+    @property
+    def has_wrong_answers(self) -> bool:
+        """Whether a candidate exists that is not right to name."""
+        return max(self.means.values()) - min(self.means.values()) > self.margin
+
+    def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
+        noise = self._standard_noise(rng, length) * self._noise_sd(name)
+        rate, cost = self.failing.get(name, (0.0, 0.0))
+        return noise + cost * NOISE_SD * (rate - (rng.random(length) < rate))
+
+    def _standard_noise(self, rng: np.random.Generator, length: int) -> np.ndarray:
+        if self.tail_df is not None:
+            return rng.standard_t(self.tail_df, length) * np.sqrt((self.tail_df - 2) / self.tail_df)
+        if self.skew is not None:
+            return (self.skew - rng.gamma(self.skew, size=length)) / np.sqrt(self.skew)
+        return rng.normal(size=length)
+
+    def _noise_sd(self, name: str) -> float:
+        gap = (self.means[name] - min(self.means.values())) / NOISE_SD
+        return self.noise_sds.get(name, NOISE_SD) * float(np.exp(self.noise_growth * gap))
+
+    def draw(
+        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+    ) -> DrawnScores:
+        drawn = super().draw(sampling, split_rng=split_rng, score_rngs=score_rngs)
+        scores = dict(drawn.scores)
+        if self.clusters:
+            effects = split_rng.normal(0, self.cluster_sd, (max(self.clusters.values()) + 1, sampling.length))
+            scores = {name: values + effects[self.clusters[name]] for name, values in scores.items()}
+        if self.items is not None:
+            scores = {
+                name: score_rngs[name].binomial(self.items, np.clip(values, 0, 1)) / self.items
+                for name, values in scores.items()
+            }
+        return replace(drawn, scores=scores)
+
+
+def noisy(factor: float, *names: str) -> Mapping[str, float]:
+    """The noise standard deviations of candidates that are `factor` times as noisy as the others."""
+    return dict.fromkeys(names, factor * NOISE_SD)
+
+
+def in_sds(*gaps: float) -> Mapping[str, float]:
+    """Means of candidates a, b, c, ... that lie these numbers of noise standard deviations below the best."""
+    return {chr(ord("a") + place): 0.65 - gap * NOISE_SD for place, gap in enumerate(gaps)}
+
+
+SIX = in_sds(0, 0.8, 1.0, 1.6, 2.2, 3.0)
+BEST, SECOND, THIRD = "a", "b", "c"
+
+TUNING = (
+    Family("equal noise, 8 candidates", TDSA_MEANS),
+    Family("second-best three times as noisy, 8", TDSA_MEANS, noisy(3, "atae")),
+    Family("best three times as noisy, 8", TDSA_MEANS, noisy(3, "tdlstm")),
+    Family("second-best fails to converge at times, 8", TDSA_MEANS, failing={"atae": (0.2, 5.05)}),
+    Family("heavy tails (t with 3 df), 8", TDSA_MEANS, tail_df=3.0),
+    Family("no split effect, 8", TDSA_MEANS, split_sd=0.0),
+    Family("strong split effect, 8", TDSA_MEANS, split_sd=3 * SPLIT_SD),
+    Family("near tie, 4", {"a": 0.640, "b": 0.637, "c": 0.620, "d": 0.600}, margin=0.01),
+    Family("20 candidates, 0.008 apart", {f"c{k}": 0.65 - 0.008 * k for k in range(20)}),
+)
+"""The three hard families are the second to the fourth."""
+
+REPORTING = (
+    Family("2 candidates", in_sds(0, 0.6)),
+    Family("3 candidates", in_sds(0, 0.5, 1.0)),
+    Family("5 candidates", in_sds(0, 0.7, 0.9, 1.5, 2.5)),
+    Family("20 candidates in groups", {f"c{k}": 0.65 - NOISE_SD * (0.8 + k // 5) * (k > 0) for k in range(20)}),
+    Family("2 candidates, the best 2 times as noisy", in_sds(0, 1.0), noisy(2, BEST)),
+    Family("3 candidates, the second 5 times as noisy", in_sds(0, 0.8, 1.2), noisy(5, SECOND)),
+    *(
+        Family(f"{place} {factor} times as noisy, 6", SIX, noisy(factor, name))
+        for factor in (1.5, 2, 5)
+        for place, name in (("best", BEST), ("second", SECOND), ("third", THIRD))
+    ),
+    Family("half of 6 twice as noisy", SIX, noisy(2, "a", "d", "e")),
+    *(
+        Family(f"{place} fails at rate {rate}, which costs {cost} sds, 6", SIX, failing={name: (rate, cost)})
+        for rate in (0.05, 0.3)
+        for cost in (3, 5, 10)
+        for place, name in (("best", BEST), ("second", SECOND))
+    ),
+    Family("skewed noise, 6", SIX, skew=2.0),
+    Family("noise grows with the mean, 6", SIX, noise_growth=0.3),
+    Family("accuracy on 100 items, 4", in_sds(0, 2.0, 3.0, 5.0), split_sd=0.01, items=100),
+    Family(
+        "two clusters of correlated candidates, 6", SIX, clusters={name: place % 2 for place, name in enumerate(SIX)}
+    ),
+    Family("4 workers, the best 2 times as noisy, 6", SIX, noisy(2, BEST), workers=4),
+)
+
+EQUAL = (
+    Family("two equal", dict.fromkeys("ab", 0.64), margin=NOISE_SD / 2),
+    Family("four equal", dict.fromkeys("abcd", 0.64), margin=NOISE_SD / 2),
+)
+"""Families in which no answer can be wrong: they measure cost and are no evidence of a low error rate."""
+
+HARD = tuple(family.name for family in TUNING[1:4])
+
+SETS: Dict[str, Tuple[Family, ...]] = {"tuning": TUNING, "reporting": REPORTING, "equal": EQUAL}
