@@ -17,17 +17,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
-import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.searches.lookup import Lookup, Measured, build_searcher
-from fiesta_allennlp.searches.protocols import BUDGET, FRONT_BUDGET, Protocol
-from fiesta_allennlp.searches.random_search import exact_random_search
-from fiesta_allennlp.searches.tables import SearchTable, read_files
+from fiesta_allennlp.searches.searchers.base import build_searcher
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import make_parser, print_table
+from table_lookup import BUDGET, FRONT_BUDGET, Lookup, Measured, Protocol, SearchTable, exact_random_search, read_files
 
-ENTROPY = 2020
+SEED = 2020
 STANDARD_ERRORS = 4
 """How far simulated random search may be from its exact means."""
 
@@ -195,7 +192,7 @@ def cells(table: PaperTable, found: SearchTable, method: Method, num_trials: int
         RuntimeError: where simulated random search is far from the exact one.
     """
     protocol = table.protocol(found.name)
-    measured = Lookup(found, build_searcher(method.searcher), protocol, ENTROPY).run(num_trials)
+    measured = Lookup(found, build_searcher(method.searcher), protocol, SEED).run(num_trials)
     if method.name == "RS":
         _check(measured, found, protocol)
     papers = table.paper.get(found.name, {}).get(method.name, ("",) * 3)

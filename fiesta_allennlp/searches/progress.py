@@ -1,4 +1,4 @@
-"""What the first stage of a search shows while it runs."""
+"""The display of a search's first stage."""
 
 import time
 from datetime import timedelta
@@ -8,7 +8,7 @@ from rich.console import Console
 
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import duration_text
+from fiesta_allennlp.selection.summary import duration_text, number_text
 
 
 class ScreeningProgress:
@@ -46,7 +46,7 @@ class ScreeningProgress:
         self._done += 1
         self._num_new += 1
         self._compare(outcome)
-        score = f"{name} {self._metric.name} {outcome.score:.4f} in {outcome.seconds:.1f} s"
+        score = f"{name} {self._metric.name} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
         self._say(f"{self._done} of {self._configs}: {score}; {self._best_text()}{self._left()}")
 
     def _compare(self, evaluation: Evaluation) -> None:
@@ -56,7 +56,7 @@ class ScreeningProgress:
 
     def _best_text(self) -> str:
         best = self._best
-        return "" if best is None else f"best {best.score:.4f}, {best.request.candidate}"
+        return "" if best is None else f"best {number_text(best.score)}, {best.request.candidate}"
 
     def _left(self) -> str:
         left = max(0, self._configs - self._done)

@@ -73,11 +73,11 @@ class Screener(Strategy):
         return {e.request.candidate for e, is_in in zip(history.evaluations, front, strict=True) if is_in}
 
     def _objectives(self, evaluation: Evaluation) -> List[float]:
-        """Of a run, as higher is better."""
+        """The objectives of a run, where higher is better."""
         return [self.sign * evaluation.score, *([-evaluation.seconds] if self.in_little_time else [])]
 
     def searched(self, history: History) -> SearchHistory:
-        """What the searcher knows: the scores in the order of finishing, and then the runs that failed for good."""
+        """The data of the searcher: scores in the order of finishing, then the runs that failed for good."""
         row_of = {name: row for row, name in enumerate(history.candidates)}
         pending = dict.fromkeys(request.candidate for request in history.pending)
         scored = {e.request.candidate: self._objectives(e) for e in history.evaluations}

@@ -11,24 +11,27 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
+from fiesta_allennlp.names import check_distinct
 from fiesta_allennlp.records import Candidate, Decision, History
-from fiesta_allennlp.searches.lookup import build_searcher
 from fiesta_allennlp.searches.progress import ScreeningProgress
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
-from fiesta_allennlp.searches.space import Pool, given_pool
+from fiesta_allennlp.searches.searchers.base import build_searcher
+from fiesta_allennlp.searches.space import CandidatePoints, given_pool
 from fiesta_allennlp.searches.space_file import read_space
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
-from fiesta_allennlp.selection.kind import Kind, Stored, Work
+from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.workspace import clear
-from fiesta_allennlp.trainings.candidates import Roster, candidate_at, read_roster
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_place
+from fiesta_allennlp.trainings.candidates import Roster, candidate_of, read_roster
 from fiesta_allennlp.trainings.config import official_paths, readers_of, vector_references
-from fiesta_allennlp.trainings.points import split_place
-from fiesta_allennlp.trainings.preparation import Preparation, facts_of, prepare_all
+from fiesta_allennlp.trainings.preparation import prepare_all
+from fiesta_allennlp.trainings.preparations import Preparation, facts_of
+from fiesta_allennlp.trainings.progress_setup import told_of_jobs
 from fiesta_allennlp.trainings.select import (
     CheckedTrainings,
     PreparedTrainings,
@@ -36,15 +39,14 @@ from fiesta_allennlp.trainings.select import (
 )
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
-from fiesta_allennlp.trainings.watching import told_of_jobs
 
 INPUTS = "inputs"
-"""Where the facts of a candidate have the inputs of its point."""
+"""The key of a point's inputs in the facts of a candidate."""
 
 LEAST_POINTS = 3
 
 
-class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
+class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTrainings]):
     """Candidates are the points of a pool. A few of them run, each once, scored on the validation set."""
 
     name = "screening"
@@ -52,7 +54,7 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
     given = "template"
     step = "run"
 
-    def check(self, settings: SearchSettings, stored: Stored, *, allow_removed: bool) -> CheckedTrainings:
+    def check(self, settings: SearchSettings, stored: Resumed, *, allow_removed: bool) -> CheckedTrainings:
         staged = settings.screening()
         if staged.metric is not None and not stored.candidates:
             check_sign(staged.metric)
@@ -94,7 +96,7 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
         return prepared.code
 
     @contextmanager
-    def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
+    def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
         clear(RunDirectory(prepared.directory.root.parent), keep=prepared.directory.root)
         settings, screener = prepared.checked.settings, screener_of(prepared)
         console.print(
@@ -104,7 +106,7 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
         )
         history = store.history(max_failures=settings.max_failures)
         with told_of_jobs(prepared.executor, prepared.directory, console):
-            yield Work(
+            yield LoopParts(
                 strategy=screener,
                 evaluator=prepared.evaluator(),
                 executor=prepared.executor,
@@ -124,7 +126,7 @@ class Screening(Kind[SearchSettings, CheckedTrainings, PreparedTrainings]):
             "num_failures": len(history.failures),
             "metric": prepared.checked.settings.scored_by.typed,
             "score": "validation",
-            "entropy": meta.entropy,
+            "seed": meta.seed,
             "seconds": sum(evaluation.seconds for evaluation in scores.values()),
             "candidates": [
                 *({"name": name, "score": scores[name].score, "seconds": scores[name].seconds} for name in ranked),
@@ -148,34 +150,34 @@ def _drawn(settings: SearchSettings, staged: Settings) -> Dict[str, Candidate]:
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but there are {len(pool.points)}.")
-    candidate_at(template, pool.points[0], staged)  # what is wrong with all of them is told once
+    candidate_of(CandidateSpec(template, pool.points[0]), staged)  # what is wrong with all of them is told once
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []
     for point, inputs in zip(pool.points, pool.inputs.tolist(), strict=True):
         try:
-            candidate = candidate_at(template, point, staged)
+            candidate = candidate_of(CandidateSpec(template, point), staged)
         except ConfigError as error:
             refusals.append(str(error))
             continue
         made[candidate.name] = replace(candidate, facts={INPUTS: inputs})
     if refusals:
         raise ConfigError(all_in_one(refusals, what="points of the space are wrong"))
-    check_variables([(template, point) for point in pool.points], staged.overrides)
+    check_distinct(made, what="point")
+    check_variables([CandidateSpec(template, point) for point in pool.points], staged.overrides)
     return made
 
 
-def _pool(settings: SearchSettings) -> Pool:
+def _pool(settings: SearchSettings) -> CandidatePoints:
     if settings.space is None:
         return given_pool(settings.points)
-    assert settings.entropy is not None  # whoever begins a search gives one
-    return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.entropy, SEARCH_STREAM, 0))
+    assert settings.seed is not None  # whoever begins a search gives one
+    return read_space(settings.space).pool(settings.num_drawn, replay_rng(settings.seed, SEARCH_STREAM, 0))
 
 
-def _stored(stored: Stored, staged: Settings) -> Dict[str, Candidate]:
+def _stored(stored: Resumed, staged: Settings) -> Dict[str, Candidate]:
     """The candidates of the store. The first one is made again, so that a template that has changed is noticed."""
     first = stored.candidates[0]
-    template, point = split_place(first.source)
-    again = replace(candidate_at(template, point, staged, name=first.name), facts=first.facts)
+    again = replace(candidate_of(read_place(first.source, name=first.name), staged), facts=first.facts)
     return {candidate.name: candidate for candidate in (again, *stored.candidates[1:])}
 
 
@@ -191,8 +193,7 @@ def _check_selection(settings: SearchSettings, num_finalists: int, example: Cand
         settings.include_package,
         lambda: build_strategy(staged, names, minimise=staged.scored_by.minimise),
     )
-    template, point = split_place(example.source)
-    candidate_at(template, point, staged)
+    candidate_of(read_place(example.source), staged)
 
 
 def prepare_by_reader(
@@ -203,7 +204,7 @@ def prepare_by_reader(
     place: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
-    """As `prepare_all`, but of all candidates that read their data and vectors alike, the first alone is built: a model
+    """Build, of all candidates that read their data and vectors alike, the first one alone: a model
     that cannot be built is a failed run later. Only its number of parameters is known."""
     alike: Dict[str, List[str]] = {}
     for name, candidate in candidates.items():

@@ -15,8 +15,8 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
-from fiesta_allennlp.seeding import fresh_entropy, second_entropy
-from fiesta_allennlp.selection.options import as_json, by_own_names, flag
+from fiesta_allennlp.seeding import fresh_seed, second_seed
+from fiesta_allennlp.selection.options import as_json, flag
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
@@ -30,7 +30,7 @@ DONE = "budget"
 
 @dataclass(frozen=True)
 class SearchSummary:
-    """What a search came to: the content of both `selection.json`. `selection` is None until the second stage has one,
+    """The result of a search: the content of both `selection.json`. `selection` is None until the second stage has one,
     and of a search that stopped in the first."""
 
     screening: Mapping[str, Any]
@@ -38,7 +38,7 @@ class SearchSummary:
 
     @property
     def last(self) -> Mapping[str, Any]:
-        """That of the stage which was at work last."""
+        """The summary of the stage that ran last."""
         return self.selection or self.screening
 
 
@@ -55,13 +55,13 @@ def search(
     Raises:
         FiestaError: as `run_selection`.
     """
-    directory, given = RunDirectory(root), by_own_names(given)
+    directory = RunDirectory(root)
     if has_begun(directory) and not force:  # also refuses a directory in which a selection is running
         if not recover:
             raise already_there(directory)
         return _go_on_selecting(given, directory, console)
-    if not recover and given.get("entropy") is None:
-        given = {**given, "entropy": fresh_entropy()}
+    if not recover and given.get("seed") is None:
+        given = {**given, "seed": fresh_seed()}
     screened = run_selection(SCREENING, given, directory.screening.root, console=console, recover=recover, force=force)
     if screened["stopped_by"] != DONE:
         return SearchSummary(screened)
@@ -78,7 +78,7 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
     staged = replace(
         settings.selection(),
         candidates=tuple(sources[name] for name in chosen),
-        entropy=second_entropy(int(str(meta.entropy))),
+        seed=second_seed(int(str(meta.seed))),
         max_hours=_hours_left(settings.max_hours, meta),
     )
     return SearchSummary(screened, run_selection(TRAININGS, as_json(staged), directory.root, console=console))
@@ -106,7 +106,7 @@ def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console:
 
 
 def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
-    """What the first stage leaves for the second one."""
+    """The hours that the first stage leaves for the second one."""
     return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
 
 
@@ -123,7 +123,7 @@ def _screening_of(directory: RunDirectory) -> Tuple[SearchSettings, Meta, Dict[s
 
 
 def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
-    """What `screening/selection.json` has.
+    """Read `screening/selection.json`.
 
     Raises:
         StoreError: where it cannot be read.
@@ -138,8 +138,8 @@ def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """What a dry run tells: the numbers of points, of runs in the first stage and of finalists, names of some points,
-    and the size of the data."""
+    """The result of a dry run: the numbers of points, of runs in the first stage and of finalists, names of some
+    points, and the size of the data."""
 
     num_points: int
     num_configs: int
@@ -157,8 +157,8 @@ def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
     Raises:
         FiestaError: as `search`.
     """
-    if settings.entropy is None:
-        settings = replace(settings, entropy=fresh_entropy())
+    if settings.seed is None:
+        settings = replace(settings, seed=fresh_seed())
     with rehearsed(SCREENING, settings, console) as prepared:
         screener = screener_of(prepared)
         names = list(prepared.checked.roster.given)

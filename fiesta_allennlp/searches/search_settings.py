@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.searches.sharing import shared_out
 from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, overlay, registered
-from fiesta_allennlp.selection.store import Meta
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.executor_settings import CLUSTER, RAY, SLURM
 from fiesta_allennlp.trainings.settings import SCORING, Settings
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.selection.store import Meta
 
 SCREENING = "Screening"
 
@@ -27,7 +28,7 @@ CONFIGS_TO_FINALISTS = 3
 
 @dataclass(frozen=True)
 class SearchSettings(Settings):
-    """What `allennlp fiesta-search` can be told. Names and defaults are those of the command's options."""
+    """The settings of `fiesta-search`. Names and defaults are those of the command's options."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
@@ -116,18 +117,18 @@ class SearchSettings(Settings):
 
     @property
     def num_configs(self) -> Optional[int]:
-        """How many configs are screened; None for all points."""
+        """The number of screened configs; None for all points."""
         return self.configs if self.runs is None else shared_out(self.runs).configs
 
     def num_finalists(self, num_screened: int) -> int:
-        """How many of so many screened configs the second stage selects among."""
+        """The number of finalists among this number of screened configs."""
         if self.runs is not None:
             return shared_out(self.runs).finalists
         return self.finalists or max(LEAST_FINALISTS, min(MOST_FINALISTS, num_screened // CONFIGS_TO_FINALISTS))
 
     @property
     def num_drawn(self) -> int:
-        """How many points are drawn from the space."""
+        """The number of points drawn from the space."""
         wanted = self.num_configs or 0
         return max(wanted, self.pool or min(CONFIGS_TO_POOL * wanted, MOST_DRAWN))
 
@@ -147,15 +148,44 @@ class SearchSettings(Settings):
         return {f.name: getattr(self, f.name) for f in fields(Settings)}
 
 
-def stored_search(meta: Meta) -> SearchSettings:
+def stored_search(meta: "Meta") -> SearchSettings:
     """The settings of a search, by the store of its first stage."""
     return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
 
 
 class ScreeningSettings(Settings):
-    """Those of a selection, but that every run is scored on its validation set. The sets are as large as in the second
+    """The settings of a selection whose runs are scored on the validation set. The sets are as large as in the second
     stage, and no run of the first looks at its test set."""
 
     @property
     def division(self) -> Division:
         return replace(super().division, scored="validation", keeps_test=self.score == "test")
+
+
+SHARE_OF_SCREENING = 4 / 5
+FEWEST_RUNS = 12
+
+
+@dataclass(frozen=True)
+class Shares:
+    """`configs` run once each. The best `finalists` of them then share `decision` further runs."""
+
+    configs: int
+    finalists: int
+    decision: int
+
+
+def shared_out(runs: int) -> Shares:
+    """A share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as
+    sequential halving can take, a power of two: m of them need m log2(m) runs.
+
+    Raises:
+        ConfigError: where there are too few runs.
+    """
+    if runs < FEWEST_RUNS:
+        raise ConfigError(f"a search in two stages needs at least {FEWEST_RUNS} runs but got {runs}.")
+    configs = round(SHARE_OF_SCREENING * runs)
+    rounds = 1
+    while 2 ** (rounds + 1) * (rounds + 1) <= runs - configs:
+        rounds += 1
+    return Shares(configs, 2**rounds, runs - configs)

@@ -8,10 +8,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.searches.tables import scaled_input
-from fiesta_allennlp.trainings.point import Point
-from fiesta_allennlp.trainings.points import read_points
+from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.trainings.candidate_values import Point, read_points
 
 DIGITS = 3
 """Significant digits of a number that is drawn, so that a candidate's name stays short."""
@@ -96,7 +94,7 @@ def is_number(value: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class CandidatePoints:
     """The points that a search can run, and the inputs of its searcher. Shape of `inputs`: `(num_points, num_inputs)`,
     each in [0, 1]."""
 
@@ -106,7 +104,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Space:
-    """What each name of a template may be, by the name; see `Point` for what a name can be.
+    """The values that each name of a template may have; `Point` explains the names.
 
     Raises:
         ConfigError: where a name is a seed's, or nothing varies.
@@ -123,11 +121,11 @@ class Space:
 
     @property
     def num_points(self) -> Optional[int]:
-        """How many points there are; None where they are too many to count."""
+        """The number of points; None where they are too many to count."""
         counted = [dimension.values for dimension in self.dimensions.values()]
         return None if any(values is None for values in counted) else math.prod(map(len, counted))
 
-    def pool(self, size: int, rng: np.random.Generator) -> Pool:
+    def pool(self, size: int, rng: np.random.Generator) -> CandidatePoints:
         """All points in random order, or `size` of them at random where there are more. No point is there twice."""
         number = self.num_points
         if number is not None and number <= size:
@@ -142,11 +140,11 @@ class Space:
                 break
         return self._pool(list(drawn.values()))
 
-    def _pool(self, points: Sequence[Point]) -> Pool:
+    def _pool(self, points: Sequence[Point]) -> CandidatePoints:
         columns = [
             dimension.scaled([point.values[name] for point in points]) for name, dimension in self.dimensions.items()
         ]
-        return Pool(tuple(points), np.concatenate(columns, axis=1))
+        return CandidatePoints(tuple(points), np.concatenate(columns, axis=1))
 
 
 def check_no_seed(name: str) -> None:
@@ -162,7 +160,7 @@ def check_no_seed(name: str) -> None:
         )
 
 
-def given_pool(points: Any) -> Pool:
+def given_pool(points: Any) -> CandidatePoints:
     """The points of a JSONL file, or of a list, in their order. A name that some points lack is a category.
 
     Raises:
@@ -175,9 +173,39 @@ def given_pool(points: Any) -> Pool:
     if len(given) < 2:
         raise ConfigError(f"--points: a search needs at least 2 points but got {len(given)}.")
     columns = [_column([point.values.get(name) for point in given]) for name in names]
-    return Pool(tuple(given), np.concatenate(columns, axis=1))
+    return CandidatePoints(tuple(given), np.concatenate(columns, axis=1))
 
 
 def _column(values: List[Any]) -> np.ndarray:
     distinct = {json.dumps(value): value for value in values}
     return Choices(list(distinct.values())).scaled(values)
+
+
+def scaled_input(cells: Sequence[str], name: str) -> np.ndarray:
+    """An input of several points. Numbers are scaled to [0, 1]; `NAME:log` takes the logarithm first. Any other input
+    has a dimension for each text, so that two different texts have the distance 1. Shape: `(num_cells,
+    num_dimensions)`.
+
+    Raises:
+        DataError: where a value has no logarithm.
+    """
+    numbers = _as_numbers(cells)
+    if numbers is None and name.endswith(":log"):
+        raise DataError(f"{name}: a value is no number.")
+    if numbers is None:
+        kinds = sorted(set(cells))
+        return np.array([[cell == kind for kind in kinds] for cell in cells]) / np.sqrt(2)
+    if name.endswith(":log"):
+        if numbers.min() <= 0:
+            raise DataError(f"{name}: a value is {numbers.min():g}, which has no logarithm.")
+        numbers = np.log(numbers)
+    width = np.ptp(numbers)
+    return ((numbers - numbers.min()) / (width or 1))[:, None]
+
+
+def _as_numbers(cells: Sequence[str]) -> Optional[np.ndarray]:
+    try:
+        numbers = np.array([float(cell) for cell in cells])
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() else None

@@ -5,10 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fiesta_allennlp.searches.lookup import Measured
-from fiesta_allennlp.searches.protocols import Protocol
-from fiesta_allennlp.searches.tables import read_files
-from tests.searches.files import write_files
+from tests.scripts.zhang_duh_files import write_files
 
 
 @pytest.fixture
@@ -49,9 +46,9 @@ def test_one_table_and_one_pair(tables: Path, monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_random_search_that_is_far_from_the_truth_is_an_error(tables: Path) -> None:
-    zhang_duh = import_module("reproduce_zhang_duh")
-    table, protocol = read_files(tables / "zh-en", ("dev_bleu",)), Protocol()
+    zhang_duh, lookup = import_module("reproduce_zhang_duh"), import_module("table_lookup")
+    table, protocol = lookup.read_files(tables / "zh-en", ("dev_bleu",)), lookup.Protocol()
     exact = {"ftb": 12.6, "ftc": 8.3, "fb": 0.02}
-    zhang_duh._check(Measured({name: np.full(2, value) for name, value in exact.items()}), table, protocol)
+    zhang_duh._check(lookup.Measured({name: np.full(2, value) for name, value in exact.items()}), table, protocol)
     with pytest.raises(RuntimeError, match=r"zh-en: random search has the ftb 3\.000, not 12\.6"):
-        zhang_duh._check(Measured({**dict.fromkeys(exact, np.full(100, 3.0))}), table, protocol)
+        zhang_duh._check(lookup.Measured({**dict.fromkeys(exact, np.full(100, 3.0))}), table, protocol)

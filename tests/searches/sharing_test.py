@@ -2,7 +2,7 @@ import pytest
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.searches.sharing import Shares, shared_out
+from fiesta_allennlp.searches.search_settings import Shares, shared_out
 from fiesta_allennlp.strategies import SequentialHalving
 
 

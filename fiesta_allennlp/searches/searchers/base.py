@@ -1,13 +1,13 @@
-"""What every searcher is: what it is given, and how it gives the next point."""
+"""The interface of searchers: their data, and how they give the next point."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import List, Sequence, Tuple
+from typing import Any, List, Mapping, Sequence, Tuple
 
 import numpy as np
-from allennlp.common import Registrable
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.registry import Registrable, build
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,3 +122,15 @@ def check_above_zero(name: str, value: float) -> None:
     """
     if not value > 0 or not np.isfinite(value):
         raise ConfigError(f"{name} must be a number above 0 but got {value}.")
+
+
+def build_searcher(params: Mapping[str, Any]) -> Searcher:
+    """Build a searcher from its name and options.
+
+    Raises:
+        ConfigError: where its name or an entry is unknown, or a value cannot work.
+    """
+    try:
+        return build(Searcher, params)
+    except ConfigError as error:
+        raise ConfigError(f"--searcher {params['type']}: {error}") from error

@@ -11,8 +11,8 @@ from fiesta_allennlp.searches.searchers.prediction import Prediction, predict
 
 SCORES = ("standardised", "raw")
 PRIOR_MEAN = -1.0
-"""Of standardised scores. At 0 a search spends runs on far corners that are worse than they could be; the lower it is,
-the longer the search stays near the best points that it knows."""
+"""The unit is the sd of the scores. At 0 a search spends runs on far corners that are worse than they could be; the
+lower it is, the longer the search stays near the best points that it knows."""
 
 
 class GaussianProcess(Searcher):

@@ -3,7 +3,6 @@
 from typing import List
 
 import numpy as np
-from scipy.linalg import inv
 
 from fiesta_allennlp.searches.searchers.base import Searcher, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import AS_LITTLE_AS, check_graph, laplacian
@@ -79,5 +78,7 @@ def expected_influence(delta: np.ndarray, free: np.ndarray, labelled: List[int],
 
 
 def _inverse(delta: np.ndarray, free: np.ndarray) -> np.ndarray:
+    from scipy.linalg import inv
+
     block = delta[np.ix_(free, free)] + AS_LITTLE_AS * np.eye(len(free))
     return np.asarray(inv(block, check_finite=False))

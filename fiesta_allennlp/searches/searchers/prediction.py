@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import List, Sequence
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 LEAST_VARIANCE = 1e-18
 """In place of a variance that came out at 0 or below."""
@@ -38,6 +37,8 @@ def predict(
         values: the values of the rows `seen`. Shape: `(num_seen, num_objectives)`.
         noise: the variance of a value's noise, above 0.
     """
+    from scipy.linalg import cho_solve, solve_triangular
+
     factor = _factor(covariance, seen, noise)
     cross = covariance[np.ix_(seen, at)]
     means = cross.T @ cho_solve((factor, True), values, check_finite=False)
@@ -52,4 +53,6 @@ def predict(
 
 def _factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.ndarray:
     """The Cholesky factor of the covariance of noisy values."""
+    from scipy.linalg import cholesky
+
     return cholesky(covariance[np.ix_(rows, rows)] + noise * np.eye(len(rows)), lower=True, check_finite=False)

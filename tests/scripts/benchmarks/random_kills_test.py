@@ -56,7 +56,7 @@ def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
 
 @pytest.mark.xdist_group("slurm")
 def test_a_job_and_the_daemon_of_its_node_are_found_and_killed(
-    kills: ModuleType, slurm: LocalSlurm, light: None, tmp_path: Path
+    kills: ModuleType, slurm: LocalSlurm, tmp_path: Path
 ) -> None:
     node = importlib.import_module("slurm_node").SlurmNode(slurm.root)
     scene = kills.Scene(psutil.Process(), node)

@@ -14,7 +14,7 @@ HILL = -((POINTS.inputs - 0.3) ** 2).sum(axis=1)
 SCORES = np.column_stack([HILL, -HILL + POINTS.inputs[:, 0]])
 
 
-@pytest.fixture(params=sorted(Searcher.list_available()))
+@pytest.fixture(params=sorted(Searcher.available()))
 def searcher(request: pytest.FixtureRequest) -> Searcher:
     return Searcher.by_name(request.param)()
 

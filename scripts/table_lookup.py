@@ -1,0 +1,301 @@
+"""Searches by table lookup, as Zhang and Duh (2020) compare searchers: the same searcher again and again over systems
+that have been trained, by the protocols of the paper and beside the exact values of random search."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Callable, Dict, List, Mapping, Sequence, Tuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
+from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
+from fiesta_allennlp.searches.searchers.improvement import pareto_front
+from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
+from fiesta_allennlp.selection.metrics import Metric
+
+OBJECTIVES = ("dev_bleu", "dev_gpu_time", "dev_ppl", "num_updates", "gpu_memory", "num_param")
+"""The columns of `.evals`."""
+
+UNKNOWN_AS_ZERO = "gpu_memory"
+
+
+@dataclass(frozen=True, eq=False)
+class SearchTable:
+    """Runs that have finished, one for each point.
+
+    Attributes:
+        objectives: what is optimised, `-NAME` what is minimised.
+        scores: higher is better, so those of a minimised objective are negated; NaN is a run that failed. Shape:
+            `(num_points, num_objectives)`.
+    """
+
+    name: str
+    points: Points
+    objectives: Tuple[str, ...]
+    scores: np.ndarray
+
+    def __post_init__(self) -> None:
+        if not self.succeeded.any():
+            raise DataError(f"{self.name}: no run has a value of {' and '.join(self.objectives)}.")
+
+    @cached_property
+    def succeeded(self) -> np.ndarray:
+        """Which runs have all scores. Shape: `(num_points,)`."""
+        return np.asarray(np.isfinite(self.scores).all(axis=1))
+
+    @cached_property
+    def front(self) -> np.ndarray:
+        """The rows that no other one dominates, ascending. Shape: `(num_front,)`."""
+        rows = np.flatnonzero(self.succeeded)
+        return rows[pareto_front(self.scores[rows])]
+
+
+def read_files(stem: Path, objectives: Sequence[str]) -> SearchTable:
+    """The table in STEM.hyps_scaled and STEM.evals. Row i of each is the same system.
+
+    A STEM.fronts must agree with the front of dev_bleu and dev_gpu_time.
+
+    Raises:
+        ConfigError: where a file is missing, or an objective is no column.
+        DataError: where the content is wrong.
+    """
+    inputs = _numbers(_beside(stem, ".hyps_scaled"))
+    evals = _numbers(_beside(stem, ".evals"))
+    _check_rows(stem, inputs, evals)
+    values = {name: column for name, column in zip(OBJECTIVES, evals.T, strict=False)}
+    values[UNKNOWN_AS_ZERO] = np.where(values[UNKNOWN_AS_ZERO] == 0, np.nan, values[UNKNOWN_AS_ZERO])
+    _check_front(stem, values)
+    scores = np.column_stack([_signed(values, objective, str(stem)) for objective in objectives])
+    return SearchTable(stem.name, Points(inputs), tuple(objectives), scores)
+
+
+def _beside(stem: Path, ending: str) -> Path:
+    """`with_suffix` would cut what stands behind a dot of the name."""
+    return stem.with_name(stem.name + ending)
+
+
+def _numbers(path: Path) -> np.ndarray:
+    """Columns of numbers, separated by tabs. Shape: `(num_rows, num_columns)`."""
+    if not path.is_file():
+        raise ConfigError(
+            f"{path}: there is no such file. Give the beginning of the files of a table, such as DIR/zh-en."
+        )
+    rows: List[List[float]] = []
+    for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            row = [float(cell) for cell in text.split("\t")]
+        except ValueError as error:
+            raise DataError(f"{path}, line {line}: {error}.") from error
+        if not np.isfinite(row).all() or (rows and len(row) != len(rows[0])):
+            raise DataError(f"{path}, line {line}: must have {len(rows[0] if rows else row)} finite numbers: {text}")
+        rows.append(row)
+    return np.array(rows)
+
+
+def _check_rows(stem: Path, inputs: np.ndarray, evals: np.ndarray) -> None:
+    if len(inputs) != len(evals):
+        raise DataError(
+            f"{stem}: .hyps_scaled has {len(inputs)} rows and .evals has {len(evals)}. Row i of both must be the same "
+            "system."
+        )
+    if len(inputs) and evals.shape[1] != len(OBJECTIVES):
+        raise DataError(f"{stem}.evals: must have {len(OBJECTIVES)} columns but has {evals.shape[1]}.")
+    _check_distinct(inputs, lambda row: f"{stem}.hyps_scaled, line {row + 1}")
+
+
+def _check_front(stem: Path, values: Mapping[str, np.ndarray]) -> None:
+    path = _beside(stem, ".fronts")
+    if not path.is_file():
+        return
+    given = _numbers(path)[:, 0].astype(bool)
+    front = pareto_front(np.column_stack([values["dev_bleu"], -values["dev_gpu_time"]]))
+    if len(given) != len(front) or (given != front).any():
+        raise DataError(
+            f"{path}: is not the front of dev_bleu and dev_gpu_time in {stem}.evals. Is it another table's?"
+        )
+
+
+def _signed(values: Mapping[str, np.ndarray], objective: str, where: str) -> np.ndarray:
+    metric = Metric.of(objective)
+    if metric.name not in values:
+        raise ConfigError(
+            f"{where}: there is no objective '{metric.name}'.{did_you_mean(metric.name, values)} There are: "
+            f"{', '.join(values)}."
+        )
+    return metric.sign * values[metric.name]
+
+
+def _check_distinct(inputs: np.ndarray, place: Callable[[int], str]) -> None:
+    """Refuse two rows with equal inputs: a search runs no point twice."""
+    first: Dict[bytes, int] = {}
+    for row, values in enumerate(inputs):
+        before = first.setdefault(values.tobytes(), row)
+        if before != row:
+            raise DataError(f"{place(row)}: has the inputs of {place(before)}. Leave one of them out, or average both.")
+
+
+# The protocols.
+
+NUM_INITIAL = 3
+"""Random points that every search of the paper begins with. They count as runs, so no target is reached before."""
+
+BLEU_TOLERANCE = 0.5
+BUDGET, FRONT_BUDGET = 20, 50
+"""The paper's, with one objective and with two."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How searches are compared.
+
+    Attributes:
+        tolerance: of `ftc`, in units of the score.
+        budget: the first runs, of `fb` and `fbp`.
+        num_initial: the number of random points at the beginning.
+    """
+
+    tolerance: float = BLEU_TOLERANCE
+    budget: int = BUDGET
+    num_initial: int = NUM_INITIAL
+
+    def check(self, table: SearchTable) -> None:
+        """Refuse a table that is too small.
+
+        Raises:
+            ConfigError: where the table has fewer points than are to be run.
+        """
+        if max(self.budget, self.num_initial) > len(table.points):
+            raise ConfigError(
+                f"{table.name}: has {len(table.points)} runs, but the budget is {self.budget} after "
+                f"{self.num_initial} random ones."
+            )
+
+    def measures(self, order: Sequence[int], table: SearchTable) -> Dict[str, float]:
+        """The protocols of one objective, or those of two, by name. `order` has every row that they ask for."""
+        if table.scores.shape[1] > 1:
+            return self._of_front(order, table)
+        scores = table.scores[:, 0]
+        best = np.nanmax(scores)
+        return {
+            "ftb": self._first(order, [int(np.nanargmax(scores))]),
+            "ftc": self._first(order, np.flatnonzero(scores >= best - self.tolerance)),
+            "fb": float(best - np.nanmax(scores[list(order[: self.budget])], initial=-np.inf)),
+        }
+
+    def is_settled(self, order: Sequence[int], table: SearchTable) -> bool:
+        """Whether further runs cannot change a measure."""
+        if len(order) < max(self.budget, self.num_initial):
+            return False
+        targets = table.front if table.scores.shape[1] > 1 else [int(np.nanargmax(table.scores[:, 0]))]
+        return set(order).issuperset(targets)
+
+    def _of_front(self, order: Sequence[int], table: SearchTable) -> Dict[str, float]:
+        front = table.front
+        return {
+            "fto": self._first(order, front),
+            "fta": max(self._first(order, [row]) for row in front),
+            "fbp": len(set(order[: self.budget]).intersection(front.tolist())),
+        }
+
+    def _first(self, order: Sequence[int], targets: Sequence[int]) -> int:
+        """The number of runs after which one of the targets was run."""
+        wanted = set(np.asarray(targets).tolist())
+        return max(self.num_initial, 1 + next(place for place, row in enumerate(order) if row in wanted))
+
+
+def exact_random_search(table: SearchTable, protocol: Protocol) -> Dict[str, Tuple[float, float]]:
+    """Mean and standard deviation of every measure, with each order of the n points equally probable.
+
+    The first of m targets is at place k with probability C(n - k, m - 1) / C(n, m), the last with C(k - 1, m - 1) /
+    C(n, m). The best of the first B points is the one with rank r with probability C(n - r, B - 1) / C(n, B).
+    """
+    number = len(table.points)
+    places = np.arange(1, number + 1)
+    runs = np.maximum(places, protocol.num_initial)
+    if table.scores.shape[1] > 1:
+        size, budget = len(table.front), protocol.budget
+        share = size / number
+        spread = budget * share * (1 - share) * (number - budget) / (number - 1)
+        return {
+            "fto": _moments(runs, _choose(number - places, size - 1) / _choose(number, size)),
+            "fta": _moments(runs, _choose(places - 1, size - 1) / _choose(number, size)),
+            "fbp": (budget * share, float(np.sqrt(spread))),
+        }
+    scores = np.sort(table.scores[table.succeeded, 0])[::-1]
+    close = int((scores >= scores[0] - protocol.tolerance).sum())
+    best = _choose(number - places[: len(scores)], protocol.budget - 1) / _choose(number, protocol.budget)
+    return {
+        "ftb": _moments(runs, np.full(number, 1 / number)),
+        "ftc": _moments(runs, _choose(number - places, close - 1) / _choose(number, close)),
+        "fb": _moments(scores[0] - scores, best / best.sum()),
+    }
+
+
+def _choose(number: "int | np.ndarray", size: int) -> np.ndarray:
+    """Binomial coefficients, 0 where there are too few. As floats, and of tables of a few hundred points."""
+    number = np.asarray(number, dtype=float)
+    enough = np.maximum(number, size)
+    return np.where(number < size, 0.0, np.exp(gammaln(enough + 1) - gammaln(size + 1) - gammaln(enough - size + 1)))
+
+
+def _moments(values: np.ndarray, probabilities: np.ndarray) -> Tuple[float, float]:
+    mean = float(values @ probabilities)
+    return mean, float(np.sqrt(np.maximum((values - mean) ** 2 @ probabilities, 0)))
+
+
+# The searches.
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The measures of all trials, by the protocol's name. Shape of each: `(num_trials,)`."""
+
+    values: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(cls, trials: Sequence[Mapping[str, float]]) -> "Measured":
+        return cls({name: np.array([trial[name] for trial in trials]) for name in trials[0]})
+
+    def mean_and_sd(self, name: str) -> Tuple[float, float]:
+        """Return those of a measure; the standard deviation is that of the trials as a population, as in the paper."""
+        return float(self.values[name].mean()), float(self.values[name].std())
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """One searcher on one table.
+
+    Attributes:
+        seed: master random seed. A trial begins with the same random points whatever the searcher is.
+
+    Raises:
+        ConfigError: where the searcher needs more objectives, or the protocol more runs, than the table has.
+    """
+
+    table: SearchTable
+    searcher: Searcher
+    protocol: Protocol
+    seed: int
+
+    def __post_init__(self) -> None:
+        self.protocol.check(self.table)
+        wanted, given = self.searcher.num_objectives, self.table.objectives
+        if wanted > len(given):
+            raise ConfigError(
+                f"this searcher needs {wanted} objectives but got {', '.join(given)}. Give it two, or choose gp_ei."
+            )
+
+    def order(self, trial: int) -> List[int]:
+        """Return the rows in the order in which they are run, as many as the protocol needs."""
+        rng = replay_rng(self.seed, SEARCH_STREAM, trial)
+        history = SearchHistory(self.table.points, scores=self.table.scores[:0])
+        while not self.protocol.is_settled(history.seen, self.table):
+            seen = (*history.seen, *self.searcher.propose(history, 1, rng))
+            history = replace(history, seen=seen, scores=self.table.scores[list(seen)])
+        return list(history.seen)
+
+    def run(self, num_trials: int) -> Measured:
+        """Return the measures of trials 0 to `num_trials` - 1."""
+        return Measured.of([self.protocol.measures(self.order(trial), self.table) for trial in range(num_trials)])
