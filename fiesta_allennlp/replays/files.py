@@ -4,12 +4,14 @@ import csv
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NoReturn, Optional, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, near
+from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, near, visible
+from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.records import LARGEST_SCORE
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
@@ -104,6 +106,23 @@ def table_of(
     return builder.table(least_candidates)
 
 
+@dataclass(frozen=True)
+class Row:
+    """A line of a table of scores, as text. `where` names the line in messages."""
+
+    candidate: str
+    split: str
+    seed: str
+    score: str
+    metric: str
+    where: str
+
+    @property
+    def run(self) -> Tuple[str, str, str]:
+        """The candidate, split and seed, which no other row has."""
+        return self.candidate, self.split, self.seed
+
+
 def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
     """A table from CSV with the columns candidate, split, seed and score. A column metric with `-NAME` says that lower
     scores are better; others are ignored.
@@ -116,48 +135,122 @@ def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
         ConfigError: where there is no such file.
         DataError: where the content is wrong, with the line and the value.
     """
+    rows = read_rows(path)
+    builder = _Builder(path)
+    for row in rows:
+        if not row.score:
+            raise DataError(f"{path}, {row.where}: 'score' is empty. Every line needs {', '.join(COLUMNS)}.")
+        builder.add(row.candidate, row.split, number_in(row, path), row.where)
+    return builder.table(least_candidates, minimise=is_minimised(rows, path))
+
+
+def read_rows(
+    path: Path, columns: Mapping[str, str] = MappingProxyType({}), *, needed: Sequence[str] = COLUMNS
+) -> List[Row]:
+    """The rows of a table as `read_csv` describes it, in their order. A score may be empty. A later row with the same
+    candidate, split and seed then takes its place.
+
+    Args:
+        columns: the names that the file gives to some of the columns.
+        needed: the columns that must be there.
+
+    Raises:
+        ConfigError: where there is no such file.
+        DataError: where the content is wrong, with the line and the value.
+    """
+    reader = _reader(path)
+    called = {column: columns.get(column, column) for column in (*COLUMNS, "metric")}
+    _check_header(list(reader.fieldnames or []), [called[column] for column in needed], path)
+    rows: List[Row] = []
+    for cells in reader:
+        if not any(cells.values()):
+            continue
+        where = f"line {reader.line_num}"
+        values = {column: cells.get(name) or "" for column, name in called.items()}
+        empty = [called[column] for column in needed if column != "score" and not values[column]]
+        if empty or None in cells:
+            wrong = f"'{empty[0]}' is empty" if empty else "there are more fields than columns"
+            raise DataError(
+                f"{path}, {where}: {wrong}. Every line needs {', '.join(called[column] for column in needed)}."
+            )
+        if reader.reader.dialect.delimiter == ";":
+            values["score"] = values["score"].replace(",", ".")
+        values.update(candidate=from_csv(values["candidate"]), metric=from_csv(values["metric"]))
+        rows.append(Row(**values, where=where))
+    return each_once(rows, path)
+
+
+def each_once(rows: Iterable[Row], path: Path) -> List[Row]:
+    """The rows without those whose score came in a later row.
+
+    Raises:
+        DataError: where two rows have the same candidate, split and seed, and both have scores.
+    """
+    found: Dict[Tuple[str, str, str], Row] = {}
+    for row in rows:
+        before = found.pop(row.run, None)
+        if before is not None and before.score:
+            raise DataError(
+                f"{path}, {row.where}: candidate '{row.candidate}', split {row.split}, seed {row.seed} was on "
+                f"{before.where} already. Remove one of them, or number their seeds apart."
+            )
+        found[row.run] = row
+    return list(found.values())
+
+
+def header_of(path: Path) -> List[str]:
+    """The names of the columns of a CSV file.
+
+    Raises:
+        ConfigError: where there is no such file.
+    """
+    return list(_reader(path).fieldnames or [])
+
+
+def _reader(path: Path) -> "csv.DictReader[str]":
     text = _text(path)
-    delimiter = _delimiter(text)
-    reader = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
-    missing = [column for column in COLUMNS if column not in (reader.fieldnames or [])]
+    return csv.DictReader(text.splitlines(keepends=True), delimiter=_delimiter(text))
+
+
+def _check_header(named: List[str], needed: Sequence[str], path: Path) -> None:
+    missing = [column for column in needed if column not in named]
     if missing:
-        named = list(reader.fieldnames or [])
-        alike = near(missing[0], set(named) - set(COLUMNS))
+        alike = near(missing[0], set(named) - set(needed))
         hint = f" Is it '{alike[0]}'? Then rename that column." if alike else ""
         raise DataError(
             f"{path}, line 1: the column '{missing[0]}' is missing. The first line must name the columns "
-            f"{', '.join(COLUMNS)} but is: {','.join(named) or 'empty'}.{hint}"
+            f"{', '.join(needed)} but is: {','.join(named) or 'empty'}.{hint}"
         )
-    builder = _Builder(path)
-    lines: Dict[Tuple[str, ...], int] = {}
-    directions: Dict[bool, str] = {}
-    for row in reader:
-        where = f"line {reader.line_num}"
-        if not any(row.values()):
-            continue
-        empty = [column for column in COLUMNS if not row[column]]
-        if empty or None in row:
-            wrong = f"'{empty[0]}' is empty" if empty else "there are more fields than columns"
-            raise DataError(f"{path}, {where}: {wrong}. Every line needs {', '.join(COLUMNS)}.")
-        key = tuple(row[column] for column in COLUMNS[:3])
-        if key in lines:
-            raise DataError(
-                f"{path}, {where}: candidate '{key[0]}', split {key[1]}, seed {key[2]} was on line {lines[key]} "
-                "already. Remove one of them, or number their seeds apart."
-            )
-        lines[key] = reader.line_num
-        try:
-            score = float(row["score"].replace(",", ".") if delimiter == ";" else row["score"])
-        except ValueError:
-            _refuse(path, where, f"'{row['score']}'")
-        builder.add(row["candidate"], row["split"], score, where)
-        directions[Metric.of(row.get("metric") or "").minimise] = where
+
+
+def number_in(row: Row, path: Path) -> float:
+    """The score of a row.
+
+    Raises:
+        DataError: where it is no number, or too large.
+    """
+    try:
+        score = float(row.score)
+    except ValueError:
+        _refuse(path, row.where, f"'{row.score}'")
+    if not abs(score) <= LARGEST_SCORE:
+        _refuse(path, row.where, row.score)
+    return score
+
+
+def is_minimised(rows: Sequence[Row], path: Path) -> bool:
+    """Return whether the metric of the rows says that lower scores are better.
+
+    Raises:
+        DataError: where the rows differ in that.
+    """
+    directions = {Metric.of(row.metric).minimise: row.where for row in rows}
     if len(directions) > 1:
         raise DataError(
             f"{path}, {directions[True]}: 'metric' begins with a minus, so less is better, but not on "
             f"{directions[False]}. All lines need the same metric."
         )
-    return builder.table(least_candidates, minimise=True in directions)
+    return True in directions
 
 
 def _delimiter(text: str) -> str:
@@ -183,6 +276,11 @@ class _Builder:
     def add(self, candidate: str, split: Any, score: float, where: str) -> None:
         if not abs(score) <= LARGEST_SCORE:
             _refuse(self.path, where, str(score))
+        if visible(candidate) != candidate:
+            raise DataError(
+                f"{self.path}, {where}: the name of the candidate '{visible(candidate)}' contains a control character "
+                "or another invisible one, which breaks tables. Rename it."
+            )
         position = self._splits.setdefault(split, len(self._splits))
         self.rows.setdefault(candidate, []).append((position, score))
 

@@ -136,6 +136,20 @@ def test_a_missing_or_binary_file_is_named(tmp_path: Path, suffix: str) -> None:
         open_scores(str(path))
 
 
+def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_path: Path) -> None:
+    read = table(tmp_path / "s.csv", METRIC_HEADER + "'=a,0,0,1,'-f1\n-b,0,0,2,-f1\nA,0,0,3,-f1\na,0,0,4,-f1\n")
+    assert list(read.scores) == ["=a", "-b", "A", "a"]
+    assert read.minimise
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"), [("json", '{"a\\u001b": [1], "b": [2]}'), ("csv", HEADER + "a\x1b,0,0,1\n")]
+)
+def test_a_name_that_breaks_tables_is_refused(tmp_path: Path, suffix: str, text: str) -> None:
+    with pytest.raises(DataError, match=r"s.\w+, .*: the name of the candidate 'a\\x1b' contains a control character"):
+        table(tmp_path / f"s.{suffix}", text)
+
+
 def test_an_unknown_preset_is_an_error_with_the_near_one() -> None:
     with pytest.raises(ConfigError, match="'tdsa8' is neither .* nor a preset. Did you mean 'tdsa-8'?.*tie, noisy"):
         open_scores("tdsa8")

@@ -1,0 +1,166 @@
+"""The next runs of a selection whose runs others make: the answer comes from their table of scores alone."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+
+from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.names import check_names
+from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Remaining, Request
+from fiesta_allennlp.replays.files import Row, each_once, header_of, is_minimised, number_in, read_rows
+from fiesta_allennlp.replays.next_settings import COLUMNS, NextSettings
+from fiesta_allennlp.replays.sources import METRIC
+from fiesta_allennlp.seeding import strategy_rng
+from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
+from fiesta_allennlp.selection.strategy_building import build_strategy
+
+FAILED = "failed"
+"""The text of a row's score where a run gave none."""
+
+
+@dataclass(frozen=True)
+class NextRun:
+    """A run to make. `split` is empty on official splits. No row of the table has the same names."""
+
+    candidate: str
+    split: str
+    seed: str
+
+
+@dataclass(frozen=True)
+class NextRuns:
+    """The answer to a table of scores.
+
+    Attributes:
+        decision: the strategy's conclusion; `stopped_by` is None while runs are needed.
+        runs: the runs to make now; empty once the selection has stopped, or while it waits for pending ones.
+        history: the finished, pending and failed runs of the table.
+        remaining: an estimate of the number of further runs, where there is one.
+        confidence: the target confidence; None with a budget.
+        splits: how runs come by their splits.
+    """
+
+    decision: Decision
+    runs: Tuple[NextRun, ...]
+    history: History
+    remaining: Optional[Remaining]
+    confidence: Optional[float]
+    splits: str
+
+
+def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]] = None) -> NextRuns:
+    """Ask the strategy, the model of the scores and the stopping rule of a selection about a table of scores.
+
+    Args:
+        rows: the rows of the table, instead of the file that `settings.scores` names. Each is a mapping from the names
+            of columns; a score of None or NaN is a run that has not finished.
+
+    Raises:
+        ConfigError: where a setting is invalid, or there are fewer than two candidates.
+        DataError: where the table is wrong, with the line and the value.
+    """
+    path = Path(settings.scores or "rows")
+    table = _table_in(path, settings) if rows is None else _table_of(rows, settings, path)
+    settings = replace(settings, splits=settings.splits or (SHARED if table.has_splits else OFFICIAL))
+    return _answer(settings, table.rows, path)
+
+
+@dataclass(frozen=True)
+class _Table:
+    rows: List[Row]
+    has_splits: bool
+
+
+def _table_in(path: Path, settings: NextSettings) -> _Table:
+    columns = settings.columns or {}
+    has_splits = columns.get("split", "split") in header_of(path) and settings.splits != OFFICIAL
+    needed = ("candidate", "split", "seed", "score") if has_splits else ("candidate", "seed", "score")
+    return _Table(read_rows(path, columns, needed=needed), has_splits)
+
+
+def _table_of(given: Sequence[Mapping[str, Any]], settings: NextSettings, path: Path) -> _Table:
+    """The rows of Python as those of a file."""
+    called = {column: (settings.columns or {}).get(column, column) for column in COLUMNS}
+    rows: List[Row] = []
+    for number, cells in enumerate(given, start=1):
+        where = f"row {number}"
+        values = {column: cells.get(name) for column, name in called.items()}
+        missing = [called[column] for column in ("candidate", "seed") if values[column] is None]
+        if missing:
+            raise DataError(f"{path}, {where}: '{missing[0]}' is missing. Every row needs candidate, seed and score.")
+        score = values.pop("score")
+        is_open = score is None or score != score
+        texts = {column: "" if value is None else str(value) for column, value in values.items()}
+        rows.append(Row(**texts, score="" if is_open else str(score), where=where))
+    return _Table(each_once(rows, path), not rows or any(row.split for row in rows))
+
+
+def _answer(settings: NextSettings, rows: Sequence[Row], path: Path) -> NextRuns:
+    names = tuple(dict.fromkeys([*(row.candidate for row in rows), *settings.candidates]))
+    remedy = "Name those that have no row yet by --candidates."
+    check_names(((name, "a row") for name in names), what="candidate", least=2, remedy=remedy)
+    minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
+    strategy = build_strategy(settings, list(names), minimise=minimise)
+    history = history_of(rows, names, path).withdrawing(max_failures=settings.max_failures)
+    decision = strategy.recommend(history)
+    proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
+    return NextRuns(
+        decision=decision,
+        runs=tuple(_named(proposed, rows, splits=settings.splits or SHARED)),
+        history=history,
+        remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
+        confidence=settings.deciding()["confidence"],
+        splits=settings.splits or SHARED,
+    )
+
+
+def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> History:
+    """The history that the rows of a table tell, in their order.
+
+    Raises:
+        DataError: where a score is no number, with the line.
+    """
+    numbers: Dict[str, int] = {}
+    made: Dict[str, int] = defaultdict(int)
+    evaluations: List[Evaluation] = []
+    pending: List[Request] = []
+    failures: List[Failure] = []
+    for row in rows:
+        split = numbers.setdefault(row.split, len(numbers))
+        request = Request(row.candidate, made[row.candidate], split, random_seed=0, numpy_seed=0, pytorch_seed=0)
+        made[row.candidate] += 1
+        if not row.score:
+            pending.append(request)
+        elif row.score == FAILED:
+            failures.append(Failure(request, "error", f"{path}, {row.where}"))
+        else:
+            evaluations.append(Evaluation(request, number_in(row, path), METRIC))
+    return History(tuple(candidates), tuple(evaluations), tuple(pending), tuple(failures))
+
+
+def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iterator[NextRun]:
+    """Give each proposed run a split and a seed that its candidate has not had. Shared splits are taken in the order of
+    the table; numbers name new ones."""
+    order = list(dict.fromkeys(row.split for row in rows))
+    had: Mapping[str, Set[str]] = defaultdict(set)
+    seeds: Mapping[str, Set[str]] = defaultdict(set)
+    for row in rows:
+        had[row.candidate].add(row.split)
+        seeds[row.candidate].add(row.seed)
+    for name in proposed:
+        split = ""
+        if splits != OFFICIAL:
+            left = [known for known in order if known not in had[name]] if splits == SHARED else []
+            split = left[0] if left else _fresh(order)
+            if not left:
+                order.append(split)
+            had[name].add(split)
+        seed = _fresh(seeds[name])
+        seeds[name].add(seed)
+        yield NextRun(name, split, seed)
+
+
+def _fresh(taken: "Sequence[str] | Set[str]") -> str:
+    """The least number that is not taken."""
+    return next(str(number) for number in range(len(taken) + 1) if str(number) not in taken)

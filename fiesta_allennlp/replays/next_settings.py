@@ -1,0 +1,88 @@
+"""The options of `fiesta-next` as one record."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Dict, Mapping, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError, did_you_mean
+from fiesta_allennlp.replays.settings import SCORES, separated
+from fiesta_allennlp.selection.options import option
+from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
+
+COLUMNS = ("candidate", "split", "seed", "score", "metric")
+
+
+def columns_of(text: str) -> Dict[str, str]:
+    """Read `candidate=model,score=test_f1`: the columns that a file calls otherwise."""
+    pairs = [pair.partition("=") for pair in separated(text)]
+    for name, equals, called in pairs:
+        if name not in COLUMNS or not equals or not called:
+            hint = did_you_mean(name, COLUMNS)
+            raise argparse.ArgumentTypeError(
+                f"must be pairs such as candidate=model,score=test_f1 with the names {', '.join(COLUMNS)}, but got "
+                f"'{text}'.{hint}"
+            )
+    return {name: called for name, _, called in pairs}
+
+
+@dataclass(frozen=True)
+class NextSettings(ChoiceSettings):
+    """The settings of `fiesta-next`. Names and defaults are those of the command's options.
+
+    `scores` is a CSV file, or empty for rows of Python. `candidates` are those that may have no row yet. `columns` maps
+    names of columns to the names in the file.
+    """
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
+
+    scores: str = option(
+        "",
+        "a CSV file with the columns candidate, score and seed, and split where runs have random splits. An empty "
+        "score is a run that has not finished; `failed` instead of a score is a run that gave none",
+        metavar="SCORES.csv",
+    )
+    candidates: Tuple[str, ...] = option(
+        (),
+        "names of candidates that have no row yet, separated by commas; put a name with a comma between double quotes",
+        group=SCORES,
+        metavar="A,B,...",
+        parse=separated,
+    )
+    columns: Optional[Mapping[str, str]] = option(
+        None,
+        "columns that the file names otherwise, such as candidate=model,score=test_f1,seed=seed",
+        group=SCORES,
+        metavar="NAME=COLUMN,...",
+        parse=columns_of,
+    )
+    minimise: bool = option(
+        False,
+        "lower scores are better, as for an error or a loss; -NAME in a column `metric` has the same effect",
+        group=SCORES,
+        can_be_undone=False,
+    )
+    splits: Optional[str] = splits_option(SCORES, default=None)
+    workers: int = option(1, "number of runs to name (default 1)", group=RESOURCES, least=1)
+    max_failures: int = option(
+        3, "drop a candidate after this number of failed runs (default 3)", group=RESOURCES, least=1
+    )
+    seed: int = option(
+        0,
+        "seed of the random choices; the same table and seed give the same answer (default 0)",
+        group=RESOURCES,
+        metavar="N",
+        least=0,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scores and Path(self.scores).suffix != ".csv":
+            raise ConfigError(
+                f"'{self.scores}' is not a CSV file. Give the table to which each run adds a row; an empty one has the "
+                "line candidate,split,seed,score and names the candidates by --candidates."
+            )
+
+    @property
+    def on_official_splits(self) -> bool:
+        return self.splits == OFFICIAL

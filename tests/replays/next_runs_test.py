@@ -1,0 +1,96 @@
+"""The next runs for a table of scores: a selection that is replayed through the table decides the same."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from fiesta_allennlp import next_runs
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import FiestaError
+from tests.selection.loop_test import MEANS, Run
+
+HEADER = "candidate,split,seed,score\n"
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("strategy", ["top_two", "ttts", "bts", "non_adaptive_fc"])
+def test_a_selection_through_the_table_decides_the_same(tmp_path: Path, strategy: str) -> None:
+    made = Run(RunDirectory(tmp_path / "run"), {"type": strategy, "confidence": 0.99})
+    decision = made.go()
+    rows: List[Dict[str, Any]] = []
+    choice = {"belief": "student_t", "strategy": strategy, "confidence": 0.99, "seed": made.seed}
+    for row in made.rows:
+        found = next_runs(rows, candidates=list(MEANS), **choice)
+        assert found.decision.stopped_by is None
+        (run,) = found.runs
+        assert run.candidate == row["candidate"]
+        split = str(row["split_seed"])
+        known = {each["split"] for each in rows}
+        assert run.split == split if split in known else run.split not in known
+        rows.append({"candidate": run.candidate, "split": split, "seed": row["random_seed"], "score": row["score"]})
+    found = next_runs(rows, **choice)
+    assert (found.decision.best, found.decision.stopped_by, found.runs) == (decision.best, "confidence", ())
+    assert found.decision.prob_best == pytest.approx(decision.prob_best)
+
+
+def runs(found: Any) -> List[Tuple[str, str, str]]:
+    return [(run.candidate, run.split, run.seed) for run in found.runs]
+
+
+def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", HEADER)
+    assert runs(next_runs(path, candidates=["a", "b"], workers=3)) == [
+        ("a", "0", "0"),
+        ("b", "0", "0"),
+        ("a", "1", "1"),
+    ]
+    path.write_text(HEADER + "a,x,0,.5\nb,y,3,.4\n")
+    assert runs(next_runs(path, workers=2)) == [("a", "y", "1"), ("b", "x", "0")]
+    assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "1"), ("b", "1", "0")]
+
+
+def test_open_and_failed_runs_count_and_a_score_takes_the_place_of_its_open_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", HEADER + "a,0,0,\nb,0,0,.5\na,0,0,.6\nb,1,1,\na,1,1,failed\n")
+    found = next_runs(path, max_failures=3)
+    assert [e.request.candidate for e in found.history.evaluations] == ["b", "a"]
+    assert [r.candidate for r in found.history.pending] == ["b"]
+    assert [f.request.candidate for f in found.history.failures] == ["a"]
+    assert runs(found) == [("a", "2", "2")]
+    assert next_runs(path, max_failures=1).decision.stopped_by == "failures"
+
+
+def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", "model,test_loss,n\n" + "".join(f"a,0.1{i},{i}\nb,0.9{i},{i}\n" for i in range(6)))
+    columns = {"candidate": "model", "score": "test_loss", "seed": "n"}
+    found = next_runs(path, columns=columns, minimise=True)
+    assert (found.splits, found.decision.best, found.decision.stopped_by) == ("official", "a", "confidence")
+    path.write_text("model,test_loss,n\na,0.1,0\nb,0.2,7\n")
+    assert runs(next_runs(path, columns=columns, workers=2)) == [("a", "", "1"), ("b", "", "0")]
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "message"),
+    [
+        (HEADER, {}, "at least 2 candidates but got 0: none. Name those that have no row yet by --candidates"),
+        (HEADER + "a,0,0,x\nb,0,0,1", {}, "s.csv, line 2: a score must be a number .* but this is 'x'"),
+        (HEADER + "a,0,0,1\na,0,0,2", {}, "s.csv, line 3: candidate 'a', split 0, seed 0 was on line 2 already"),
+        ("model,seed,score\n", {}, "the column 'candidate' is missing"),
+        (HEADER + "a,,0,1\n", {}, "line 2: 'split' is empty"),
+        (HEADER, {"worker": 2}, "'worker' is an unknown setting. Did you mean 'workers'"),
+        (HEADER + "a,0,0,1\nb,0,0,2\n", {"max_evaluations": 3}, "max_evaluations must be at least"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings: Dict[str, Any], message: str) -> None:
+    path = write(tmp_path / "s.csv", text)
+    with pytest.raises(FiestaError, match=message):
+        next_runs(path, **settings)
+
+
+def test_rows_of_python_need_names_and_seeds() -> None:
+    with pytest.raises(FiestaError, match="row 2: 'seed' is missing"):
+        next_runs([{"candidate": "a", "seed": 1, "score": float("nan")}, {"candidate": "b", "score": 1}])
