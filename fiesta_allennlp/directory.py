@@ -1,10 +1,18 @@
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Tuple
+from typing import List, Set, Tuple
 
-SETS = "data"
-MODEL = "model"
-"""What the evaluation of a program has in its directory: the files of its sets, and its trained model."""
+from fiesta_allennlp.files import PART
+
+SETS, OUTPUT = "data", "output"
+"""The entries of a program's run: the files of its sets, and the program's own directory."""
+
+MODEL = f"{OUTPUT}/model"
+"""The place where a program leaves its trained model."""
+
+OUTCOME = "outcome.json"
+"""Written last and in one step, so that its presence means that the run is complete."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +28,13 @@ class RunDirectory:
 
     @property
     def store_log(self) -> Path:
-        """What has been written to the store and is not in its file yet. There while the store is open, or where its
+        """SQLite's write-ahead log of the store. It exists while the store is open, or where its
         process was killed."""
         return self.root / "store.sqlite-wal"
 
     @property
     def report(self) -> Path:
-        """Where a report of this selection is written, unless another place is given."""
+        """The default directory of a report."""
         return self.root / "report"
 
     @property
@@ -36,12 +44,12 @@ class RunDirectory:
 
     @property
     def log(self) -> Path:
-        """What the selection itself did, with times."""
+        """The log of the selection, with times."""
         return self.root / "selection.log"
 
     @property
     def notify_log(self) -> Path:
-        """What the command of `--notify` printed."""
+        """The output of the command of `--notify`."""
         return self.root / "notify.log"
 
     @property
@@ -63,7 +71,7 @@ class RunDirectory:
         return self.root / "tensorboard"
 
     def check_log(self, candidate: str) -> Path:
-        """What building the candidate's model printed before the first training."""
+        """The output of checking the candidate before its first run."""
         return self.root / "checks" / f"{candidate}.log"
 
     def evaluation(self, name: str) -> Path:
@@ -82,42 +90,43 @@ class RunDirectory:
         return self.evaluation(name) / "model.tar.gz"
 
     def model(self, name: str) -> Path:
-        """What a program left as its trained model, where it was kept."""
+        """The trained model of a program's run, if it was kept."""
         return self.evaluation(name) / MODEL
 
     def large(self, name: str) -> List[Path]:
-        """What is large and of no use in the directory of an evaluation that failed."""
+        """The large and useless files of a failed run."""
         directory = self.evaluation(name)
         found = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / SETS, self.model(name)]
         return [path for path in found if path.exists()]
 
     @property
     def answers(self) -> Path:
-        """What systems answered about documents. Not among `contents`: it was paid for, and serves later selections."""
+        """The answers of systems. They are not among `contents`, because they were paid for and serve later
+        selections."""
         return self.root / "answers.sqlite"
 
     def system_log(self, name: str) -> Path:
-        """What a system wrote on its standard error."""
+        """The standard error of a system."""
         return self.root / "systems" / f"{name}.log"
 
     @property
     def slurm(self) -> Path:
-        """What the jobs of a selection on a Slurm cluster share with the command, and their own logs."""
+        """The files that jobs on a Slurm cluster share with the command, and the logs of the jobs."""
         return self.root / "slurm"
 
     @property
     def detached_log(self) -> Path:
-        """What a command that went into the background wrote since then."""
+        """The output of a command in the background."""
         return self.root / "detached.log"
 
     @property
     def prepared(self) -> Tuple[Path, ...]:
-        """What the checks before the first evaluation write."""
+        """The files that the checks before the first run write."""
         return self.vectors, self.root / "checks", self.root / "systems"
 
     @property
     def ended_before_its_first_run(self) -> bool:
-        """Whether checks wrote here and nothing else did."""
+        """Return whether checks alone wrote here."""
         later = (self.store, self.selection_json, self.root / "evaluations")
         return any(path.exists() for path in self.prepared) and not any(path.exists() for path in later)
 
@@ -128,12 +137,12 @@ class RunDirectory:
 
     @property
     def stores(self) -> Tuple[Path, Path]:
-        """That of the selection, and that of a search's first stage."""
+        """The stores of the selection and of a search's first stage."""
         return self.store, self.screening.store
 
     @property
     def next(self) -> "RunDirectory":
-        """Where a selection is checked that is to take the place of the one in this directory."""
+        """The directory in which a new selection is checked before it replaces this one."""
         return RunDirectory(self.root / "next")
 
     def contents(self) -> List[Path]:
@@ -141,9 +150,17 @@ class RunDirectory:
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "notify.log", "selection.json"]
         made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
         made += ["next", "screening", "slurm"]
-        return [path for path in (self.root / name for name in made) if path.exists()]
+        unfinished = self.root.glob(f".*{PART}")
+        return [path for path in (*(self.root / name for name in made), *unfinished) if os.path.lexists(path)]
+
+    @property
+    def finished_runs(self) -> Set[str]:
+        """The names of the runs that left an outcome here, whatever the store says. A directory that was being received
+        from another machine is none of them."""
+        left = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME}"))
+        return {directory.name for directory in left if directory.suffix != PART}
 
 
 def at_work_words(pid: int) -> str:
-    """What stands in the log of a selection from the moment on when this process makes its runs."""
+    """The log's line when this process begins with its runs."""
     return f"at work as process {pid} "

@@ -1,19 +1,23 @@
-"""What is done with files in more than one place: digests, writing in one step, deleting, Jsonnet, JSONL, and
-`NAME=PLACE`."""
+"""Files: digests, writing in one step, deleting, JSONL, and cells of CSV."""
 
 import hashlib
 import json
 import os
+import secrets
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.errors import DataError, StoreError, visible
 
 CHUNK = 2**20
 
-NOT_IN_NAMES = '/\\:*?"<>|'
+PART = ".part"
+"""The end of the name of a file that is being written."""
+
+FORMULAS = ("=", "+", "-", "@")
+"""The beginnings of a cell that a spreadsheet runs. A tab or a carriage return is written as an escape."""
 
 
 def digest_of(file: Path) -> str:
@@ -27,10 +31,39 @@ def digest_of(file: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, which takes its place at the end: a reader never sees half a file."""
-    part = path.with_name(path.name + ".part")
-    yield part
-    os.replace(part, path)
+    """A new, empty file beside `path` to write to, which takes its place at the end: a reader never sees half a file.
+
+    Nobody can know its name beforehand and put a link there.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def not_through_links(path: str, flags: int) -> int:
+    """An `opener` for `open` that refuses a symbolic link, which somebody else may have put where a log belongs."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
+def read_own(path: Path) -> bytes:
+    """The content of a file that only this user can have written, as a pickle must be.
+
+    Raises:
+        StoreError: where the file or its directory belongs to another user.
+        OSError: where it cannot be read.
+    """
+    with open(path, "rb", opener=not_through_links) as file:
+        for owner in (os.fstat(file.fileno()).st_uid, path.parent.stat().st_uid):
+            if owner != os.getuid():
+                raise StoreError(
+                    f"{path}: belongs to the user with the number {owner}, and to read it would run code of theirs. "
+                    "Copy the run directory and go on with your copy."
+                )
+        return file.read()
 
 
 def delete(path: Path) -> None:
@@ -39,25 +72,6 @@ def delete(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
-
-
-def read_jsonnet(path: Path, *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, where: str) -> Any:
-    """The content of a Jsonnet file as plain data.
-
-    Args:
-        variables: texts for `std.extVar`, above those of the environment.
-        where: what a message calls the file.
-
-    Raises:
-        ConfigError: where it is not valid Jsonnet.
-    """
-    from allennlp.common import Params
-    from allennlp.common.checks import ConfigurationError
-
-    try:
-        return Params.from_file(str(path), overrides, ext_vars=dict(variables or {})).as_dict(quiet=True)
-    except (RuntimeError, ValueError, ConfigurationError) as error:
-        raise ConfigError(f"{where}: cannot be read as Jsonnet: {str(error).strip()}") from error
 
 
 def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int, Dict[str, Any]]]:
@@ -116,34 +130,25 @@ def shortened(value: Any, limit: int = 120) -> str:
     return text if len(text) <= limit else f"{text[:limit]} ..."
 
 
-def named_places(
-    texts: Iterable[str], *, what: str, stem: Callable[[str], str], least: int, remedy: str
-) -> Dict[str, str]:
-    """Names and places, in the order given, of what was typed as `NAME=PLACE` or as a place alone. What follows a `?`
-    belongs to the place.
+def to_csv(value: Any) -> Any:
+    """Return the cell of a CSV file for a value: a text that a spreadsheet would run gets an apostrophe in front.
 
-    Args:
-        what: what a message calls one of them.
-        stem: the name of a place that has none.
-        least: how many there are at least; where there are fewer, the message ends with `remedy`.
-
-    Raises:
-        ConfigError: where a name appears twice, is empty, or has a character that no file name has everywhere.
+    Numbers stay as they are, and a text has its invisible characters written as escapes. `from_csv` gives it back.
     """
-    named: Dict[str, str] = {}
-    for text in texts:
-        name, place = text.split("=", 1) if "=" in text.partition("?")[0] else (stem(text), text)
-        if not name or not set(name).isdisjoint(NOT_IN_NAMES):
-            raise ConfigError(f"{what} '{text}': a name must not be empty nor contain any of {' '.join(NOT_IN_NAMES)}.")
-        if named.get(name) == place:
-            raise ConfigError(f"the {what} '{name}' is given twice, as {place}. Leave one of them out.")
-        if name in named:
-            raise ConfigError(
-                f"two {what}s are named '{name}': {named[name]} and {place}. Rename one of them with NAME={place}."
-            )
-        named[name] = place
-    if len(named) < least:
-        raise ConfigError(
-            f"a selection needs at least 2 {what}s but got {len(named)}: {', '.join(named) or 'none'}. {remedy}"
-        )
-    return named
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.lstrip("'").startswith(FORMULAS) and not _is_number(text) else text
+
+
+def from_csv(cell: str) -> str:
+    """Return the text of a cell that `to_csv` may have written, without the apostrophe in front of a formula."""
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULAS) else cell
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

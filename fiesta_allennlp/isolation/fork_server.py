@@ -1,4 +1,4 @@
-"""Fresh processes from a server that has AllenNLP loaded.
+"""Fresh processes from a server that has loaded what they need, such as AllenNLP.
 
 Imports neither AllenNLP nor torch itself, because every Ray worker imports it: `ray_node` says what that saves.
 """
@@ -15,9 +15,10 @@ from typing import Any, Callable, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
-from fiesta_allennlp.errors import ConfigError, describe
+from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.isolation.left_behind import end_marked, end_orphaned, name_session
 from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, NO_GUARD
+from fiesta_allennlp.isolation.sockets import PARENT, PRELOAD, SOCKETS, delete_stale_directories, own_directory
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -25,12 +26,22 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 WORKER_NAME = "fiesta-worker"
 SECONDS_TO_STOP = 10.0
 
+MOST_STARTS = 5
+"""How often a process is tried to be started: the fork server may be killed at any time, and starts again."""
+
+SECONDS_TO_DIE = 0.2
+"""The pause before: a killed process counts as running until the system has taken it away."""
+
 QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
 """Python's resource tracker complains on the terminal of every semaphore that a worker was killed with."""
 
 
-def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerContext:
-    """The context whose processes start with AllenNLP imported; it finds the thread variables when it imports torch.
+OURS = "fiesta_allennlp."
+
+
+def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multiprocessing.context.ForkServerContext:
+    """The context whose processes start with those of `packages` imported that are ours. Its server finds the thread
+    variables when it imports torch, and starts with the first process.
 
     Sets of texts have one order in all its processes, on every machine and after every interruption: readers that go
     through them read the same.
@@ -41,6 +52,9 @@ def start_fork_server(num_threads: int) -> multiprocessing.context.ForkServerCon
     warnings = os.environ.get("PYTHONWARNINGS", "")
     if QUIET_TRACKER not in warnings:
         os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
+    delete_stale_directories()
+    os.environ[PARENT], os.environ[SOCKETS] = str(os.getpid()), own_directory()
+    os.environ[PRELOAD] = " ".join(package for package in packages if package.startswith(OURS))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
     return context
@@ -54,9 +68,28 @@ def worker_name(request: Request) -> str:
 def in_process(
     work: Callable[..., Any], context: Any, *, name: str = WORKER_NAME, timeout: Optional[float] = None
 ) -> Callable[..., Any]:
-    """`work` as a call that returns a future. Not a daemon, so that AllenNLP's data loaders may have processes too."""
-    decorate = concurrent.process(name=name, daemon=False, timeout=timeout, context=context)
-    return decorate(work)
+    """`work` as a call that returns a future. Not a daemon, so that AllenNLP's data loaders may have processes too.
+
+    The call starts the fork server again if that was killed.
+
+    Raises:
+        FiestaError: by the call, where no process can be started.
+    """
+    begin = concurrent.process(name=name, daemon=False, timeout=timeout, context=context)(work)
+
+    def begin_again(*args: Any, **kwargs: Any) -> Any:
+        for _ in range(MOST_STARTS):
+            try:
+                return begin(*args, **kwargs)
+            except (EOFError, ConnectionError) as error:
+                lost = error
+                time.sleep(SECONDS_TO_DIE)
+        raise FiestaError(
+            f"no process can be started: the server that forks them was ended {MOST_STARTS} times ({describe(lost)}), "
+            "on Linux often for lack of memory. Nothing that finished is lost: make room, then go on with --recover."
+        ) from lost
+
+    return begin_again
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,39 @@
-"""Imported once by the fork server, so that every fresh worker process starts with AllenNLP and all plugins loaded.
+"""Imported once by the fork server, so that every fresh worker process starts with what it needs loaded."""
 
-Names what it imports as text: nothing else in this folder loads torch or AllenNLP, or knows the plugin.
-"""
-
+import atexit
 import gc
+import os
 import signal
-import sys
-import traceback
+import threading
 from importlib import import_module
 
-from fiesta_allennlp.errors import describe
+from fiesta_allennlp.isolation.sockets import PRELOAD, delete_of_lost_parent, has_lost_parent
 
-PRELOADED = ("fiesta_allennlp.plugin", "allennlp.common.plugins")
+SECONDS_BETWEEN_LOOKS = 0.5
+
+SERVER = os.getpid()
+
+
+def end_with_parent(loaded: threading.Event) -> None:
+    """End this process when its parent ends. Once all is loaded, `multiprocessing` does so itself."""
+    while not loaded.wait(SECONDS_BETWEEN_LOOKS):
+        if has_lost_parent():
+            delete_of_lost_parent()
+            os._exit(1)
+
+
+@atexit.register
+def _leave_nothing() -> None:
+    if os.getpid() == SERVER:  # the workers are forks, which run this too
+        delete_of_lost_parent()
+
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C in a terminal is for the parent, which ends the workers itself
-plugins = [import_module(name) for name in PRELOADED][-1]
-try:
-    plugins.import_plugins()
-except Exception as error:  # of a plugin's own code. The server goes on for the candidates that do not need it
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    print(
-        f"A plugin of AllenNLP cannot be imported, and those after it are left out: {place.filename}, line "
-        f"{place.lineno}: {describe(error)}",
-        file=sys.stderr,
-        flush=True,
-    )
+loaded = threading.Event()
+watch = threading.Thread(target=end_with_parent, args=(loaded,), daemon=True)
+watch.start()
+for module in os.environ.get(PRELOAD, "").split():
+    import_module(module)
 gc.freeze()  # a worker's garbage collections need not look at all that was imported, nor copy its memory
+loaded.set()
+watch.join()  # a process is forked with one thread

@@ -145,4 +145,4 @@ def _server_key(work: NodeWork) -> str:
     import ray
 
     context = ray.get_runtime_context()
-    return f"{context.get_node_id()} {context.get_job_id()} {work.num_threads}"
+    return f"{context.get_node_id()} {context.get_job_id()} {work.num_threads} {work.packages}"

@@ -19,7 +19,7 @@ from contextlib import suppress
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Sequence
 
 from filelock import FileLock
 
@@ -31,7 +31,7 @@ from fiesta_allennlp.isolation.fork_server import (
     start_fork_server,
     stop_all,
 )
-from fiesta_allennlp.isolation.worker import Work, evaluate_here
+from fiesta_allennlp.isolation.worker import Work, WorkerSettings, evaluate_here
 from fiesta_allennlp.records import Outcome
 
 SECONDS_IDLE = 20.0
@@ -53,7 +53,7 @@ def ask(work: Work, root: Path, key: str) -> Outcome:
     Raises:
         ServerLost: where the server ended before the work did.
     """
-    with connected(root / hashlib.sha256(key.encode()).hexdigest()[:16], work.settings.num_threads) as server:
+    with connected(root / hashlib.sha256(key.encode()).hexdigest()[:16], work.settings) as server:
         try:
             server.send(work)
             return server.recv()
@@ -61,27 +61,28 @@ def ask(work: Work, root: Path, key: str) -> Outcome:
             raise ServerLost(f"the server of fresh processes ended under {work.request.name}") from error
 
 
-def connected(address: Path, num_threads: int) -> Connection:
+def connected(address: Path, settings: WorkerSettings) -> Connection:
     """A connection to the server at this address, which is started where there is none."""
     with FileLock(f"{address}.lock"):
         try:
             return Client(str(address))
         except (FileNotFoundError, ConnectionRefusedError):
             address.unlink(missing_ok=True)
-        code = f"from fiesta_allennlp.isolation.ray_server import serve; serve({str(address)!r}, {num_threads})"
+        terms = f"{str(address)!r}, {settings.num_threads}, {settings.packages!r}"
+        code = f"from fiesta_allennlp.isolation.ray_server import serve; serve({terms})"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         nothing = subprocess.DEVNULL
         subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdin=nothing, stdout=nothing)
         return Client(str(address))
 
 
-def serve(address: str, num_threads: int, seconds_idle: float = SECONDS_IDLE) -> None:
+def serve(address: str, num_threads: int, packages: Sequence[str] = (), seconds_idle: float = SECONDS_IDLE) -> None:
     """Listen, go into the background, and serve until nobody asks."""
     listener = Listener(address, backlog=MOST_WAITING)
     if os.fork():
         os._exit(0)
     os.setsid()
-    context = start_fork_server(num_threads)
+    context = start_fork_server(num_threads, packages)
     let_in: "SimpleQueue[Connection]" = SimpleQueue()
     threading.Thread(target=_let_in, args=(listener, let_in), daemon=True).start()
     serving: List[threading.Thread] = []

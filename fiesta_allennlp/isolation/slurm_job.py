@@ -1,5 +1,5 @@
 """What a Slurm job does on its node: it takes runs from the queue on the shared file system, one after the other, and
-makes each in a fresh process. The processes are forked from a server of the job's own, which loads AllenNLP once.
+makes each in a fresh process. The processes are forked from a server of the job's own, which loads what they need once.
 
 Imports neither AllenNLP nor torch.
 """
@@ -10,7 +10,7 @@ import time
 from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 from fiesta_allennlp.isolation.fork_server import Begun, in_process, outcome_of, start_fork_server, stop_all
 from fiesta_allennlp.isolation.left_behind import SESSION, WORKER
@@ -33,6 +33,7 @@ class JobWork:
     seconds_idle: float
     num_threads: int
     hides_gpus: bool
+    packages: Tuple[str, ...] = ()
 
 
 def work_through(work: JobWork) -> int:
@@ -43,7 +44,7 @@ def work_through(work: JobWork) -> int:
         os.environ.pop(name, None)
     if work.hides_gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    queue, context = RunQueue(work.root), start_fork_server(work.num_threads)
+    queue, context = RunQueue(work.root), start_fork_server(work.num_threads, work.packages)
     for number in range(work.num_runs):
         claim = _next(queue, number, work.seconds_idle)
         if claim is None:

@@ -17,11 +17,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from fiesta_allennlp.files import replacing
+from fiesta_allennlp.files import PART, read_own, replacing
 from fiesta_allennlp.isolation.worker import Work
 from fiesta_allennlp.records import Outcome, Request
-
-PART = ".part"
 
 
 @dataclass(frozen=True)
@@ -95,10 +93,14 @@ class RunQueue:
             return json.loads(self._terms.read_text(encoding="utf-8"))
 
     def open(self, terms: Any) -> None:
-        """Make the queue, which jobs work through on these terms: plain data."""
+        """Make the queue, which jobs work through on these terms: plain data. Its files are pickles, so nobody
+        else may write here."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.chmod(0o700)
         for path in (self.jobs, self._taken, self._done, self.root / "runs"):
             path.mkdir(parents=True, exist_ok=True)
-        self._terms.write_text(json.dumps(terms), encoding="utf-8")
+        with replacing(self._terms) as part:
+            part.write_text(json.dumps(terms), encoding="utf-8")
         self._waiting.mkdir(exist_ok=True)  # last: from now on it is open
 
     def close(self) -> None:
@@ -136,7 +138,7 @@ class RunQueue:
         return {claim.ticket: claim for claim in claims}
 
     def outcome(self, claim: Claim) -> Outcome:
-        outcome: Outcome = pickle.loads((self._done / claim.name).read_bytes())
+        outcome: Outcome = pickle.loads(read_own(self._done / claim.name))
         return outcome
 
     def forget(self, claim: Claim) -> None:
@@ -167,7 +169,7 @@ class RunQueue:
         return None
 
     def work(self, claim: Claim) -> Work:
-        work: Work = pickle.loads((self._taken / claim.name).read_bytes())
+        work: Work = pickle.loads(read_own(self._taken / claim.name))
         return work
 
     def has(self, claim: Claim) -> bool:

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError, describe
-from fiesta_allennlp.isolation.left_behind import end_marked, mark_this_worker
+from fiesta_allennlp.files import not_through_links
+from fiesta_allennlp.isolation.left_behind import adopt_orphans, end_marked, mark_this_worker
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
+from fiesta_allennlp.registry import import_package
 
 logger = logging.getLogger(__name__)
 
@@ -115,12 +117,13 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
     """Call `work` as a well-behaved worker does: all output in `log`, never outliving the parent process."""
     _die_with_parent()
     _redirect_output(log)
-    _set_up_torch(settings)
-    from allennlp.common.util import import_module_and_submodules
-
+    if settings.device is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = settings.device
     try:
         for package in settings.packages:
-            import_module_and_submodules(package)
+            import_package(package)
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(settings.num_threads)
         return work(*args)
     except BaseException:
         traceback.print_exc()
@@ -130,26 +133,15 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
         sys.stderr.flush()
 
 
-def _set_up_torch(settings: WorkerSettings) -> None:
-    if settings.device is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = settings.device
-    import torch
-
-    torch.set_num_threads(settings.num_threads)
-
-
 def _redirect_output(log: Path) -> None:
     """Send file descriptors 1 and 2 to the log: prints, logging, progress bars and what C code writes."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab", buffering=0) as out:
+    with open(log, "ab", buffering=0, opener=not_through_links) as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
     )
-    from allennlp.common import logging as allennlp_logging
-
-    allennlp_logging.FILE_FRIENDLY_LOGGING = True
 
 
 def _die_with_parent() -> None:
@@ -161,6 +153,7 @@ def _die_with_parent() -> None:
     """
     os.setpgid(0, 0)
     mark_this_worker()
+    adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _kill_group())
     util.Finalize(None, _kill_group, exitpriority=LAST)

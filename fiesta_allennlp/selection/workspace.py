@@ -1,23 +1,29 @@
 """The run directory while a selection works in it: made room in, opened, closed, and logged to."""
 
 import logging
+import os
 import shutil
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Iterator, Optional
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.errors import LAYOUT, StoreError, visible
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
+from fiesta_allennlp.files import delete, not_through_links
 from fiesta_allennlp.selection.store import RunStore, lock
 
 
 def has_begun(directory: RunDirectory) -> bool:
-    """Whether a selection that passed its checks, or something that is not whole, stands in the directory.
+    """Return whether the directory holds a selection that passed its checks, its runs, or a broken store.
 
     Raises:
         StoreError: where a selection is running there.
     """
+    if directory.finished_runs:
+        lock(directory).release()
+        return True
     if not directory.store.exists():
         return False
     lock(directory).release()
@@ -32,7 +38,13 @@ def has_begun(directory: RunDirectory) -> bool:
 
 
 def already_there(directory: RunDirectory) -> StoreError:
-    """What to say to who begins a selection where one has begun, without --force."""
+    """The refusal to begin a selection without --force where one has begun."""
+    if not directory.store.exists():
+        return StoreError(
+            f"{directory.root}: {len(directory.finished_runs)} runs of a selection are in 'evaluations', but its "
+            f"'{directory.store.name}' is missing. Restore it from a copy, delete the runs with --force, or give "
+            "another directory with -s."
+        )
     return StoreError(
         f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, delete "
         "it with --force, or give another directory with -s."
@@ -41,15 +53,23 @@ def already_there(directory: RunDirectory) -> StoreError:
 
 def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, keep: Optional[Path] = None) -> None:
     """Make room for a new selection. Deletes what a selection made and nothing else, and not what is at `keep`. What
-    the checks of the new one have made in the place `instead` is moved here."""
-    if not directory.store.exists():
+    the checks of the new one have made in the place `instead` is moved here.
+
+    Raises:
+        StoreError: where something cannot be deleted, or a selection is running there.
+    """
+    if not directory.store.exists() and not directory.finished_runs:
         return
     held = lock(directory)
     try:
         end_jobs_left(directory)
         for path in directory.contents():
             if path not in (keep, instead and instead.root):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                delete(path)
+                if os.path.lexists(path):
+                    raise StoreError(
+                        f"{path}: cannot be deleted. Delete it yourself, or give another directory with -s."
+                    )
         for path in instead.prepared if instead is not None else ():
             if path.exists():
                 path.rename(directory.root / path.name)
@@ -72,6 +92,7 @@ def made_room(directory: RunDirectory) -> Iterator[RunDirectory]:
 def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
     """The store of the directory, closed at the end; one whose selection did not begin is deleted again."""
     store = RunStore(directory, create=create)
+    delete(directory.next.root)  # of a session that was killed
     try:
         yield store
     finally:
@@ -82,6 +103,13 @@ def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
 
 
 class _Log(logging.FileHandler):
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding="utf-8", opener=not_through_links)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write the escapes of what a terminal would obey."""
+        return visible(super().format(record), keep=LAYOUT)
+
     def handleError(self, record: logging.LogRecord) -> None:
         """Do nothing: a log that cannot be written, as on a full disk, is no reason to write on the terminal."""
 

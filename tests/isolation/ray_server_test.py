@@ -59,13 +59,6 @@ def pid_of(root: Path, replicate: int) -> int:
     return int(path.read_text())
 
 
-@pytest.fixture
-def light_server(light: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A server finds what this process does."""
-    monkeypatch.syspath_prepend(str(tmp_path / "light"))
-
-
-@pytest.mark.usefixtures("light_server")
 def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
     """With one that has AllenNLP loaded, in `tests/executors/ray_test.py`."""
     outcomes: List[object] = []
@@ -87,7 +80,7 @@ def test_one_server_for_all_and_what_ends_a_training(root: Path) -> None:
     until(lambda: not is_running(pid_of(root, 4)) and not is_running(int((root / "4" / "child").read_text())))
 
     (address,) = [path for path in root.glob("*") if path.is_socket()]
-    connection = connected(address, 1)  # a client that hangs up
+    connection = connected(address, WorkerSettings())  # a client that hangs up
     connection.send(work(root, "hang", 5))
     training = pid_of(root, 5)
     connection.close()
@@ -108,5 +101,5 @@ def test_a_server_ends_when_nobody_asks(root: Path) -> None:
     code = f"from fiesta_allennlp.isolation.ray_server import serve; serve({str(address)!r}, 1, seconds_idle=3)"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True)
     assert address.is_socket()
-    connected(address, 1).close()
+    connected(address, WorkerSettings()).close()
     until(lambda: not address.exists() and not servers(root))

@@ -7,6 +7,7 @@ from typing import List, Optional
 
 import pytest
 
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Evaluation
@@ -41,6 +42,18 @@ def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
     queue.forget(claim)
     assert queue.done() == {}
     assert put(queue, 3) == "a-3.2"
+
+
+def test_what_another_user_wrote_is_not_unpickled(queue: RunQueue, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(queue, 3)
+    claim = queue.take("7", 0, 0)
+    assert claim is not None and queue.root.stat().st_mode & 0o077 == 0
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(queue.root).st_uid + 1)
+    with pytest.raises(StoreError, match="belongs to the user with the number .* would run code of theirs"):
+        queue.work(claim)
+    queue.finish(claim, Evaluation(request(3), 0.5, "m"))
+    with pytest.raises(StoreError, match="belongs to the user with the number"):
+        queue.outcome(claim)
 
 
 def test_every_run_is_taken_once_by_jobs_that_reach_for_them_at_once(queue: RunQueue) -> None:

@@ -1,0 +1,79 @@
+"""The names of candidates and systems: how they are typed, and which names are allowed.
+
+A name is part of the paths of files, a cell of tables and a word in logs."""
+
+import unicodedata
+from typing import Dict, Iterable, Optional, Tuple
+
+from fiesta_allennlp.errors import ConfigError, visible
+
+NOT_IN_NAMES = '/\\:*?"<>|'
+"""The characters that a file name cannot contain on every system."""
+
+
+def split_name(text: str) -> Tuple[Optional[str], str]:
+    """Name and place of what was typed as `NAME=PLACE`; a place alone has no name. What follows a `?` belongs to the
+    place."""
+    if "=" not in text.partition("?")[0]:
+        return None, text
+    name, _, place = text.partition("=")
+    return name, place
+
+
+def check_names(places: Iterable[Tuple[str, str]], *, what: str, least: int, remedy: str) -> None:
+    """Check the names of what is given, each with its place.
+
+    Args:
+        what: what a message calls one of them.
+        least: how many there are at least; where there are fewer, the message ends with `remedy`.
+
+    Raises:
+        ConfigError: where a name is not allowed, or two names are equal or look alike.
+    """
+    named: Dict[str, str] = {}
+    for name, place in places:
+        _check_name(name, f"{what} '{visible(f'{name}={place}')}'")
+        if named.get(name) == place:
+            raise ConfigError(f"the {what} '{name}' is given twice, as {place}. Leave one of them out.")
+        if name in named:
+            raise ConfigError(
+                f"two {what}s are named '{name}': {named[name]} and {place}. Rename one of them with NAME={place}."
+            )
+        named[name] = place
+    check_distinct(named, what=what)
+    if len(named) < least:
+        raise ConfigError(
+            f"a selection needs at least 2 {what}s but got {len(named)}: {', '.join(named) or 'none'}. {remedy}"
+        )
+
+
+def check_distinct(names: Iterable[str], *, what: str) -> None:
+    """Refuse names that share a directory on some systems: they differ only by case or by Unicode normalisation.
+
+    Args:
+        names: the names, all different.
+        what: what a message calls one of them.
+
+    Raises:
+        ConfigError: with the two names.
+    """
+    known: Dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
+        if other != name:
+            raise ConfigError(
+                f"the names of the {what}s '{visible(other)}' and '{visible(name)}' differ only by case or in how "
+                "accents are encoded, and some systems give such names one directory. Rename one of them."
+            )
+
+
+def _check_name(name: str, of: str) -> None:
+    if not name or not set(name).isdisjoint(NOT_IN_NAMES):
+        rule = f"be empty nor contain any of {' '.join(NOT_IN_NAMES)}"
+    elif visible(name) != name:
+        rule = "contain line feeds, tabs or other invisible characters"
+    elif name in (".", "..") or name != name.strip():
+        rule = "be '.' or '..', nor begin or end with a blank"
+    else:
+        return
+    raise ConfigError(f"{of}: a name must not {rule}. Give another name with NAME=PLACE.")

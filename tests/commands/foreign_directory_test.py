@@ -1,0 +1,158 @@
+"""Run directories of somebody else, with what runs code or overwrites files where it is believed."""
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+import pytest
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.selection.workspace import clear, has_begun
+from tests.commands.conftest import Call
+from tests.selections import write_selection
+
+SCORES = {"a": [0.8, 0.9, 0.85, 0.83], "b": [0.6, 0.7, 0.65, 0.61]}
+
+
+def popen(marker: Path) -> Dict[str, Any]:
+    return {"type": "subprocess.Popen", "args": ["touch", str(marker)]}
+
+
+def attack(root: Path, **settings: Any) -> None:
+    """Write settings into a store as somebody else can."""
+    with closing(sqlite3.connect(RunDirectory(root).store)) as database, database:
+        ((told,),) = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchall()
+        changed = json.dumps({**json.loads(told), **settings})
+        database.execute("UPDATE meta SET value = ? WHERE key = 'settings'", (changed,))
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    return tmp_path / "it-ran"
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    write_selection(tmp_path / "run", SCORES, confidence=0.95, max_evaluations=None).close()
+    return tmp_path / "run"
+
+
+@pytest.fixture(params=["report", "status", "plan"])
+def read(request: pytest.FixtureRequest, in_process: Callable[..., Call], undrawn: None) -> Call:
+    return in_process(request.param)
+
+
+@pytest.mark.parametrize("where", ["belief", "stop", "strategy", "belief of the strategy", "stop of the strategy"])
+def test_a_command_that_reads_calls_nothing_that_a_store_names(
+    read: Call, foreign: Path, marker: Path, where: str
+) -> None:
+    option, _, owner = where.partition(" of the ")
+    evil = popen(marker)
+    attack(foreign, **({"strategy": {"type": "top_two", option: evil}} if owner else {option: evil}))
+    status, told = read(foreign)
+    assert (status, marker.exists()) == (2, False)
+    assert "'type' is 'subprocess.Popen', which nothing is registered as" in told
+
+
+def test_a_command_that_reads_imports_no_package_that_a_store_names(
+    read: Call, foreign: Path, marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (foreign / "evil_package.py").write_text(f"open({str(marker)!r}, 'w')")
+    attack(foreign, strategy="nosuch", include_package=["evil_package"])
+    monkeypatch.chdir(foreign)
+    status, told = read(".")
+    assert (status, marker.exists()) == (2, False)
+    assert "was started with --include-package evil_package. A command that only reads imports no code" in told
+
+
+@pytest.mark.parametrize("name", ["search", "documents"])
+def test_a_command_that_goes_on_calls_nothing_that_a_store_names(
+    name: str, in_process: Callable[..., Call], foreign: Path, marker: Path
+) -> None:
+    attack(foreign, belief=popen(marker), searcher=popen(marker), strategy=popen(marker))
+    run = in_process(name)
+    assert (run("-s", foreign, "--recover")[0], marker.exists()) == (2, False)
+
+
+def test_a_selection_goes_on_calls_nothing_that_a_store_names(call: Call, foreign: Path, marker: Path) -> None:
+    attack(foreign, belief=popen(marker))
+    assert (call("-s", foreign, "--recover")[0], marker.exists()) == (2, False)
+
+
+def test_a_link_in_the_report_is_not_followed(in_process: Callable[..., Call], foreign: Path, undrawn: None) -> None:
+    victim = foreign.parent / "victim"
+    victim.write_text("precious")
+    (foreign / "report").mkdir()
+    for name in ("scores.csv", "scores.csv.part", "report.html", "table.tex"):
+        (foreign / "report" / name).symlink_to(victim)
+    read = in_process("report")
+    status, told = read(foreign)
+    assert (status, victim.read_text()) == (0, "precious"), told
+    assert not (foreign / "report" / "scores.csv").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["report", "report/figures"])
+def test_a_directory_that_is_a_link_is_refused(in_process: Callable[..., Call], foreign: Path, name: str) -> None:
+    elsewhere = foreign.parent / "elsewhere"
+    elsewhere.mkdir()
+    (foreign / name).parent.mkdir(exist_ok=True)
+    (foreign / name).symlink_to(elsewhere)
+    read = in_process("report")
+    status, told = read(foreign)
+    assert status == 2 and f"{name}: is a symbolic link. Delete it, or give another directory" in told
+    assert list(elsewhere.iterdir()) == []
+
+
+# What is left of an earlier selection.
+
+
+def test_a_log_that_is_left_does_not_enter_a_new_store(tmp_path: Path) -> None:
+    store = write_selection(tmp_path, SCORES)
+    wal = RunDirectory(tmp_path).store_log.read_bytes()
+    store.close()
+    RunDirectory(tmp_path).store.unlink()
+    RunDirectory(tmp_path).store_log.write_bytes(wal)
+    new = RunStore(RunDirectory(tmp_path), create=True)
+    assert (new.candidates(), new.meta().begun, new.rows()) == ([], False, [])
+    new.close()
+
+
+def test_runs_without_a_store_are_told_and_deleted_by_force_alone(call: Call, foreign: Path, candidates: Any) -> None:
+    directory = RunDirectory(foreign)
+    directory.evaluation("a-0").mkdir(parents=True)
+    (directory.evaluation("a-0") / "outcome.json").write_text("{}")
+    directory.store.unlink()
+    status, told = call(*candidates, "-s", foreign, "--metric", "accuracy")
+    assert status == 2 and "1 runs of a selection are in 'evaluations', but its 'store.sqlite' is missing" in told
+    assert has_begun(directory)
+    clear(directory)
+    assert not has_begun(directory) and not directory.evaluation("a-0").exists()
+
+
+def test_a_run_that_was_being_received_is_no_lost_run(foreign: Path) -> None:
+    for name in ("a-0", "b-1.part"):
+        RunDirectory(foreign).evaluation(name).mkdir(parents=True)
+        (RunDirectory(foreign).evaluation(name) / "outcome.json").write_text("{}")
+    assert RunDirectory(foreign).finished_runs == {"a-0"}
+
+
+def test_a_store_that_lost_its_runs_is_told(call: Call, foreign: Path) -> None:
+    directory = RunDirectory(foreign)
+    directory.evaluation("a-0").mkdir(parents=True)
+    (directory.evaluation("a-0") / "outcome.json").write_text("{}")
+    directory.store.unlink()
+    RunStore(directory, create=True).close()
+    status, told = call("-s", foreign, "--recover")
+    assert status == 2 and "the store has lost what was written to it: 1 runs in 'evaluations' are not in it" in told
+
+
+def test_runs_that_are_a_link_are_deleted_with_force(foreign: Path) -> None:
+    elsewhere = foreign.parent / "elsewhere"
+    (elsewhere / "a-0").mkdir(parents=True)
+    (foreign / "evaluations").symlink_to(elsewhere)
+    clear(RunDirectory(foreign))
+    assert not os.path.lexists(foreign / "evaluations") and (elsewhere / "a-0").exists()

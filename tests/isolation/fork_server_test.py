@@ -1,0 +1,116 @@
+"""The fork server is really killed, and its parent too."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any, List
+
+import psutil
+import pytest
+
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.isolation import fork_server
+from fiesta_allennlp.isolation.fork_server import in_process
+from fiesta_allennlp.isolation.sockets import MARK, delete_stale_directories, own_directory
+from tests.conftest import REPOSITORY, still_runs, until
+
+LOADS_FOR_EVER = """
+import sys, time
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "fiesta_allennlp.loads_for_ever":
+            time.sleep(600)
+
+sys.meta_path.insert(0, Slow())
+"""
+
+START = """
+from fiesta_allennlp.isolation.fork_server import in_process, start_fork_server
+in_process(print, start_fork_server(1, ["fiesta_allennlp.loads_for_ever"]))()
+"""
+
+
+def test_a_server_that_still_loads_ends_with_its_parent_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(LOADS_FOR_EVER)
+    (tmp_path / "t").mkdir()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(REPOSITORY)]))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
+    parent = subprocess.Popen([sys.executable, "-c", START])
+    children: List[psutil.Process] = []
+
+    def has_server() -> bool:
+        children[:] = psutil.Process(parent.pid).children()
+        return any("forkserver" in " ".join(child.cmdline()) for child in children)
+
+    until(has_server)
+    until(lambda: bool(list((tmp_path / "t").glob("pymp-*/listener-*"))))
+    parent.kill()
+    parent.wait()
+    until(lambda: not any(still_runs(child) for child in children))
+    assert list((tmp_path / "t").iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_deleted_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    host = os.uname().nodename
+    for name, mark in (("a", f"{host}-{ended.pid}"), ("b", f"{host}-{os.getpid()}"), ("c", f"elsewhere-{ended.pid}")):
+        (tmp_path / f"pymp-{name}").mkdir()
+        (tmp_path / f"pymp-{name}" / f"{MARK}{mark}").touch()
+    (tmp_path / "pymp-of-others").mkdir()
+    delete_stale_directories()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pymp-b", "pymp-c", "pymp-of-others"]
+    assert list(Path(own_directory()).glob(f"{MARK}{host}-{os.getpid()}"))
+
+
+def test_a_directory_that_vanishes_while_stale_ones_are_sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = os.scandir
+
+    def scan_late(path: Any) -> Any:
+        if str(path).endswith("pymp-gone"):
+            os.rmdir(path)
+        return scan(path)
+
+    (tmp_path / "pymp-gone").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "scandir", scan_late)
+    delete_stale_directories()
+    assert not (tmp_path / "pymp-gone").exists()
+
+
+def test_a_killed_server_starts_again_and_the_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect, kills = forkserver.connect_to_new_process, [True, True]
+
+    def connect_and_kill(descriptors: Any) -> Any:
+        if not kills:
+            return connect(descriptors)
+        forkserver.ensure_running()
+        server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+        os.kill(server, signal.SIGSTOP)  # so that it is killed before it has forked
+        connected = connect(descriptors)
+        os.kill(server, signal.SIGKILL)
+        kills.pop()
+        return connected
+
+    monkeypatch.setattr(forkserver, "connect_to_new_process", connect_and_kill)
+    assert in_process(os.getppid, multiprocessing.get_context("forkserver"))().result() > 0
+    assert not kills
+
+
+def test_a_server_that_never_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_: Any, **__: Any) -> Any:
+        raise EOFError("unexpected EOF")
+
+    monkeypatch.setattr(fork_server, "SECONDS_TO_DIE", 0)
+    monkeypatch.setattr(fork_server.concurrent, "process", lambda **_: lambda work: end)
+    with pytest.raises(FiestaError, match=r"was ended 5 times \(EOFError: unexpected EOF\).*--recover"):
+        in_process(print, None)()

@@ -1,0 +1,34 @@
+"""With real programs, in a process of their own that adopts what they leave."""
+
+import os
+import subprocess
+import sys
+
+from tests.conftest import REPOSITORY
+
+SCRIPT = """
+import os, subprocess, time
+from fiesta_allennlp.isolation.left_behind import adopt_orphans, end_marked, mark_this_worker
+mark_this_worker()
+adopt_orphans()
+command = "env -i setsid sleep 600 & env -i setsid sh -c 'env -i setsid sleep 600 & sleep 600' & echo done"
+subprocess.run(["/bin/sh", "-c", command], check=True, stdout=subprocess.DEVNULL)
+end_marked(os.getpid())
+while True:  # only those that have ended are left, and none of them is running
+    try:
+        os.waitpid(-1, 0)
+    except ChildProcessError:
+        break
+print("nothing is left")
+"""
+
+
+def test_a_child_with_a_session_and_an_environment_of_its_own_is_ended() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout == "nothing is left\n", done.stderr
