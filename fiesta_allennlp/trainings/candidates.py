@@ -1,16 +1,19 @@
-"""Who takes part in a selection: the candidates that are given, those of the store, and what became of them."""
+"""The candidates of a selection: those that are given, those of the store, and those that were removed."""
 
 import json
+import os
 import shlex
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Tuple
 
 from fiesta_allennlp.errors import ConfigError, all_in_one, plainly
-from fiesta_allennlp.files import named_places
+from fiesta_allennlp.names import check_distinct, check_names
 from fiesta_allennlp.records import Candidate, History
-from fiesta_allennlp.selection.kind import Stored
+from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.candidate_values import NONE, CandidateSpec, read_candidates, read_place
 from fiesta_allennlp.trainings.config import (
     SEED_KEYS,
     Config,
@@ -21,8 +24,7 @@ from fiesta_allennlp.trainings.config import (
 )
 from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
-from fiesta_allennlp.trainings.point import Point
-from fiesta_allennlp.trainings.points import NONE, expanded, name_of, split_place, typed_place
+from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
 
@@ -58,56 +60,65 @@ class Roster:
         return changed.withdrawing(max_failures=max_failures)
 
 
+CACHE = "ALLENNLP_CACHE_ROOT"
+"""The variable of AllenNLP that names its cache directory."""
+
+
 def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidate]:
     """The candidates by name, in the order given, each with its config, the overrides applied.
 
     Raises:
         ConfigError: with every candidate that is wrong, or where there are fewer than `least`.
     """
-    named = named_candidates(expanded(settings.candidates, settings.points), least=least)
-    places = {name: split_place(place) for name, place in named.items()}
+    specs = read_candidates(settings.candidates, settings.points)
+    remedy = "Give several config files."
+    check_names(((spec.name, spec.place) for spec in specs), what="candidate", least=least, remedy=remedy)
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []
-    for name, (path, point) in places.items():
+    for spec in specs:
         try:
-            made[name] = candidate_at(path, point, settings, name=name)
+            made[spec.name] = candidate_of(spec, settings)
         except ConfigError as error:
             refusals.append(str(error))
     if refusals:
         raise ConfigError(all_in_one(refusals, what="candidates are wrong"))
-    check_variables(list(places.values()), settings.overrides)
+    check_variables(specs, settings.overrides)
+    if not all(is_program(candidate.config) for candidate in made.values()):
+        _check_allennlp()
     return made
 
 
-def candidate_at(template: Path, point: Point, settings: Settings, *, name: str = "") -> Candidate:
-    """The candidate that a template is at a point, its config checked. By default the values name it.
+def _check_allennlp() -> None:
+    """Refuse a missing AllenNLP, and a cache directory that AllenNLP cannot make, which it does even if every file is
+    on this machine.
+
+    Raises:
+        ModuleNotFoundError: with the line that installs AllenNLP.
+        ConfigError: with the directory and the variable that names another one.
+    """
+    find_spec("allennlp")
+    place = Path(os.environ.get(CACHE) or Path.home() / ".allennlp") / "cache"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"AllenNLP cannot make its cache directory {place}: {error.strerror}. Set the variable {CACHE} to a "
+            "directory that you may write to."
+        ) from error
+
+
+def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
+    """The candidate with its config, which is checked.
 
     Raises:
         ConfigError: where the config is wrong, or the template reads a variable that has no value.
     """
-    place = typed_place(template, point)
-    config = load_config(template, settings.overrides, point)
+    config = load_config(spec, settings.overrides)
     try:
         check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
-        raise ConfigError(f"{place}: {error}") from error
-    return Candidate(name or point.name or template.stem, place, config)
-
-
-def named_candidates(candidates: Sequence[str], *, least: int = 2) -> Dict[str, str]:
-    """Candidate names and their places, in the order given. By default its values name a candidate, or else its file's
-    name without the ending.
-
-    Raises:
-        ConfigError: where there are fewer than `least`, or two of one name.
-    """
-    return named_places(
-        candidates,
-        what="candidate",
-        stem=name_of,
-        least=least,
-        remedy="Give several config files.",
-    )
+        raise ConfigError(f"{spec.place}: {error}") from error
+    return Candidate(spec.name, spec.place, config)
 
 
 def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
@@ -121,7 +132,7 @@ def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
 
 def read_roster(
     given: Mapping[str, Candidate],
-    stored: Stored,
+    stored: Resumed,
     *,
     allow_removed: bool,
     division: Division = AT_OFFICIAL_RATIOS,
@@ -149,12 +160,13 @@ def read_roster(
                 f"not given. Give all of its candidates, {_sources(known)}, {_how(points)}; or remove this one with "
                 "--allow-removed."
             )
+    check_distinct({**known, **given}, what="candidate")
     late = tuple(name for name in given if name not in known or name in before) if known else ()
     return Roster(given, known, removed=frozenset(known) - frozenset(given), late=late, data=data)
 
 
 def _how(points: Any) -> str:
-    """How all candidates are given: points that are not told to stay away would come on top of them."""
+    """Say how to give all candidates. Without `--points none`, points would be added to them."""
     if points in (None, NONE):
         return "with any new ones; or none, to take them from the store"
     return f"with any new ones and --points {NONE}"
@@ -182,13 +194,13 @@ def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str,
 def _sources(stored: Mapping[str, Candidate]) -> str:
     """The stored candidates as they are typed."""
     sources = {name: candidate.source for name, candidate in stored.items()}
-    return shlex.join(place if name_of(place) == name else f"{name}={place}" for name, place in sources.items())
+    return shlex.join(place if read_place(place).name == name else f"{name}={place}" for name, place in sources.items())
 
 
 def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
     """Refuse to go on with another config or other data than at the start."""
     difference = first_difference(stored.config, given.config)
-    if difference is None and not _are_the_same(data, stored.facts["pool"]["data"], given):
+    if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
         difference = "the contents of its data files have changed"
     if difference is not None:
         raise ConfigError(
@@ -196,8 +208,3 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
             f"{difference}. Undo the change, give it another name with NAME=CONFIG to add it as another candidate, or "
             "start again with another directory or --force."
         )
-
-
-def _are_the_same(data: DataMark, fingerprint: str, candidate: Candidate) -> bool:
-    paths = official_paths(dict(candidate.config))
-    return data.fingerprint == fingerprint or mark_data(paths, by_name=True).fingerprint == fingerprint

@@ -1,18 +1,15 @@
-"""From a candidate's config to the config of one evaluation, and what we ask of such a config."""
+"""Reads the config of a candidate, and makes the config of one run from it."""
 
 import copy
 import json
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
-from allennlp.common.params import with_overrides
-
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import read_jsonnet
+from fiesta_allennlp.jsonnet_files import read_jsonnet, with_overrides
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
-from fiesta_allennlp.trainings.point import Point
-from fiesta_allennlp.trainings.points import typed_place
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.programs.config import TYPE, check_keys, is_program
 from fiesta_allennlp.trainings.variables import check_values
 
@@ -22,20 +19,17 @@ READER_KEYS = ("dataset_reader", "validation_dataset_reader")
 
 SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
 
-NO_POINT = Point()
 
-
-def load_config(path: Path, overrides: str = "", point: Point = NO_POINT) -> Config:
-    """The config in a Jsonnet file with the values of a point and the overrides applied, as plain data. What the point
-    overrides lies above `overrides`.
+def load_config(spec: CandidateSpec, overrides: str = "") -> Config:
+    """The config of a candidate with its values and the overrides applied, as plain data. What the values override lies
+    above `overrides`.
 
     Raises:
         ConfigError: where the file is missing, is not valid Jsonnet, or lacks something that a selection needs.
     """
-    if not path.is_file():
-        raise ConfigError(f"{path}: there is no such config file.")
-    place = typed_place(path, point)
-    config = _evaluated(path, overrides, point)
+    if not spec.path.is_file():
+        raise ConfigError(f"{spec.path}: there is no such config file.")
+    config = _evaluated(spec, overrides)
     try:
         if is_program(config):
             check_keys(config)
@@ -43,7 +37,7 @@ def load_config(path: Path, overrides: str = "", point: Point = NO_POINT) -> Con
             _check_complete(config)
         official_paths(config)
     except ConfigError as error:
-        raise ConfigError(f"{place}: {error}") from error
+        raise ConfigError(f"{spec.place}: {error}") from error
     return config
 
 
@@ -67,22 +61,23 @@ def _check_complete(config: Config) -> None:
         )
 
 
-def _evaluated(path: Path, overrides: str, point: Point) -> Config:
-    place = typed_place(path, point)
-    where = f"--overrides '{overrides}' over {place}" if overrides else place
+def _evaluated(spec: CandidateSpec, overrides: str) -> Config:
+    where = f"--overrides '{overrides}' over {spec.place}" if overrides else spec.place
     try:
-        config = read_jsonnet(path, overrides=overrides, variables=point.variables, where=where)
+        config = read_jsonnet(spec.path, overrides=overrides, variables=spec.point.variables, where=where)
     except ConfigError as error:
         if overrides:  # which may not be what is wrong
-            _evaluated(path, "", point)
-        check_values(error, path, point, where=where)
+            _evaluated(spec, "")
+        check_values(error, spec, where=where)
         raise
     if not isinstance(config, dict):
         raise ConfigError(f"{where}: a config must be an object with keys but is a {type(config).__name__}.")
     try:
-        return with_overrides(config, point.overrides)
+        return with_overrides(config, spec.point.overrides)
     except (ValueError, KeyError) as error:
-        raise ConfigError(f"{place}: there is no place in the config for the values with a dot: {error}.") from error
+        raise ConfigError(
+            f"{spec.place}: there is no place in the config for the values with a dot: {error}."
+        ) from error
 
 
 def is_resplit(reader: Any) -> bool:
@@ -107,7 +102,7 @@ def part_key(config: Config, part: str) -> str:
 
 
 def own_group_by(config: Config) -> Dict[str, str]:
-    """What the candidate's own resplit readers, or its data, keep whole, by key: nothing where they do not say it."""
+    """The keys of what the candidate's own resplit readers, or its data, keep whole; empty where they name none."""
     if is_program(config):
         said = (config.get("data") or {}).get("group_by")
         return {} if said is None else {"data.group_by": said}

@@ -1,4 +1,4 @@
-"""What a complete config can have wrong that AllenNLP lets pass, and that would give a wrong score silently."""
+"""Refuses what AllenNLP accepts in a config although it would silently give a wrong score."""
 
 import json
 from itertools import combinations

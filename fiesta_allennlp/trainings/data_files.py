@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from allennlp.common import file_utils
-
 from fiesta_allennlp.errors import DataChangedError
 from fiesta_allennlp.files import CHUNK, digest_of
 from fiesta_allennlp.trainings.config import moved, set_keys
@@ -42,21 +40,23 @@ def _files_of(path: str) -> List[Path]:
     return [file for each in found for file in _files_in(Path(each))]
 
 
-def _sources_of(path: str, *, by_name: bool) -> List[str]:
+def _sources_of(path: str) -> List[str]:
     """The files that one path names, or else the URL, or the file or URL of the archive of which it names a member."""
     files = [str(file) for file in _files_of(path)]
-    if files or by_name:
+    if files:
         return files
     archive, _, member = path.partition("!")
     return [archive] if URL.match(archive) or (member and os.path.isfile(archive)) else []
 
 
 def _fetched(source: str) -> Optional[Path]:
-    """Where the content of a file or a URL is that a reader gets on this machine, of a URL after AllenNLP has fetched
+    """Find the file that a reader gets on this machine for a path or a URL, of a URL after AllenNLP has fetched
     its newest version; None where it cannot, or where the URL is that of a whole repository."""
     if not URL.match(source):
         return Path(source)
     try:
+        from allennlp.common import file_utils
+
         place = Path(file_utils.cached_path(source))
     except Exception as error:  # of the libraries behind the schemes, and the reader may need none of them
         logger.warning("%s is not digested, for it cannot be fetched: %s", source, error)
@@ -96,21 +96,20 @@ class DataMark:
     fingerprint: str = ""
 
 
-def mark_data(paths: Mapping[str, Any], *, by_name: bool = False) -> DataMark:
+NO_DATA = DataMark((), ())
+
+
+def mark_data(paths: Mapping[str, Any]) -> DataMark:
     """Look at the data as they are now, at each file once.
 
-    URLs are fetched into AllenNLP's cache, as readers do. Of an archive with a member all content counts.
-
-    Args:
-        paths: data paths by part.
-        by_name: of URLs and archives with members only the names count, as in older stores. So do those of URLs that
-            cannot be fetched.
+    URLs are fetched into AllenNLP's cache, as readers do; of one that cannot be fetched, the name counts. Of an archive
+    with a member all content counts. `paths` are data paths by part.
     """
     whole = hashlib.sha256()
     marks: List[FileMark] = []
     for part, path in sorted(paths.items()):
         whole.update(part.encode("utf-8"))
-        sources = [(text, source) for text in _texts(path) for source in _sources_of(text, by_name=by_name)]
+        sources = [(text, source) for text in _texts(path) for source in _sources_of(text)]
         found = [(text, source, place) for text, source in sources if (place := _fetched(source)) is not None]
         if not found:
             whole.update(repr(path).encode("utf-8"))

@@ -1,4 +1,4 @@
-"""What `fiesta-select --dry-run` finds: everything is checked and built, and nothing is trained."""
+"""The dry run of `fiesta-select`: it checks and builds everything, and trains nothing."""
 
 from dataclasses import dataclass, field
 from typing import Any, Mapping
@@ -9,7 +9,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.session import rehearsed
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.pool import Pool
-from fiesta_allennlp.trainings.preparation import Preparation
+from fiesta_allennlp.trainings.preparations import Preparation
 from fiesta_allennlp.trainings.programs.config import example_command, is_program
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
@@ -17,7 +17,7 @@ from fiesta_allennlp.trainings.settings import Settings
 
 @dataclass(frozen=True)
 class Plan:
-    """What a dry run tells. `least` and `most` are numbers of evaluations. `commands` are, of programs, the command of
+    """The result of a dry run. `least` and `most` are numbers of runs. `commands` are, of programs, the command of
     their first run."""
 
     metric: Metric

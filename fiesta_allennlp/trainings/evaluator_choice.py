@@ -1,16 +1,15 @@
-"""What makes the runs: each candidate's own kind of evaluator."""
+"""Chooses the evaluator that makes the runs of each candidate."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import with_absolute_paths
-from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
-from fiesta_allennlp.trainings.preparation import Preparation
+from fiesta_allennlp.trainings.preparations import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.settings import Settings
@@ -20,7 +19,7 @@ from fiesta_allennlp.trainings.settings import Settings
 class EitherEvaluator(Evaluator):
     """Runs the candidates of `programs` as programs, and trains all others with AllenNLP."""
 
-    training: AllenNLPTraining
+    training: Evaluator
     programs: ProgramRun
 
     def _of(self, request: Request) -> Evaluator:
@@ -42,10 +41,20 @@ class EitherEvaluator(Evaluator):
         return EitherEvaluator(self.training.reading(places), self.programs.reading(places))
 
 
+OF_ALLENNLP, OF_PROGRAMS = "fiesta_allennlp.trainings.allennlp.loaded", "fiesta_allennlp.trainings.programs.run"
+"""The modules that workers import first, and the fork server once for all."""
+
+
+def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
+    """Return what workers import first: AllenNLP if a candidate needs it, and the packages of the user."""
+    are_programs = all(is_program(config) for config in roster.configs.values())
+    return (OF_PROGRAMS if are_programs else OF_ALLENNLP, *settings.include_package)
+
+
 def evaluator_of(
     settings: Settings, roster: Roster, preparations: Mapping[str, Preparation], *, gives_devices: bool
 ) -> Evaluator:
-    """What makes the runs of these candidates, the programs and the AllenNLP configs among them.
+    """Return the evaluator of these candidates, programs and AllenNLP configs alike.
 
     Args:
         preparations: by candidate, removed ones included.
@@ -59,6 +68,11 @@ def evaluator_of(
         "data": roster.data,
         "division": settings.division,
     }
+    run = ProgramRun(programs, working_directory=os.getcwd(), keep_models=settings.keep != "none", **shared)
+    if len(programs) == len(configs):
+        return run
+    from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+
     training = AllenNLPTraining(
         configs={name: config for name, config in configs.items() if name not in programs},
         vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
@@ -66,5 +80,4 @@ def evaluator_of(
         free_device=gives_devices,
         **shared,
     )
-    run = ProgramRun(programs, working_directory=os.getcwd(), keep_models=settings.keep != "none", **shared)
     return EitherEvaluator(training, run) if programs else training

@@ -44,7 +44,7 @@ class BestArchives:
             self._delete(name)
 
     def keep_only(self, winner: Optional[str]) -> None:
-        """Of all candidates, the model of this one alone."""
+        """Delete all models except one of this candidate."""
         for candidate, (_, name) in self._best.items():
             if candidate != winner:
                 self._delete(name)

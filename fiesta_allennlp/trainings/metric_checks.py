@@ -9,11 +9,11 @@ from fiesta_allennlp.errors import ConfigError, all_in_one, did_you_mean
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.trainings.config_checks import check_direction
-from fiesta_allennlp.trainings.preparation import Preparation
+from fiesta_allennlp.trainings.preparations import Preparation
 from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
 
 LOSS = "loss"
-"""What AllenNLP's trainer reports of every model."""
+"""The metric that AllenNLP's trainer reports for every model."""
 
 
 def with_metric(
@@ -56,7 +56,7 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
 
 
 def _refusal(name: str, preparation: Preparation, metric: Metric) -> Optional[str]:
-    """That the candidate's model does not report the metric, and what it does report; None where it does, or that is
+    """The refusal of a model that does not report the metric, with what it reports; None where it does, or that is
     not known. The trainer reports the loss of every model."""
     if preparation.metrics is None:
         return None

@@ -1,30 +1,17 @@
-"""The pool of a candidate: all official parts together, from which every split is drawn."""
+"""The pool of a candidate: all official sets together, from which every split is drawn. It must be equal for all."""
 
 import hashlib
-import itertools
-from collections import Counter, defaultdict
+import json
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
-from allennlp.common import Params
-from allennlp.data import DatasetReader, Instance
-from allennlp.data.fields import LabelField, SequenceLabelField
-from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
-
-from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
-from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
-from fiesta_allennlp.trainings.matching import check_match
-from fiesta_allennlp.trainings.multitask import by_task, check_one_task
-from fiesta_allennlp.trainings.pairing import with_labels
-from fiesta_allennlp.trainings.reading import check_same_fields, read_parts
-from fiesta_allennlp.trainings.resplit import groups_of
-from fiesta_allennlp.trainings.second_reading import check_reads_alike
+from fiesta_allennlp.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
 class Pool:
-    """What has to be the same for every candidate, so that their scores can be compared, and the words.
+    """The properties that all candidates must share, so that their scores can be compared, and the words.
 
     `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the
     data files, `fingerprint` one of the instances' groups and labels in their order. `words` are those of all
@@ -49,91 +36,10 @@ class Pool:
         return sum(self.official.values())
 
 
-def read_pool(
-    config: Config, group_by: Optional[str], *, data: str = "", division: Division = AT_OFFICIAL_RATIOS
-) -> Pool:
-    """Read all parts of a candidate with its own readers. Random splits are drawn over what the last one gives.
-
-    Args:
-        group_by: a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit
-            reader by the key `group_by`, or else its readers by the class attribute `group_by`.
-        data: the fingerprint of the data files; empty where pools are not compared.
-        division: how runs get their sets. Official ones are each read by their own reader, and nothing is kept whole.
-
-    Raises:
-        ConfigError: where what the training reader gives cannot be matched with what the validation reader gives, or
-            one of them gives other instances each time.
-        DataError: where the data are wrong or too small.
-    """
-    paths = division.used(official_paths(config))
-    given = readers_of(config)
-    readers = [_reader(params) for params in given.values()]
-    key = None if division.is_official else _group_key(config, group_by, readers)
-    if division.is_official:
-        views = [_official_view(list(zip(given, readers, strict=True)), paths)]
-        targets = _official_targets(views[0].sizes, paths)
-    else:
-        for name, reader in zip(given, readers, strict=True):
-            check_one_task(name, reader)
-        fresh = [(name, _reader(params)) for name, params in given.items()]
-        is_batched = config.get("data_loader", {}).get("batch_size") != 1
-        views = [
-            _View([(reader, paths)], key, fresh=[again], is_batched=is_batched)
-            for reader, again in zip(readers, fresh, strict=True)
-        ]
-        check_match(views[0].identities, views[-1].identities, key)
-        targets = group_targets(views[-1].sizes, ratios=division.ratios, parts=division.parts)
-    for view in views:
-        _check_labels(view, paths)
-    check_groups(views[-1].groups, targets, key)
-    return Pool(
-        official=views[-1].sizes,
-        targets=targets,
-        num_groups=len(set(views[-1].groups)),
-        group_by=key,
-        data=data,
-        fingerprint=hashlib.sha256(repr(views[-1].identities).encode("utf-8")).hexdigest(),
-        pairing=views[-1].pairing,
-        words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
-        counts=views[0].counts,
-    )
-
-
-def _group_key(config: Config, group_by: Optional[str], readers: Sequence[DatasetReader]) -> Optional[str]:
-    """What splits keep whole: the first that says it of the option, the config and the readers."""
-    return first_said(
-        [group_by, *own_group_by(config).values(), *(getattr(reader, "group_by", None) for reader in readers)]
-    )
-
-
 def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
     """The first group key that is given; None where that is `none`, or none is."""
     key = next((key for key in keys if key is not None), None)
     return None if key == "none" else key
-
-
-def _official_view(readers: Sequence[Tuple[str, DatasetReader]], paths: Mapping[str, Any]) -> "_View":
-    """The training set as the first reader reads it, the other sets as the last one does."""
-    evaluated = {part: path for part, path in paths.items() if part != "train"}
-    return _View(by_task(*readers[0], {"train": paths["train"]}) + by_task(*readers[-1], evaluated), None)
-
-
-def _official_targets(sizes: Mapping[str, int], paths: Mapping[str, Any]) -> Dict[str, int]:
-    """The sizes of the official sets, none of which may be empty."""
-    for part, size in sizes.items():
-        if not size:
-            raise DataError(f"'{part}_data_path': {paths[part]} has no instances. Give a file that has some.")
-    return dict(sizes)
-
-
-def _check_labels(view: "_View", paths: Dict[str, Any]) -> None:
-    """Refuse data in which every instance is labelled alike: all candidates would be equally right."""
-    labels = [labels for _, labels in view.identities]
-    if labels[0] and all(other == labels[0] for other in labels):
-        raise DataError(
-            f"all {len(labels)} instances of {', '.join(map(str, paths.values()))} have the label "
-            f"{', '.join(map(repr, labels[0]))}, so there is nothing to learn. Give data with two labels or more."
-        )
 
 
 def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:
@@ -151,70 +57,94 @@ def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_b
         )
 
 
-class _View:
-    """The pool as one reader sees it, or several that each read some of the parts."""
+def check_same_pool(pools: Mapping[str, Pool]) -> None:
+    """Refuse candidates that would be scored on different data.
 
-    def __init__(
-        self,
-        paths_of: List[Tuple[DatasetReader, Dict[str, Any]]],
-        group_by: Optional[str],
-        *,
-        fresh: Sequence[Tuple[str, DatasetReader]] = (),
-        is_batched: bool = True,
-    ) -> None:
-        read = [(reader, read_parts(reader, paths)) for reader, paths in paths_of]
-        for (name, again), (_, paths), (_, parts) in zip(fresh, paths_of, read, strict=False):
-            if is_batched:
-                check_same_fields(parts, paths, key=name)
-            check_reads_alike(again, paths, parts, key=name)
-        by_part: Dict[str, List[Instance]] = {}
-        for _, parts in read:
-            for part, instances in parts.items():
-                by_part.setdefault(part, []).extend(instances)
-        pool = list(itertools.chain.from_iterable(by_part.values()))
-        self.sizes = {part: len(instances) for part, instances in by_part.items()}
-        try:
-            self.groups = groups_of(pool, group_by)
-        except DataError as error:
-            raise DataError(f"'{fresh[0][0]}': {error}") from error
-        self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
-        self.pairing = with_labels(self.groups, _label_fields(pool))
-        self.counts = _counts([(reader, itertools.chain.from_iterable(parts.values())) for reader, parts in read])
+    Args:
+        pools: those of the candidates, by name.
+
+    Raises:
+        ConfigError: naming the first candidate whose pool differs from that of the first one, and how.
+    """
+    (first_name, first), *others = pools.items()
+    for name, other in others:
+        told = _difference(first, other)
+        if told is not None:
+            raise ConfigError(
+                f"candidates '{first_name}' and '{name}' do not have the same pool of data, so their scores cannot "
+                f"be compared: {told}"
+            )
 
 
-def _labels(instance: Instance) -> List[Any]:
-    """What tells two instances apart whatever the tokenizer: their labels."""
-    return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
+def _difference(first: Pool, other: Pool) -> Optional[str]:
+    """The first difference of two pools, with the remedy; None where they are equal.
+
+    What the config's reader makes of an item is known only to that reader, so an AllenNLP config and a program have the
+    same items where groups and labels of one are at the same positions as those of the other.
+    """
+    if not (first.official and other.official) and first.official != other.official:
+        return f"one of them has no data of the selection, because its program cuts its own sets. {_GIVE_DATA}"
+    for what, words in _WORDS.items():
+        mine, theirs = getattr(first, what), getattr(other, what)
+        if mine != theirs:
+            return f"{words} {_told(mine)} in one and {_told(theirs)} in the other. {_REMEDIES.get(what, _SAME_DATA)}"
+    if first.is_of_program != other.is_of_program:
+        return _UNPAIRED if set(first.pairing).isdisjoint(other.pairing) else None
+    if first.fingerprint != other.fingerprint:
+        return f"{_OTHER_ITEMS} {first.fingerprint} and {other.fingerprint}. {_SAME_DATA}"
+    return None
 
 
-def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
-    """The labels of each field that labels every instance, or every token of it."""
-    kinds = (LabelField, SequenceLabelField)
-    first = pool[0].fields if pool else {}
-    names = [name for name in first if all(isinstance(one.fields.get(name), kinds) for one in pool)]
-    return {name: [_labels_in(one.fields[name]) for one in pool] for name in names}
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{part} {size}" for part, size in value.items())
+    return "nothing" if value is None else str(value)
 
 
-def _labels_in(field: Any) -> Hashable:
-    return tuple(field.labels) if isinstance(field, SequenceLabelField) else field.label
+_WORDS = {
+    "official": "the instances read are",
+    "group_by": "the splits would keep whole",
+    "num_groups": "the numbers of groups are",
+    "data": "the contents of the data files differ, with fingerprints",
+}
+
+_SAME_DATA = "Give both the same data files, and readers that make the same instances of them."
+_REMEDIES = {"group_by": "Say it for all of them with --group-by."}
+_OTHER_ITEMS = "the groups or labels of the instances differ, with fingerprints"
+_GIVE_DATA = "Give it 'data', so that the selection cuts the sets of all candidates."
+_UNPAIRED = (
+    "instance i of the config's reader is not item i of the program's file, because their groups or labels are not "
+    "equal at equal positions. Have the reader give one instance for each item in the order of the file, with a label "
+    "that stands in a field of its own in the file."
+)
 
 
-def _reader(params: Config) -> DatasetReader:
-    return DatasetReader.from_params(Params(unwrapped(params)).duplicate())
+def codes_of(values: Iterable[Hashable]) -> List[int]:
+    """Each value as the number of distinct ones before it: equal for values that are only renamed."""
+    codes: Dict[Hashable, int] = {}
+    return [codes.setdefault(value, len(codes)) for value in values]
 
 
-def _counts(read: List[Tuple[DatasetReader, Iterable[Instance]]]) -> Dict[str, Dict[str, int]]:
-    """How often each word occurs, by vocabulary namespace, in the instances of every reader."""
-    counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for reader, instances in read:
-        for instance in instances:
-            reader.apply_token_indexers(instance)
-            instance.count_vocab_items(counter)
-    return {namespace: dict(words) for namespace, words in counter.items()}
+def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
+    """A digest of the groups in their order, and one with each of the fields that tell items apart, in sorted order.
+
+    A field tells something of the order where its values repeat but are not all equal. Of two candidates, digests in
+    common mean that their items have equal groups and, but for names, equal labels at equal positions.
+
+    Args:
+        groups: of each item. Shape: `(num_items,)`.
+        fields: values of each item by name. Shape of each: `(num_items,)`.
+    """
+    grouped = codes_of(groups)
+    told = [codes for codes in map(codes_of, fields.values()) if 1 < len(set(codes)) < len(codes)]
+    return tuple(sorted({_digest(grouped, codes) for codes in ([], *told)}))
 
 
-def _added_words(config: Config) -> FrozenSet[str]:
-    """What the vocabulary holds beside the words of the data: added ones, padding, and the unknown word."""
-    vocabulary = config.get("vocabulary") or {}
-    special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
-    return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())
+def with_labels(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
+    """Digests that include a field; where no field tells items apart, the digest of the groups."""
+    alone = pairing_digests(groups, {})
+    return tuple(digest for digest in pairing_digests(groups, fields) if digest not in alone) or alone
+
+
+def _digest(groups: List[int], labels: List[int]) -> str:
+    return hashlib.sha256(json.dumps([groups, labels]).encode("ascii")).hexdigest()

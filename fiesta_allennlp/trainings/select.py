@@ -12,7 +12,7 @@ from fiesta_allennlp.errors import DataChangedError, DataError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
 from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, History
-from fiesta_allennlp.selection.kind import Kind, Stored, Work
+from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
@@ -22,23 +22,16 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
 from fiesta_allennlp.trainings.config import SEED_KEYS
 from fiesta_allennlp.trainings.data_files import found_again
-from fiesta_allennlp.trainings.devices import check_gpus
-from fiesta_allennlp.trainings.evaluator_choice import evaluator_of
-from fiesta_allennlp.trainings.executor_building import build_executor
+from fiesta_allennlp.trainings.evaluator_choice import evaluator_of, packages_of
+from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
 from fiesta_allennlp.trainings.kept_archives import BestArchives
 from fiesta_allennlp.trainings.metric_checks import with_metric
-from fiesta_allennlp.trainings.pool import Pool
-from fiesta_allennlp.trainings.preparation import (
-    Preparation,
-    facts_of,
-    preparation_of,
-    prepare_all,
-    vectors_are_there,
-)
+from fiesta_allennlp.trainings.pool import Pool, check_same_pool
+from fiesta_allennlp.trainings.preparation import prepare_all
+from fiesta_allennlp.trainings.preparations import Preparation, facts_of, preparation_of, vectors_are_there
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
-from fiesta_allennlp.trainings.same_pool import check_same_pool
+from fiesta_allennlp.trainings.progress_setup import outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.watching import outlook, told_of_jobs, watching
 
 
 @dataclass(frozen=True)
@@ -52,7 +45,7 @@ class CheckedTrainings:
 
 @dataclass(frozen=True)
 class PreparedTrainings:
-    """The same once every model has been built. `preparations` are by name, removed candidates included."""
+    """A checked selection once every model has been built. `preparations` are by name, removed candidates included."""
 
     checked: CheckedTrainings
     directory: RunDirectory
@@ -70,12 +63,12 @@ class PreparedTrainings:
         return sorted({file for config in configs if is_program(config) for file in code_of(config)})
 
     def evaluator(self) -> Evaluator:
-        """What makes the runs."""
+        """The evaluator of the runs."""
         settings, gives_devices = self.checked.settings, self.executor.gives_devices
         return evaluator_of(settings, self.checked.roster, self.preparations, gives_devices=gives_devices)
 
 
-class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
+class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
     """Candidates are AllenNLP configs or programs, and an evaluation is a training."""
 
     name = "trainings"
@@ -83,7 +76,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
     given = "candidates"
     step = "run"
 
-    def check(self, settings: Settings, stored: Stored, *, allow_removed: bool) -> CheckedTrainings:
+    def check(self, settings: Settings, stored: Resumed, *, allow_removed: bool) -> CheckedTrainings:
         if settings.metric is not None and not stored.candidates:  # an old selection goes on as it began
             check_sign(settings.metric)
         least = 1 if stored.candidates and not allow_removed else 2  # one alone is refused for those that are not given
@@ -121,17 +114,17 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
         return prepared.code
 
     @contextmanager
-    def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
+    def work(self, prepared: PreparedTrainings, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
         settings, executor = prepared.checked.settings, prepared.executor
         strategy, directory = prepared.checked.strategy, prepared.directory
         worked = store.meta().working_seconds
-        remaining = outlook(strategy, executor, entropy=entropy, worked=worked, max_hours=settings.max_hours)
+        remaining = outlook(strategy, executor, seed=seed, worked=worked, max_hours=settings.max_hours)
         console.print(f"Training {executor.describe()}.", highlight=False, soft_wrap=True)
         with (
             told_of_jobs(executor, directory, console),
             watching(settings, directory, store, console, remaining=remaining) as listener,
         ):
-            yield Work(
+            yield LoopParts(
                 strategy=strategy,
                 evaluator=prepared.evaluator(),
                 executor=executor,
@@ -149,7 +142,7 @@ class Trainings(Kind[Settings, CheckedTrainings, PreparedTrainings]):
             "belief": strategy["belief"],
             "splits": settings.splits,
             "score": settings.score,
-            "entropy": meta.entropy,
+            "seed": meta.seed,
         }
         return summarise(history, decision, about)
 
@@ -174,9 +167,9 @@ def prepared_trainings(
     prepare: Prepare,
     notes: Iterable[str] = (),
 ) -> Iterator[PreparedTrainings]:
-    """See `Kind.prepared`. `notes` are for the user, before the first model is built."""
+    """Prepare as `SelectionFamily.prepared` says. `notes` are for the user, before the first model is built."""
     settings, roster = checked.settings, checked.roster
-    with closing(build_executor(settings, directory)) as executor:
+    with closing(build_executor(settings, directory, packages=packages_of(settings, roster))) as executor:
         check_gpus(roster.given, executor)
         for note in (*_notes_on_workers(checked, executor), *notes):
             console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
@@ -196,7 +189,7 @@ def prepared_trainings(
 
 
 def _notes_on_workers(checked: CheckedTrainings, executor: Executor) -> Iterator[str]:
-    """What to say of more workers than can help."""
+    """Notes on more workers than can help."""
     settings = checked.settings
     _, most = checked.strategy.bounds(len(checked.roster.given))
     room = num_workers("auto", settings.threads_per_worker)
@@ -225,8 +218,8 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
 
 
 def _known(roster: Roster) -> Dict[str, Preparation]:
-    """What the store has of its candidates. The data of those that are given have been checked, so they have their
-    fingerprint of now: older stores took that of names where new ones take that of contents."""
+    """The preparations in the store, by candidate. The data of those that are given have been checked, so they have
+    their fingerprint of now: older stores took that of names where new ones take that of contents."""
     known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
     for name in roster.given.keys() & known.keys():
         pool = replace(known[name].pool, data=roster.data[name].fingerprint)

@@ -37,7 +37,7 @@ def _points(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Settings(ExecutorSettings):
-    """What `allennlp fiesta-select` can be told. Names and defaults are those of the command's options.
+    """The settings of `fiesta-select`. Names and defaults are those of the command's options.
 
     `candidates` are configs of trainings or programs, each as `CONFIG` or `NAME=CONFIG`, with or without
     `?NAME=VALUE,...` behind. `points` is a JSONL file or a list of objects.
@@ -120,7 +120,7 @@ class Settings(ExecutorSettings):
     overrides: str = option(
         "", "a JSON or Jsonnet object that overrides keys of every config", group=SCORING, short="-o", is_fixed=True
     )
-    entropy: Optional[int] = option(
+    seed: Optional[int] = option(
         None,
         "master random seed, which repeats a selection (default: random, saved in selection.json)",
         group=SCORING,
@@ -162,7 +162,7 @@ class Settings(ExecutorSettings):
 
     @property
     def division(self) -> Division:
-        """How the sets of a run come about."""
+        """The division of the data into the sets of a run."""
         return Division(self.on_official_splits, tuple(map(float, self.split_ratios)), self.score)
 
     @property

@@ -5,8 +5,10 @@ from typing import Any, Dict
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.jsonnet_files import with_overrides
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import Division
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.config import (
     evaluation_config,
     first_difference,
@@ -121,7 +123,20 @@ def test_existing_files_become_absolute_and_other_paths_stay(reviews: Path, monk
 
 
 def test_overrides_are_laid_over(write_config: Any) -> None:
-    assert load_config(write_config("a"), '{"trainer.num_epochs": 7}')["trainer"]["num_epochs"] == 7
+    assert load_config(CandidateSpec(write_config("a")), '{"trainer.num_epochs": 7}')["trainer"]["num_epochs"] == 7
+
+
+def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
+    config = {"a": [1, {"b.c": {"d": 2}}], "e": 3}
+    assert with_overrides(config, {"a.1.b.c.d": 4, "a.0": 5, "new": 6}) == {
+        "a": [5, {"b.c": {"d": 4}}],
+        "e": 3,
+        "new": 6,
+    }
+    assert config == {"a": [1, {"b.c": {"d": 2}}], "e": 3}
+    for path, missing in (("f.g", "f"), ("a.2", "2"), ("e.x", "x")):
+        with pytest.raises(ValueError, match=f"override '{path}' has no place: there is no '{missing}'"):
+            with_overrides(config, {path: 1})
 
 
 @pytest.mark.parametrize(
@@ -136,18 +151,18 @@ def test_overrides_are_laid_over(write_config: Any) -> None:
 )
 def test_what_a_selection_needs_is_asked_for(write_config: Any, changes: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        load_config(write_config("a", changes))
+        load_config(CandidateSpec(write_config("a", changes)))
 
 
 def test_a_missing_file_and_a_syntax_error_name_the_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="none.jsonnet: there is no such config file"):
-        load_config(tmp_path / "none.jsonnet")
+        load_config(CandidateSpec(tmp_path / "none.jsonnet"))
     (tmp_path / "bad.jsonnet").write_text("{ model: ")
     with pytest.raises(ConfigError, match="bad.jsonnet: cannot be read as Jsonnet.*1:10"):
-        load_config(tmp_path / "bad.jsonnet")
+        load_config(CandidateSpec(tmp_path / "bad.jsonnet"))
     (tmp_path / "short.jsonnet").write_text("{ dataset_reader: {} }")
     with pytest.raises(ConfigError, match="short.jsonnet: the key 'model' is missing"):
-        load_config(tmp_path / "short.jsonnet")
+        load_config(CandidateSpec(tmp_path / "short.jsonnet"))
 
 
 def test_the_first_difference_has_its_path_and_both_values() -> None:

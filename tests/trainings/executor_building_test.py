@@ -6,7 +6,7 @@ import torch
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.trainings.devices import check_gpus
+from fiesta_allennlp.trainings.executor_building import check_gpus
 
 
 def candidates(*trainers: Dict[str, Any]) -> Dict[str, Candidate]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fiesta_allennlp.trainings.evaluator import as_plain, number_of
+from fiesta_allennlp.trainings.allennlp.evaluator import as_plain, number_of
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ import pytest
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.trainings.candidates import candidate_at, equal_candidates, load_candidates
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, Point, given_points, read_candidates, read_place
+from fiesta_allennlp.trainings.candidates import candidate_of, equal_candidates, load_candidates
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.point import Point
-from fiesta_allennlp.trainings.points import expanded, given_points, split_place
 from fiesta_allennlp.trainings.settings import Settings
 
 READS_LR = "import 'rest.libsonnet'"
@@ -51,15 +50,18 @@ def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path
     one = made["lr=0.1,opt=adam"]
     assert one.source == f"{template}?lr=0.1,opt=adam"
     assert loaded(f"{plain}?", f"a={one.source}", overrides='{"trainer.num_epochs": 7}')["a"].config == one.config
-    assert candidate_at(Path(template), Point(points[1]), Settings()).name == "lr=0.2,opt=sgd,trainer.num_epochs=3"
+    assert (
+        candidate_of(CandidateSpec(Path(template), Point(points[1])), Settings()).name
+        == "lr=0.2,opt=sgd,trainer.num_epochs=3"
+    )
 
 
 def test_a_file_with_a_question_mark_in_its_name_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a?b.jsonnet"
     path.touch()
-    assert split_place(str(path)) == (path, Point())
-    assert expanded([str(path)], [{}, {"lr": 1}]) == [f"{path}?", f"{path}?lr=1"]
-    assert expanded([str(path)], "none") == [str(path)]
+    assert read_place(str(path)) == CandidateSpec(path)
+    assert read_candidates([str(path)], [{}, {"lr": 1}]) == [CandidateSpec(path), CandidateSpec(path, Point({"lr": 1}))]
+    assert read_candidates([str(path)], "none") == [CandidateSpec(path)]
 
 
 GOOD = '{"lr": 0.1, "opt": "adam"}\n'
@@ -79,7 +81,7 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
         ('{"lr": 1}', r"template.jsonnet\?lr=1: the config reads the external variable 'opt'.*given for: lr"),
         ('{"opt": "a", "lrr": 1}', r"external variable 'lr', which has no value.*Did you mean 'lrr'"),
         ('{"opt": "a", "lr": 1, "decay": 2}', r"never reads the variable 'decay'.*path, such as model.decay"),
-        ('{"opt": "a", "lr": 1, "modle.x": 2}', r"modle.x=2: there is no place .*unused keys: \['modle.x'\]"),
+        ('{"opt": "a", "lr": 1, "modle.x": 2}', r"modle.x=2: there is no place .*has no place: there is no 'modle'"),
         ('{"opt": "a", "lr": "large"}', r"lr=large: cannot be read as Jsonnet(.|\n)*Read a text with std.extVar alone"),
     ],
 )
@@ -125,6 +127,11 @@ def test_equal_configs_are_found_whatever_their_seeds(template: str) -> None:
     made = loaded(template, f"x={template}?opt=a,lr=3", points=points)
     configs: Dict[str, Config] = {name: dict(candidate.config) for name, candidate in made.items()}
     assert equal_candidates(configs) == [[Point(points[0]).name, Point(points[1]).name]]
+
+
+def test_points_whose_names_differ_by_case_alone_are_refused(template: str) -> None:
+    with pytest.raises(FiestaError, match="candidates 'lr=1,opt=adam' and 'lr=1,opt=Adam' differ only by case"):
+        loaded(template, points=[{"lr": 1, "opt": "adam"}, {"lr": 1, "opt": "Adam"}])
 
 
 def test_points_of_python_become_plain_data() -> None:

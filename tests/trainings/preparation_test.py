@@ -11,13 +11,14 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, ModelError
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.selection.kind import Stored
+from fiesta_allennlp.selection.family import Resumed
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
+from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.config import evaluation_config, load_config, official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
-from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
-from fiesta_allennlp.trainings.pool import read_pool
-from fiesta_allennlp.trainings.preparation import prepare_candidate
-from fiesta_allennlp.trainings.same_pool import check_same_pool
+from fiesta_allennlp.trainings.pool import check_same_pool
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
@@ -76,7 +77,7 @@ def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) 
 def test_a_distributed_section_that_is_null_is_none(
     write_config: Callable[..., Path], tmp_path: Path, reviews: Path
 ) -> None:
-    config = load_config(write_config("a", {"distributed": None}))
+    config = load_config(CandidateSpec(write_config("a", {"distributed": None})))
     prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
     evaluator = AllenNLPTraining({"a": config}, "accuracy")
     assert evaluator.evaluate(make_request(1, "a", 0, shared_splits=True), tmp_path / "e").metric == "accuracy"
@@ -205,7 +206,7 @@ def test_the_package_of_the_strategy_is_imported(
         strategy="planned_by_a_user",
         include_package=("planned_by_a_user",),
     )
-    checked = TRAININGS.check(settings, Stored(RunDirectory(tmp_path)), allow_removed=False)
+    checked = TRAININGS.check(settings, Resumed(RunDirectory(tmp_path)), allow_removed=False)
     assert type(checked.strategy).__name__ == "OfAUser"
 
 

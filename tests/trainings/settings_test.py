@@ -19,7 +19,8 @@ from fiesta_allennlp.selection.settings import of_earlier_version, settings_from
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import StoppingRule
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.trainings.candidates import named_candidates
+from fiesta_allennlp.trainings.candidate_values import read_candidates
+from fiesta_allennlp.trainings.candidates import load_candidates
 from fiesta_allennlp.trainings.settings import Settings, merge
 
 
@@ -62,7 +63,7 @@ def test_a_budget_takes_the_place_of_a_confidence_and_the_other_way_round() -> N
 
 
 def test_settings_survive_json() -> None:
-    settings = merge({"candidates": ["a", "b"], "strategy": {"type": "bts"}, "entropy": 2**100})
+    settings = merge({"candidates": ["a", "b"], "strategy": {"type": "bts"}, "seed": 2**100})
     assert merge(json.loads(json.dumps(as_json(settings)))) == settings
 
 
@@ -119,7 +120,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"ship_data": 1}, "--ship-data must be true or false but got 1"),
         ({"workers": True}, "--workers must be a whole number or auto but got true"),
         ({"max_failures": 0}, "--max-failures must be at least 1 but got 0"),
-        ({"entropy": -1}, "--seed must not be negative but got -1"),
+        ({"seed": -1}, "--seed must not be negative but got -1"),
         ({"workers": "2"}, '--workers must be a whole number or auto but got "2"'),
         ({"confidence": "0.9"}, '--confidence must be a number but got "0.9"'),
         ({"include_package": "mine"}, '--include-package must be a list but got "mine"'),
@@ -182,8 +183,8 @@ def test_another_executor_takes_the_options_of_the_one_below_away() -> None:
 
 
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
-    named = named_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
-    assert named == {"a": "x/a.jsonnet", "other": "y/a.jsonnet"}
+    specs = read_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
+    assert [(spec.name, spec.place) for spec in specs] == [("a", "x/a.jsonnet"), ("other", "y/a.jsonnet")]
 
 
 @pytest.mark.parametrize(
@@ -194,11 +195,13 @@ def test_candidates_are_named_by_their_files_or_by_hand() -> None:
         (("x/a.jsonnet", "y/a.jsonnet"), "two candidates are named 'a': x/a.jsonnet and y/a.jsonnet.*NAME=y/a.jsonnet"),
         (("a/b=x.jsonnet", "c.jsonnet"), "a name must not be empty nor contain"),
         (("=x.jsonnet", "c.jsonnet"), "a name must not be empty"),
+        (("a=x.jsonnet", "c\n.jsonnet"), r"candidate 'c\\n=c\\n.jsonnet': a name must not contain line feeds"),
+        (("Aa=x.jsonnet", "aA=c.jsonnet"), "the names of the candidates 'Aa' and 'aA' differ only by case"),
     ],
 )
 def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        named_candidates(candidates)
+        load_candidates(Settings(candidates=candidates))
 
 
 def test_a_settings_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> None:
@@ -314,7 +317,7 @@ def test_a_strategy_of_an_earlier_version_stays_what_it_was(given: Any, now: Any
 def test_null_is_a_value_of_optional_settings_alone(record: Any, given: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         record(**given)
-    record(**dict.fromkeys(("confidence", "budget", "margin", "entropy")))
+    record(**dict.fromkeys(("confidence", "budget", "margin", "seed")))
 
 
 def test_a_file_of_options_that_cannot_be_read_is_refused_with_an_example(tmp_path: Path) -> None:
@@ -323,13 +326,14 @@ def test_a_file_of_options_that_cannot_be_read_is_refused_with_an_example(tmp_pa
         settings_from_file(tmp_path / "typed.jsonnet", Settings)
 
 
-def test_the_seed_has_two_names() -> None:
+def test_the_seed_has_an_earlier_name(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)
     for name in ("--seed", "--entropy"):
-        assert typed_options(parser.parse_args([name, "5"]), Settings) == {"entropy": 5}
-    assert merge({"seed": 5}).entropy == 5
-    assert as_typed(merge({"entropy": 5}), positional="candidates") == ["--seed", "5"]
+        assert typed_options(parser.parse_args([name, "5"]), Settings) == {"seed": 5}
+    (tmp_path / "options.jsonnet").write_text("{ entropy: 5 }")
+    assert settings_from_file(tmp_path / "options.jsonnet", Settings) == {"seed": 5}
+    assert as_typed(merge({"seed": 5}), positional="candidates") == ["--seed", "5"]
     with pytest.raises(ConfigError, match="'sed' is an unknown setting"):
         merge({"sed": 5})
 

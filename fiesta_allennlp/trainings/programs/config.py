@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.directory import SETS
+from fiesta_allennlp.directory import OUTPUT, SETS
 from fiesta_allennlp.errors import ConfigError, did_you_mean, not_keys
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.splits import PARTS, Division
@@ -23,20 +23,20 @@ PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
 """`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
 
 METRICS = "{directory}/metrics.json"
-"""Where the metrics are read, unless the config says otherwise."""
+"""The default file of the metrics."""
 STDOUT = "stdout"
-"""What `metrics` is where they are the last line of the standard output."""
+"""The value of `metrics` where they are the last line of the standard output."""
 
 PYTHON = "python"
-"""What a command begins with that is to run on the interpreter of the selection, as `{python}` does."""
+"""The first words that run on the interpreter of the selection, as `{python}` does."""
 SCRIPTS = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
 """Endings by which the first argument of a command is known to be a script."""
 OURS = "FIESTA_"
-"""How the variables begin by which the selection finds the processes of a run."""
+"""The prefix of the variables by which the selection finds the processes of a run."""
 
 
 def is_program(config: Mapping[str, Any]) -> bool:
-    """Whether a candidate is a program: its `type` at the top, which AllenNLP configs do not need, says so."""
+    """Return whether a candidate is a program: its `type` at the top, which AllenNLP configs do not need, says so."""
     return config.get("type") == TYPE
 
 
@@ -102,7 +102,7 @@ def _texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
 
 
 def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
-    """What the command and the variables of a program are given."""
+    """Name the placeholders that the command and the variables of a program use."""
     told = [text for key, text in _texts(config) if key != "metrics"]
     return frozenset(name for text in told for _, name in PLACEHOLDER.findall(text) if name)
 
@@ -125,10 +125,12 @@ def filled_environment(config: Mapping[str, Any], values: Mapping[str, str]) -> 
 
 
 def example_command(name: str, config: Mapping[str, Any]) -> str:
-    """What the first run of a candidate starts, for a shell, with the seeds 1 and 2."""
+    """The command of a candidate's first run, for a shell, with the seeds 1 and 2."""
     directory = f"DIR/evaluations/{name}-0"
     sets = {part: f"{directory}/{SETS}/{part}" for part in PARTS}
-    return shlex.join(filled_command(config, {**sets, "directory": directory, "seed": "1", "split_seed": "2"}))
+    return shlex.join(
+        filled_command(config, {**sets, "directory": f"{directory}/{OUTPUT}", "seed": "1", "split_seed": "2"})
+    )
 
 
 # What can be known of a program before its first run.
@@ -231,7 +233,7 @@ def _check_is_there(command: Sequence[str]) -> None:
 
 
 def notes_on_program(config: Mapping[str, Any]) -> Iterator[str]:
-    """What to say of a program that is right, before its first run."""
+    """Notes for the user on a valid program, before its first run."""
     named = placeholders_of(config)
     if "seed" not in named and "split_seed" not in named:
         yield "its command names no {seed}, so its runs differ by their sets alone."

@@ -15,7 +15,7 @@ from fiesta_allennlp.errors import DataError, did_you_mean
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DOCUMENT_START = b"-DOCSTART-"
 DOCUMENT = "document"
-"""What sentences of column files can be grouped by."""
+"""The keys by which sentences of column files can be grouped."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class DataFile:
 
 
 class DataFormat(ABC):
-    """How the records of a file are told apart, and what they hold. `suffix` ends the names of files that have none."""
+    """A format of data files: how records are separated and what they hold. `suffix` ends the names of files that have
+    none."""
 
     suffix: str
 
@@ -68,7 +69,7 @@ class DataFormat(ABC):
         return columns
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
-        """What each record belongs to. Shape: `(num_records,)`.
+        """The group of each record. Shape: `(num_records,)`.
 
         Raises:
             DataError: with the first record that has no such field.
@@ -151,7 +152,7 @@ class Table(DataFormat):
             raise DataError(f"{path}, line {start}: is no row of a table: {error}.") from error
 
 
-class Columns(DataFormat):
+class ConllFormat(DataFormat):
     """A word and its columns in each line; an empty line ends a sentence, `-DOCSTART-` begins a document."""
 
     suffix = ".conll"
@@ -225,7 +226,7 @@ FORMATS: Mapping[str, DataFormat] = {
     "jsonl": JsonLines(),
     "csv": Table(",", ".csv", quotes=True),
     "tsv": Table("\t", ".tsv", quotes=False),
-    "conll": Columns(),
+    "conll": ConllFormat(),
     "lines": Lines(),
 }
 """By the name that a config gives."""

@@ -1,37 +1,62 @@
 """The metrics that a program reports, in a JSON file or in the last line that it prints."""
 
+import errno
 import json
-import math
 import re
+import stat
+import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.errors import FiestaError, visible
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.selection.metrics import usable
 
 PREFIXES = {"test": ("test_",), "validation": ("best_validation_", "validation_")}
-"""What may stand before the name of a metric, by the set that is scored."""
+"""The prefixes that a metric may have, by the set that is scored."""
 
 NAME_AND_VALUE = re.compile(r"(\S+?)[:=]?\s+(\S+)|(\S+)[:=](\S+)")
 
 Metrics = Dict[str, Any]
-"""By name; one in an object has the names of both, with a dot."""
+"""By name; one in an object has the names of both, with a dot. Invisible characters in names are escapes."""
+
+KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+"""By the kind that the system gives: what can be at a path instead of a file."""
+
+BY_THE_PROGRAM = (errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP)
+"""Errors of a path that the program causes; a disk or a network causes the others."""
 
 
 def metrics_in_file(path: Path) -> Metrics:
     """The metrics in a JSON file.
 
     Raises:
-        FiestaError: where it is not there, or holds no JSON object.
+        FiestaError: where it is not there, cannot be read, is not a file, or does not contain a JSON object.
     """
     try:
-        content = path.read_text(encoding="utf-8")
+        kind = KINDS.get(stat.S_IFMT(path.stat().st_mode))
+        content = "" if kind else path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise FiestaError(
             f"the program ended with exit status 0 but did not write its metrics to {path}. Have it write a JSON "
             "object there; or name the file that it writes as 'metrics'."
         ) from None
+    except OSError as error:
+        if error.errno not in BY_THE_PROGRAM:
+            raise
+        raise FiestaError(
+            f"the metrics in {path} cannot be read: {error.strerror}. Have the program write a file there."
+        ) from error
+    if kind:
+        raise FiestaError(
+            f"the metrics must be a file, but {path} is {kind}. Have the program write a JSON object there."
+        )
     return _object(content, str(path))
 
 
@@ -52,7 +77,7 @@ def metrics_in_line(stdout: str) -> Metrics:
             f"the last line of the program's standard output {said}. It must be a JSON object, or a name and a number "
             "such as 'accuracy 0.9'."
         )
-    return {found[1] or found[3]: value}
+    return {visible(found[1] or found[3]): value}
 
 
 def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) -> float:
@@ -81,7 +106,7 @@ def numbers_in(metrics: Mapping[str, Any]) -> Dict[str, float]:
     return {
         name: value
         for name, value in metrics.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     }
 
 
@@ -90,7 +115,7 @@ def _flat(metrics: Mapping[str, Any], before: str = "") -> Iterator[Tuple[str, A
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{name}.")
         else:
-            yield f"{before}{name}", value
+            yield visible(f"{before}{name}"), value
 
 
 def _object(content: str, where: str) -> Metrics:

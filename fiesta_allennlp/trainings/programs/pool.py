@@ -9,8 +9,7 @@ from typing import Any, Dict, Hashable, List, Mapping, Optional, Sequence
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
-from fiesta_allennlp.trainings.pairing import codes_of, pairing_digests
-from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said
+from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, read_file
 
 
@@ -24,7 +23,7 @@ class ProgramData:
 
     @property
     def records(self) -> List[Record]:
-        """Those of all files."""
+        """The records of all files."""
         return list(itertools.chain.from_iterable(file.records for file in self.files.values()))
 
     @property
@@ -68,7 +67,7 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
 
 
 def program_pool(config: Config, group_by: Optional[str], *, data: str, division: Division) -> Pool:
-    """What the candidates have to have in common; of a program that cuts its own splits, nothing is known.
+    """The pool of a program; empty for one that cuts its own splits.
 
     Args:
         group_by: what `--group-by` says.

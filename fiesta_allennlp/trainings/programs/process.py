@@ -8,13 +8,13 @@ import threading
 from dataclasses import dataclass
 from typing import IO, Mapping, Optional, Sequence
 
-from fiesta_allennlp.errors import ProgramError, ProgramKilledError
+from fiesta_allennlp.errors import ProgramError, ProgramKilledError, visible
 from fiesta_allennlp.isolation.left_behind import end_marked
 
 MOST_KEPT = 2**16
 """Bytes of the end of the output."""
 MOST_LINES, MOST_CHARACTERS = 3, 300
-"""Of the end of the output in a message."""
+"""The limits of the output that an error quotes."""
 SECONDS_TO_END = 10.0
 """For what still holds the output of a program that has ended, where it could not be killed."""
 
@@ -113,7 +113,8 @@ def _error_of(status: int, output: Output) -> Exception:
 
 
 def last_lines(text: str) -> str:
-    """The last lines of an output that are not empty, in one line, cut where they are long."""
+    """The last lines of an output that are not empty, in one line, cut where they are long. Control characters, which
+    a terminal would obey, are written as escapes."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
-    said = " / ".join(lines[-MOST_LINES:])
+    said = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
     return said if len(said) <= MOST_CHARACTERS else f"... {said[-MOST_CHARACTERS:]}"

@@ -8,14 +8,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
-from fiesta_allennlp.directory import MODEL, SETS
+from fiesta_allennlp.directory import MODEL, OUTPUT, SETS
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.files import delete, replacing
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config, moved, official_paths
-from fiesta_allennlp.trainings.data_files import DataMark, unchanged
-from fiesta_allennlp.trainings.evaluator import NO_DATA, read_outcome, write_outcome
+from fiesta_allennlp.trainings.data_files import NO_DATA, DataMark, unchanged
+from fiesta_allennlp.trainings.outcomes import read_outcome, write_outcome
 from fiesta_allennlp.trainings.programs.config import (
     METRICS,
     STDOUT,
@@ -29,7 +29,7 @@ from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
 from fiesta_allennlp.trainings.programs.process import Output, run_program
 
 PROGRAM_NAME = "program.json"
-"""What a run was: the config, the seeds, the options of its split, and the command as it was started."""
+"""The file that describes a run: config, seeds, options of its split, and the command."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class ProgramRun(Evaluator):
     division: Division = AT_OFFICIAL_RATIOS
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Run the program. `directory` is left with `program.json`, `outcome.json` and what the program wrote there.
+        """Run the program. `directory` is left with `program.json`, `outcome.json` and the program's own `output`,
+        which is empty when the program starts.
 
         Raises:
             DataChangedError: where the data are not what they were.
@@ -67,12 +68,14 @@ class ProgramRun(Evaluator):
         """
         started_at, start = datetime.now(timezone.utc), time.monotonic()
         directory = directory.resolve()
-        directory.mkdir(parents=True, exist_ok=True)
+        output = directory / OUTPUT
+        delete(output)
+        output.mkdir(parents=True)
         config = moved(self.configs[request.candidate], self.places)
         try:
             with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
-                values = {**self._sets(config, request, directory / SETS), **values_of(request, directory)}
-                metrics = self._metrics(config, self._run(config, request, values), values)
+                values = {**self._sets(config, request, directory / SETS), **values_of(request, output)}
+                metrics = self._metrics(config, self._run(config, request, values, directory), values)
         finally:
             delete(directory / SETS)
         if not self.keep_models:
@@ -93,7 +96,8 @@ class ProgramRun(Evaluator):
             done = json.loads((directory / PROGRAM_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return read_outcome(request, directory, self.metric) if done.get("run") == self._about(request) else None
+        is_of_this_run = isinstance(done, dict) and done.get("run") == self._about(request)
+        return read_outcome(request, directory, self.metric) if is_of_this_run else None
 
     def files(self, request: Request) -> List[str]:
         """The data files, and those that the command names."""
@@ -112,7 +116,7 @@ class ProgramRun(Evaluator):
         written = write_sets(data, directory, split_seed=request.split_seed, division=self.division)
         return {part: str(path) for part, path in written.items()}
 
-    def _run(self, config: Config, request: Request, values: Mapping[str, str]) -> Output:
+    def _run(self, config: Config, request: Request, values: Mapping[str, str], directory: Path) -> Output:
         command = [self.places.get(self._absolute(part), part) for part in filled_command(config, values)]
         about = {
             "run": self._about(request),
@@ -120,7 +124,7 @@ class ProgramRun(Evaluator):
             "command": command,
             "working_directory": self.working_directory,
         }
-        with replacing(Path(values["directory"]) / PROGRAM_NAME) as part:
+        with replacing(directory / PROGRAM_NAME) as part:
             part.write_text(json.dumps(about, indent=2), encoding="utf-8")
         has_it = Path(self.working_directory).is_dir()
         return run_program(
@@ -130,7 +134,7 @@ class ProgramRun(Evaluator):
         )
 
     def _absolute(self, part: str) -> str:
-        """Where a file is that a command names."""
+        """The path of a file that a command names."""
         return os.path.abspath(os.path.join(self.working_directory, part))
 
     def _metrics(self, config: Config, output: Output, values: Mapping[str, str]) -> Dict[str, Any]:
@@ -138,7 +142,7 @@ class ProgramRun(Evaluator):
         return metrics_in_line(output.stdout) if place == STDOUT else metrics_in_file(Path(filled(place, values)))
 
     def _about(self, request: Request) -> Dict[str, Any]:
-        """What decides the score, as plain data."""
+        """All that decides the score, as plain data."""
         about = {
             "config": self.configs[request.candidate],
             "seeds": asdict(request),

@@ -1,4 +1,6 @@
 import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,55 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
     found = metrics_in_file(path)
     assert numbers_in(found) == {"accuracy": 0.5, "report.macro avg.f1-score": 0.25}
     assert score_in(found, "report.macro avg.f1-score", scored="test") == 0.25
+
+
+def test_invisible_characters_in_the_names_of_metrics_are_escapes(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text(r'{"accuracy": 0.5, "\ud800x": 1, "a": {"\u001b": 2}}')
+    assert metrics_in_file(path) == {"accuracy": 0.5, r"\ud800x": 1, r"a.\x1b": 2}
+    assert metrics_in_line("a\x1b 1") == {r"a\x1b": 1.0}
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text('{"accuracy": 0.5}', encoding="utf-8-sig")
+    assert metrics_in_file(path) == {"accuracy": 0.5}
+
+
+def test_anything_but_a_file_is_named_and_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(tmp_path / "socket"))
+    for name, kind in (("directory", "a directory"), ("fifo", "a FIFO"), ("link", "a device"), ("socket", "a socket")):
+        with pytest.raises(FiestaError, match=f"must be a file, but {tmp_path / name} is {kind}. Have the program"):
+            metrics_in_file(tmp_path / name)
+
+
+def test_a_file_that_cannot_be_read_is_the_programs_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(FiestaError, match="loop cannot be read: Too many levels of symbolic links"):
+        metrics_in_file(tmp_path / "loop")
+    (tmp_path / "file").touch()
+    with pytest.raises(FiestaError, match="cannot be read: Not a directory"):
+        metrics_in_file(tmp_path / "file" / "metrics.json")
+    for raised, kind in ((PermissionError(13, "Permission denied"), FiestaError), (OSError(5, "I/O error"), OSError)):
+
+        def refuse(*args: Any, error: OSError = raised, **kwargs: Any) -> str:
+            raise error
+
+        monkeypatch.setattr(Path, "read_text", refuse)
+        with pytest.raises(kind, match="Permission denied|I/O error"):
+            metrics_in_file(tmp_path / "file")
+
+
+def test_an_integer_beyond_floats_is_no_score_and_spoils_none() -> None:
+    metrics = {"accuracy": 0.5, "n": 10**400}
+    assert numbers_in(metrics) == {"accuracy": 0.5}
+    assert score_in(metrics, "accuracy", scored="test") == 0.5
+    with pytest.raises(FiestaError, match=r"n = 10{119} ..., which is larger than 1e\+100: the run has diverged"):
+        score_in(metrics, "n", scored="test")
 
 
 def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:

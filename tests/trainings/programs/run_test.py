@@ -38,11 +38,17 @@ def ran(reviews: Path, script: str, *, config: Any = (), **options: Any) -> Tupl
     return make_run(program_config(reviews, script, **dict(config)), **options).evaluate(REQUEST, directory), directory
 
 
+def output_of(directory: Path) -> Path:
+    """What the program is given as its own directory."""
+    return directory / "output"
+
+
 def test_a_run_gets_its_sets_and_seeds_and_leaves_what_it_wrote(reviews: Path) -> None:
     evaluation, directory = ran(reviews, KEEP)
     assert evaluation.score == evaluation.metrics["accuracy"] == float(f"0.{REQUEST.random_seed}")
-    assert sorted(path.name for path in directory.iterdir()) == ["1", "2", "3", "outcome.json", "program.json"]
-    sets = [(directory / name).read_text().splitlines() for name in "123"]
+    assert sorted(path.name for path in directory.iterdir()) == ["outcome.json", "output", "program.json"]
+    assert sorted(path.name for path in output_of(directory).iterdir()) == ["1", "2", "3"]
+    sets = [(output_of(directory) / name).read_text().splitlines() for name in "123"]
     assert [len(lines) for lines in sets] == [40, 12, 20]
     official = [(reviews / f"{part}.jsonl").read_text().splitlines() for part in ("train", "validation", "test")]
     assert sorted(chain(*sets)) == sorted(chain(*official))
@@ -51,7 +57,7 @@ def test_a_run_gets_its_sets_and_seeds_and_leaves_what_it_wrote(reviews: Path) -
 
 def test_official_sets_are_handed_over_as_they_are(reviews: Path) -> None:
     _, directory = ran(reviews, KEEP, division=Division(is_official=True))
-    assert [digest_of(directory / name) for name in "123"] == [
+    assert [digest_of(output_of(directory) / name) for name in "123"] == [
         digest_of(reviews / f"{part}.jsonl") for part in ("train", "validation", "test")
     ]
 
@@ -67,10 +73,10 @@ def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: 
     script = 'mkdir "$5/model"; echo x > "$5/model/x"; echo \'{"test_accuracy": 0.5}\' > "$5/metrics.json"; echo done'
     evaluation, directory = ran(reviews, script, config={"metrics": None})
     assert (evaluation.score, evaluation.metrics) == (0.5, {"test_accuracy": 0.5})
-    assert not (directory / "model").exists()
+    assert not (output_of(directory) / "model").exists()
     kept = make_run(program_config(reviews, script, metrics=None), keep_models=True)
     kept.evaluate(REQUEST, reviews / "kept")
-    assert (reviews / "kept" / "model" / "x").exists()
+    assert (output_of(reviews / "kept") / "model" / "x").exists()
     assert not (reviews / "kept" / "data").exists()
 
 
@@ -96,6 +102,7 @@ def test_a_run_that_gives_no_score_says_why(reviews: Path, script: str, kind: An
 def test_the_end_of_an_output_is_one_short_line() -> None:
     assert last_lines("a\n\nb\rc\n  d \n\n") == "b / c / d"
     assert last_lines("x" * 1000) == "... " + "x" * 300
+    assert last_lines("\x1b]0;T\x07\x1b[2J no") == r"\x1b]0;T\x07\x1b[2J no"
 
 
 def test_a_file_that_cannot_be_run_is_told(reviews: Path) -> None:
@@ -113,7 +120,7 @@ def test_what_holds_the_output_does_not_hold_the_run(reviews: Path, monkeypatch:
     mark_this_worker()
     left = f"{sys.executable} -c 'import os, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(600)'"
     _, directory = ran(reviews, f'{left} > "$5/pid" & until [ -s "$5/pid" ]; do sleep 0.05; done; echo accuracy 1')
-    pid = int((directory / "pid").read_text())
+    pid = int((output_of(directory) / "pid").read_text())
     until(lambda: not psutil.pid_exists(pid) or not still_runs(psutil.Process(pid)))
 
 
@@ -138,12 +145,29 @@ def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> Non
     assert run.salvage(REQUEST, directory) is None
 
 
+@pytest.mark.parametrize("content", ['{"mine": 1}', "[1]", '{"score": "x"}', "7", "{}", '{"score": 1e999}', "nonsense"])
+@pytest.mark.parametrize("name", ["outcome.json", "program.json"])
+def test_a_record_of_another_form_is_none(reviews: Path, name: str, content: str) -> None:
+    _, directory = ran(reviews, KEEP)
+    (directory / name).write_text(content)
+    assert make_run(program_config(reviews, KEEP)).salvage(REQUEST, directory) is None
+
+
+def test_a_program_may_write_any_name_and_begins_with_an_empty_directory(reviews: Path) -> None:
+    script = 'ls -A "$5"; for name in outcome program; do echo "[1]" > "$5/$name.json"; done; echo accuracy 0.5'
+    config = program_config(reviews, f'[ -z "$(ls -A "$5")" ] || exit 3; {script}')
+    for _ in range(2):
+        done = make_run(config).evaluate(REQUEST, reviews / "a-0")
+    assert (output_of(reviews / "a-0") / "outcome.json").read_text() == "[1]\n"
+    assert make_run(config).salvage(REQUEST, reviews / "a-0") == done
+
+
 def test_a_run_is_repeated_from_what_it_left(reviews: Path) -> None:
     done, directory = ran(reviews, KEEP, division=Division(ratios=(0.5, 0.25, 0.25)))
     again = repeat_program(directory / "program.json", reviews / "again")
     assert (again.request, again.score) == (REQUEST, done.score)
     for name in "123":
-        assert digest_of(reviews / "again" / name) == digest_of(directory / name)
+        assert digest_of(output_of(reviews / "again") / name) == digest_of(output_of(directory) / name)
 
 
 def test_files_are_read_where_a_machine_has_them(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.trainings import second_reading
-from fiesta_allennlp.trainings.pool import read_pool
+from fiesta_allennlp.trainings.allennlp import pool_checks
+from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from tests.conftest import classifier_config
 
 
@@ -74,10 +74,10 @@ def test_only_the_first_instances_are_read_again(reviews: Path, monkeypatch: pyt
     paths = {part: reviews / f"{part}.jsonl" for part in ("train", "validation", "test")}
     by_part = {part: list(Counting()._read(path)) for part, path in paths.items()}
     given.clear()
-    monkeypatch.setattr(second_reading, "MOST_READ_AGAIN", 45)
-    second_reading.check_reads_alike(Counting(), paths, by_part)
+    monkeypatch.setattr(pool_checks, "MOST_READ_AGAIN", 45)
+    pool_checks.check_reads_alike(Counting(), paths, by_part)
     assert len(given) == 45, "40 of the training set and 5 of the validation set"
     monkeypatch.setattr(Counting, "_read", lambda self, path: given.append("all at once"))
-    monkeypatch.setattr(second_reading, "MOST_READ_AT_ONCE", 71)  # of 72
-    second_reading.check_reads_alike(Counting(), paths, by_part)
+    monkeypatch.setattr(pool_checks, "MOST_READ_AT_ONCE", 71)  # of 72
+    pool_checks.check_reads_alike(Counting(), paths, by_part)
     assert len(given) == 45

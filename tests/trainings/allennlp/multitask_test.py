@@ -16,12 +16,12 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
+from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import with_absolute_paths
 from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.data_files import mark_data
-from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
-from fiesta_allennlp.trainings.pool import read_pool
-from fiesta_allennlp.trainings.preparation import prepare_candidate
 from tests.conftest import classifier_config, write_reviews
 
 OFFICIAL = Division(is_official=True)

@@ -13,10 +13,10 @@ from allennlp.models.archival import load_archive
 
 from fiesta_allennlp.errors import DataChangedError, FiestaError
 from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining, score_of
+from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
-from fiesta_allennlp.trainings.evaluator import AllenNLPTraining, score_of
-from fiesta_allennlp.trainings.preparation import prepare_candidate
 from tests.conftest import REPOSITORY, classifier_config
 
 REQUEST = make_request(99, "a", 0, shared_splits=True)

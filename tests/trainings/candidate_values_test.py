@@ -9,8 +9,8 @@ from hypothesis import settings as limits
 from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import NOT_IN_NAMES
-from fiesta_allennlp.trainings.point import MOST_BYTES, Point, read_point
+from fiesta_allennlp.names import NOT_IN_NAMES
+from fiesta_allennlp.trainings.candidate_values import MOST_BYTES, Point, read_point
 
 JSON = some.recursive(
     some.one_of(some.none(), some.booleans(), some.integers(), some.floats(allow_nan=False, allow_infinity=False))

@@ -1,4 +1,4 @@
-"""What watches a selection by trainings: the live table and what else its settings ask for."""
+"""The observers of a selection by trainings: the live table, and others that the settings ask for."""
 
 import time
 from contextlib import ExitStack, contextmanager
@@ -65,7 +65,7 @@ def _gpu_room(settings: Settings, console: Console) -> List[Listener]:
 
 
 def outlook(
-    strategy: Strategy, executor: Executor, *, entropy: int, worked: float, max_hours: Optional[float]
+    strategy: Strategy, executor: Executor, *, seed: int, worked: float, max_hours: Optional[float]
 ) -> Callable[[History], str]:
     """Estimate how many more runs there will be and how long they take.
 
@@ -74,14 +74,14 @@ def outlook(
     Args:
         strategy: estimates the number.
         executor: runs so many at once.
-        entropy: the master seed.
+        seed: the master seed.
         worked: seconds of earlier sessions.
         max_hours: of all sessions; None for no limit.
     """
     start = time.monotonic()
 
     def text(history: History) -> str:
-        found = strategy.remaining(history, strategy_rng(entropy, len(history.evaluations)))
+        found = strategy.remaining(history, strategy_rng(seed, len(history.evaluations)))
         seconds = sum(evaluation.seconds for evaluation in history.evaluations)
         per_run = seconds / max(len(history.evaluations), 1) / max(executor.slots, 1)
         left = None if max_hours is None else 3600 * max_hours - worked - (time.monotonic() - start)

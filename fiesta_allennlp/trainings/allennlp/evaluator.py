@@ -21,12 +21,12 @@ from allennlp.models.archival import CONFIG_NAME, archive_model
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config, evaluation_config, moved, official_paths, vector_references
-from fiesta_allennlp.trainings.data_files import DataMark, unchanged
+from fiesta_allennlp.trainings.data_files import NO_DATA, DataMark, unchanged
+from fiesta_allennlp.trainings.outcomes import read_outcome, write_outcome
 
 
 def number_of(value: Any) -> Optional[float]:
@@ -49,14 +49,8 @@ def _plain(value: Any) -> Any:
 logger = logging.getLogger(__name__)
 
 
-OUTCOME_NAME = "outcome.json"
-"""Written last and in one step, so that its presence means that the evaluation is complete."""
-
-
 PREFIXES = {"test": "test", "validation": "best_validation"}
-"""What AllenNLP puts before the name of a metric, by the set that is scored."""
-
-NO_DATA = DataMark((), ())
+"""The prefixes that AllenNLP gives a metric, by the set that is scored."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +141,7 @@ class AllenNLPTraining(Evaluator):
 
 
 def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:
-    """What `allennlp train` does with a config, save for the archive: the metrics, those of the test part included.
+    """Train as `allennlp train` does, without an archive. Returns all metrics, test metrics included.
 
     Files are read where `places` says; the `config.json` it leaves is the config as it was given.
     """
@@ -196,25 +190,3 @@ def _with_bare_vectors(config: Config) -> Config:
     for holder, key in vector_references(result):
         holder[key] = Path(holder[key]).name
     return result
-
-
-def write_outcome(evaluation: Evaluation, directory: Path) -> None:
-    """Leave an outcome for whoever recovers the selection, should the parent die before it records it."""
-    outcome = {
-        "score": evaluation.score,
-        "metric": evaluation.metric,
-        "seconds": evaluation.seconds,
-        "started_at": evaluation.started_at,
-        "metrics": evaluation.metrics,
-    }
-    with replacing(directory / OUTCOME_NAME) as part:
-        part.write_text(json.dumps(outcome), encoding="utf-8")
-
-
-def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
-    """The outcome that `write_outcome` left of this request; None where there is none, or its metric is another."""
-    try:
-        outcome = json.loads((directory / OUTCOME_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return Evaluation(request=request, **outcome) if outcome["metric"] == metric else None

@@ -91,7 +91,7 @@ def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
 
 
 def width_of(rows: Sequence[str]) -> int:
-    """How many numbers most of these rows have."""
+    """The most common number of values in a row."""
     return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
 
 

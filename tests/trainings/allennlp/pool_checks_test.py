@@ -14,13 +14,13 @@ from fiesta_allennlp.records import Request
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import PARTS, Division
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.allennlp.pool_checks import check_match
+from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
+from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import evaluation_config
 from fiesta_allennlp.trainings.config_checks import check_config
-from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
-from fiesta_allennlp.trainings.matching import check_match
-from fiesta_allennlp.trainings.pool import read_pool
-from fiesta_allennlp.trainings.preparation import prepare_candidate
-from fiesta_allennlp.trainings.same_pool import check_same_pool
+from fiesta_allennlp.trainings.pool import check_same_pool
 from tests.conftest import classifier_config
 from tests.trainings import own_readers  # noqa: F401
 

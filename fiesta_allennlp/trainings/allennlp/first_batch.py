@@ -15,9 +15,9 @@ from allennlp.training import GradientDescentTrainer
 from fiesta_allennlp.errors import ConfigError, FiestaError, ModelError, describe, not_keys
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import Division
+from fiesta_allennlp.trainings.allennlp.evaluator import built, number_of
+from fiesta_allennlp.trainings.allennlp.multitask import first_batches
 from fiesta_allennlp.trainings.config import Config, evaluation_config
-from fiesta_allennlp.trainings.evaluator import built, number_of
-from fiesta_allennlp.trainings.multitask import first_batches
 from fiesta_allennlp.trainings.pool import Pool
 
 

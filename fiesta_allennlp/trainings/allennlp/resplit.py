@@ -7,7 +7,7 @@ from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, check_ratios, group_targets, split_pool
-from fiesta_allennlp.trainings.reading import read_parts
+from fiesta_allennlp.trainings.allennlp.reading import read_parts
 
 
 @DatasetReader.register("resplit")

@@ -1,0 +1,288 @@
+"""The values with which one Jsonnet file, the template, gives a candidate, and candidates as they are given."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import no_constant, read_lines, shortened
+from fiesta_allennlp.names import NOT_IN_NAMES, split_name
+
+MOST_BYTES = 60
+"""The length limit of a name that is made of values."""
+DIGITS = 8
+"""The length of the digest that ends a shortened name."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Values for one candidate of a template, such as `{"lr": 0.01, "model.dropout": 0.5}`.
+
+    A key with a dot is the path of a config key, as in `--overrides`; a key of the config's top begins with the dot
+    (`.vocabulary`). Every other key is an external variable, which the template reads with `std.extVar`.
+
+    Raises:
+        ConfigError: where a key cannot be typed, or a value is not JSON.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key in self.values:
+            _check_key(key)
+        object.__setattr__(self, "values", {key: _plain(value, key) for key, value in self.values.items()})
+
+    @property
+    def variables(self) -> Dict[str, str]:
+        """The external variables: a text is itself, and anything else is JSON, for `std.parseJson`."""
+        return {key: _text(value) for key, value in self.values.items() if "." not in key}
+
+    @property
+    def overrides(self) -> Dict[str, Any]:
+        return {key.removeprefix("."): value for key, value in self.values.items() if "." in key}
+
+    @property
+    def typed(self) -> str:
+        """The text after a template's `?`, such as `lr=0.01,model.dropout=0.5`. `read_point` reads it back."""
+        return ",".join(f"{key}={_typed(value)}" for key, value in self.values.items())
+
+    @property
+    def identity(self) -> str:
+        """Equal for points with equal values."""
+        return json.dumps(self.values, sort_keys=True)
+
+    @property
+    def name(self) -> str:
+        """The candidate's name: what is typed. Where that is long, or no file can be called so, it is cut and cleaned,
+        and ends with a digest of the values."""
+        if _can_be_a_name(self.typed) and len(self.typed.encode()) <= MOST_BYTES:
+            return self.typed
+        short = ",".join(f"{key.rpartition('.')[2]}={_text(value)}" for key, value in self.values.items())
+        clean = "".join(c if _can_be_a_name(c) else "_" for c in short).encode()
+        start = clean[: MOST_BYTES - DIGITS - 1].decode(errors="ignore")
+        return f"{start}~{sha256(self.identity.encode()).hexdigest()[:DIGITS]}"
+
+
+def read_point(text: str) -> Point:
+    """A point from `lr=0.01,layers=2`: each value is JSON, or else a text that ends at the next comma.
+
+    Raises:
+        ConfigError: where a name or a value is missing, a name appears twice, or JSON is broken.
+    """
+    values: Dict[str, Any] = {}
+    rest = text
+    while rest.strip():
+        key, _, rest = rest.partition("=")
+        value, rest = _first_value(rest, key := key.strip())
+        if key in values:
+            raise ConfigError(f"'{key}' is given twice. Leave one of them out.")
+        values[key] = value
+    return Point(values)
+
+
+NO_VALUES = Point()
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class CandidateSpec:
+    """A candidate as it is given.
+
+    Attributes:
+        path: its config.
+        point: the values with which the config is a template.
+        given_name: its name; by default, the values or the file name it.
+    """
+
+    path: Path
+    point: Point = NO_VALUES
+    given_name: Optional[str] = None
+
+    @property
+    def name(self) -> str:
+        """The given name, or the values, or the config's file without its ending."""
+        return (self.point.name or self.path.stem) if self.given_name is None else self.given_name
+
+    @property
+    def place(self) -> str:
+        """The config and the values as `read_place` reads them."""
+        return f"{self.path}?{self.point.typed}" if self.point.values else str(self.path)
+
+
+def read_place(place: str, *, name: Optional[str] = None) -> CandidateSpec:
+    """The candidate that is given as `CONFIG` or `CONFIG?NAME=VALUE,...`.
+
+    Raises:
+        ConfigError: where the values cannot be read.
+    """
+    path, mark, values = place.partition("?")
+    if not mark or Path(place).is_file():
+        return CandidateSpec(Path(place), given_name=name)
+    try:
+        return CandidateSpec(Path(path), read_point(values), name)
+    except ConfigError as error:
+        raise ConfigError(f"candidate '{place}': {error}") from error
+
+
+def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
+    """The candidates that are typed as `PLACE` or `NAME=PLACE`, each point of the template as one of them.
+
+    Args:
+        points: a JSONL file with a point in each line, a list of points, or None or `none` for none.
+
+    Raises:
+        ConfigError: where a point is wrong, two are equal, or it is not clear which config is the template.
+    """
+    template = None if points in (None, NONE) else _template(texts)
+    made = [] if template is None else [CandidateSpec(Path(template), point) for point in read_points(points)]
+    specs: List[CandidateSpec] = []
+    for text in texts:
+        name, place = split_name(text)
+        specs += made if text == template else [read_place(place, name=name)]
+    return specs
+
+
+def read_points(points: Any) -> List[Point]:
+    """The points of a JSONL file, or of a list of objects.
+
+    Raises:
+        ConfigError: where a point is wrong, or two are equal.
+    """
+    return _distinct(_with_places(points))
+
+
+def given_points(points: Any) -> Any:
+    """Points that Python gives, as plain data: the file's path as text, or a list.
+
+    Raises:
+        ConfigError: where they are neither, or a point is wrong.
+    """
+    if points is None or isinstance(points, (str, Path)):
+        return None if points is None else str(points)
+    return [dict(point.values) for _, point in _with_places(points)]
+
+
+def _template(candidates: Sequence[str]) -> str:
+    alone = list(dict.fromkeys(text for text in candidates if "?" not in text or Path(text).is_file()))
+    if len(alone) != 1:
+        given = f"{len(alone)} are given: {', '.join(alone)}" if alone else "none is given"
+        raise ConfigError(
+            f"--points makes the candidates of one config, the template, but {given}. Give one; a config that takes "
+            "part as it is ends with a question mark: CONFIG.jsonnet?"
+        )
+    if "=" in alone[0] and not Path(alone[0]).is_file():
+        raise ConfigError(f"--points: the values name the candidates. Leave the name of the template '{alone[0]}' out.")
+    return alone[0]
+
+
+def _with_places(points: Any) -> List[Tuple[str, Point]]:
+    """The points, each with what a message calls its place."""
+    if isinstance(points, str):
+        rows = [(f"--points {points}, line {line}", row) for line, row in read_lines(Path(points), distinct_keys=True)]
+    elif isinstance(points, (list, tuple)):
+        rows = [(f"--points, point {number}", row) for number, row in enumerate(points, start=1)]
+    else:
+        raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shortened(points)}.")
+    if not rows:
+        what = points if isinstance(points, str) else "the list"
+        raise ConfigError(f'--points: {what} is empty. Give an object of values for each candidate: {{"lr": 0.01}}.')
+    return [(where, _point(row, where)) for where, row in rows]
+
+
+def _point(row: Any, where: str) -> Point:
+    if not isinstance(row, Mapping):
+        raise ConfigError(f'{where}: must be an object such as {{"lr": 0.01}} but is {shortened(row)}.')
+    try:
+        return Point(row)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _distinct(points: Sequence[Tuple[str, Point]]) -> List[Point]:
+    places: Dict[str, str] = {}
+    for where, point in points:
+        if point.identity in places:
+            raise ConfigError(
+                f"{where}: its values are those of {places[point.identity].rpartition(', ')[2]}: "
+                f"{point.typed or 'none'}. Leave one of them out."
+            )
+        places[point.identity] = where
+    return [point for _, point in points]
+
+
+# Keys and values.
+
+
+def _check_key(key: Any) -> None:
+    if not isinstance(key, str) or not key or key != key.strip() or not {",", "="}.isdisjoint(key):
+        raise ConfigError(f"the name {json.dumps(key, default=str)} must be a text without '=', ',' and outer blanks.")
+    if key.startswith(".") and (key == "." or "." in key[1:]):
+        raise ConfigError(f"'{key}': a dot in front is for keys at the top of a config. Write '{key.strip('.')}'.")
+
+
+def _plain(value: Any, key: str) -> Any:
+    """A value as JSON has it. Numbers have no kinds there: 2.0 is 2."""
+    value = value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {name: _plain(inner, key) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner, key) for inner in value]
+    if value is None or isinstance(value, (bool, int)) or (isinstance(value, str) and _is_text(value)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    raise ConfigError(f"'{key}' must be JSON but is {value!r}, a {type(value).__name__}.")
+
+
+def _is_text(value: str) -> bool:
+    """Return whether Jsonnet takes all of the text."""
+    return "\0" not in value and value.encode("utf-8", "ignore").decode("utf-8") == value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _typed(value: Any) -> str:
+    return value if isinstance(value, str) and _reads_back(value) else _json(value)
+
+
+def _reads_back(text: str) -> bool:
+    try:
+        return _first_value(text, "") == (text, "")
+    except ConfigError:
+        return False
+
+
+def _first_value(text: str, key: str) -> Tuple[Any, str]:
+    """The value at the beginning of a text, and what follows its comma."""
+    text = text.lstrip()
+    found = _first_json(text)
+    if found is not None:
+        return found
+    plain, _, rest = text.partition(",")
+    if not plain.strip():
+        raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; a text without characters is \"\".")
+    if plain[0] in '[{"':
+        raise ConfigError(f"'{key}' begins as JSON but is none: {shortened(text)}")
+    return plain.strip(), rest
+
+
+def _first_json(text: str) -> Optional[Tuple[Any, str]]:
+    try:
+        value, end = json.JSONDecoder(parse_constant=no_constant).raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    rest = text[end:].lstrip()
+    return (value, rest[1:]) if not rest or rest.startswith(",") else None
+
+
+def _can_be_a_name(text: str) -> bool:
+    return text.isprintable() and set(text).isdisjoint(NOT_IN_NAMES)
