@@ -11,7 +11,9 @@ export OMP_NUM_THREADS = 1
 
 TESTS := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: select test check docs format requirements clean
+.PHONY: install select test check docs format requirements clean
+
+install: $(INSTALLED)  ## install everything into .venv
 
 select: $(INSTALLED)  ## choose among three taggers on the bundled WikiGold
 	$(BIN)/allennlp fiesta-select training_configs/wikigold/*.jsonnet -s runs/wikigold --metric f1-measure-overall \
@@ -35,14 +37,16 @@ format: $(INSTALLED)
 
 $(INSTALLED): requirements.txt setup.py
 	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { echo "No Python from 3.11 to 3.13: '$(PYTHON)'. Install one, or give it: make PYTHON=/path/to/python"; exit 1; }
-	@echo "Installing into $(VENV): some GB of packages, a few minutes."
+	@echo "Installing into $(VENV): 6 GB of packages, one to two minutes."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -r requirements.txt \
+		|| $(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r requirements.txt  # knows settings of pip
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
 requirements:  ## resolve setup.py, and AllenNLP without its pins, into requirements.txt; needs uv
-	sed -n 's/^ALLENNLP = "\(.*\)"$$/allennlp==\1/p' fiesta_allennlp/version.py | uv pip compile setup.py - --extra dev --extra docs \
+	sed -n 's/^ALLENNLP = "\(.*\)"$$/allennlp==\1/p' fiesta_allennlp/version.py | uv pip compile setup.py - --extra allennlp --extra dev --extra docs \
 		--override overrides.txt --universal --python-version 3.11 --no-annotate --no-header --upgrade --output-file requirements.txt
 
 clean:

@@ -9,14 +9,14 @@ exec((HERE / "fiesta_allennlp" / "version.py").read_text(encoding="utf-8"), VERS
 RAY = "ray>=2.45"  # the first with wheels for Python 3.10 to 3.13
 SLURM = "submitit>=1.5"
 
-# AllenNLP's own pins end at Python 3.10. From 3.11 on it is installed with --no-deps, and these are what it imports at
-# run time and what its configs can ask for, in versions that work.
+# What a selection among AllenNLP configs needs in addition. AllenNLP's own pins end at Python 3.10. From 3.11 on it is
+# installed with --no-deps, and these are what it imports at run time and what its configs can ask for, in versions that
+# work.
 OF_ALLENNLP = [
     "base58>=2.1.1",
     "cached-path>=1.6",
     "dill>=0.3.4",
     "fairscale==0.4.13",
-    "filelock>=3.12",
     "h5py>=3.6",
     "huggingface-hub<1",  # the last with Repository
     "lmdb>=1.2.1",
@@ -37,33 +37,38 @@ OF_ALLENNLP = [
     "typer>=0.4.1",
     "wandb>=0.17,<0.20",
 ]
+TENSORBOARD = "tensorboardX>=2.5"
 
 setup(
     name="fiesta-allennlp",
     version=VERSION["__version__"],
-    description="Find the best of several AllenNLP models with as few trainings as possible",
+    description="Find the best of several NLP models with as few training runs as possible",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     packages=find_packages(include=["fiesta_allennlp", "fiesta_allennlp.*"]),
     package_data={"fiesta_allennlp": ["py.typed", "reports/templates/*"]},
     entry_points={"console_scripts": ["fiesta = fiesta_allennlp.__main__:main"]},
-    python_requires=">=3.10,<3.14",
+    python_requires=">=3.10",
     install_requires=[
-        f"allennlp=={VERSION['ALLENNLP']}; python_version < '3.11'",
-        *(f"{requirement}; python_version >= '3.11'" for requirement in OF_ALLENNLP),
-        "jsonnet>=0.20; python_version >= '3.11' and sys_platform != 'win32'",
+        "filelock>=3.3",
         "jinja2>=3.1",
         "joblib>=1.2",
+        "jsonnet>=0.20; sys_platform != 'win32'",
         "matplotlib>=3.7",
-        "numpy<2; python_version < '3.11'",
+        "numpy>=1.22",
         "pebble>=5.0",
         "requests>=2.28",
         "rich>=12.1",
         "scipy>=1.10",
-        "tensorboardX>=2.5",
     ],
     extras_require={
+        "allennlp": [
+            f"allennlp=={VERSION['ALLENNLP']}; python_version < '3.11'",
+            "numpy<2; python_version < '3.11'",
+            *(f"{requirement}; python_version >= '3.11'" for requirement in OF_ALLENNLP),
+            TENSORBOARD,
+        ],
         "dev": [
             "accelerate>=1.0,<1.1; python_version >= '3.11'",  # which the Trainer of Transformers needs
             "hypothesis>=6.100",
@@ -79,6 +84,7 @@ setup(
         "docs": ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0"],
         "ray": [RAY],
         "slurm": [SLURM],
+        "tensorboard": [TENSORBOARD],
     },
     project_urls={"Paper (FIESTA, ACL 2019)": "https://aclanthology.org/P19-1281"},
     classifiers=[

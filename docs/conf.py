@@ -16,9 +16,10 @@ REPOSITORY = DOCS.parent
 sys.path.insert(0, str(REPOSITORY))
 
 from allennlp.commands.subcommand import Subcommand  # noqa: E402
-from allennlp.common import Registrable  # noqa: E402
+from allennlp.common import Registrable as OfAllenNLP  # noqa: E402
 
 import fiesta_allennlp.plugin  # noqa: E402, F401
+from fiesta_allennlp.registry import Registrable  # noqa: E402
 from fiesta_allennlp.version import __version__  # noqa: E402
 
 project = "fiesta_allennlp"
@@ -83,9 +84,15 @@ def with_links(text: str, page: Path) -> str:
 
 
 def registered() -> Iterator[str]:
-    """A section for each class of this package in AllenNLP's registry."""
-    for base, classes in sorted(Registrable._registry.items(), key=lambda item: item[0].__name__):
-        ours = {name: found for name, (found, _) in classes.items() if found.__module__.startswith("fiesta_allennlp")}
+    """A section for each registered class of this package, and for its AllenNLP classes."""
+    known = {
+        base: {name: found for name, (found, _) in classes.items()} for base, classes in OfAllenNLP._registry.items()
+    }
+    known.update(
+        {base: {name: base.by_name(name) for name in base.available()} for base in Registrable.__subclasses__()}
+    )
+    for base, classes in sorted(known.items(), key=lambda item: item[0].__name__):
+        ours = {name: found for name, found in classes.items() if found.__module__.startswith("fiesta_allennlp")}
         if ours and base is not Subcommand:
             yield f"\n## `{base.__name__}`\n"
             for name, found in sorted(ours.items()):

@@ -1,12 +1,13 @@
 """Find the best of several AllenNLP models with as few trainings as possible.
 
-`select`, `search`, `choose_system`, `plan`, `replay` and `report` are the commands as Python calls. They are imported
-when they are first asked for, so that the records, the probabilities and the store can be used without torch.
+`select`, `search`, `choose_system`, `next_runs`, `plan`, `replay` and `report` are the commands as Python calls.
+They are imported when they are first asked for, so that the records, the probabilities and the store can be used
+without torch.
 """
 
 import sys
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
@@ -14,22 +15,20 @@ from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 from fiesta_allennlp.version import ALLENNLP
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.library import choose_system, plan, replay, search, select
+    from fiesta_allennlp.library import choose_system, next_runs, plan, replay, search, select
     from fiesta_allennlp.reports.report import report
 
-__all__ = ["choose_system", "plan", "replay", "report", "search", "select"]
+__all__ = ["choose_system", "next_runs", "plan", "replay", "report", "search", "select"]
 
 _HOMES = {
     "choose_system": "library",
+    "next_runs": "library",
     "plan": "library",
     "replay": "library",
     "search": "library",
     "select": "library",
     "report": "reports.report",
 }
-
-_MOVED = {"replay_settings": "replays.settings", "replaying": "replays.replay", "reporting": "reports.report"}
-"""Documented modules that have another name now."""
 
 
 def __getattr__(name: str) -> Any:
@@ -42,32 +41,19 @@ def __dir__() -> List[str]:
     return sorted([*globals(), *__all__])
 
 
-class _OldNames(MetaPathFinder, Loader):
-    """Lets `_MOVED` be imported under their old names."""
-
-    def find_spec(
-        self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
-    ) -> Optional[ModuleSpec]:
-        package, _, module = name.rpartition(".")
-        return ModuleSpec(name, self) if package == __name__ and module in _MOVED else None
-
-    def exec_module(self, module: ModuleType) -> None:
-        new = import_module(f"{__name__}.{_MOVED[module.__name__.rpartition('.')[2]]}")
-        module.__dict__.update({name: value for name, value in vars(new).items() if not name.startswith("__")})
-
-
 class _MissingAllenNLP(MetaPathFinder):
     """Says what to type where AllenNLP is imported and is not installed. From Python 3.11 on its own pins have no
-    solution, so this package requires what AllenNLP needs, but not AllenNLP."""
+    solution, so the extra requires what AllenNLP needs, but not AllenNLP."""
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
         if name == "allennlp":
-            options = "--no-deps " if sys.version_info >= (3, 11) else ""
-            line = f"pip install {options}allennlp=={ALLENNLP}"
+            line = "pip install 'fiesta-allennlp[allennlp]'"
+            if sys.version_info >= (3, 11):
+                line += f" && pip install --no-deps allennlp=={ALLENNLP}"
             raise ModuleNotFoundError(f"AllenNLP is not installed. Type: {line}", name=name)
         return None
 
 
-sys.meta_path += [_OldNames(), _MissingAllenNLP()]
+sys.meta_path.append(_MissingAllenNLP())

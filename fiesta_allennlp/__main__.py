@@ -1,28 +1,33 @@
 """`fiesta select ...` and `python -m fiesta_allennlp select ...` are `allennlp fiesta-select ...` without a plugins
-file, and so on. The commands import AllenNLP, which takes seconds, after their arguments are parsed."""
+file, and so on. Only commands that work with AllenNLP models import AllenNLP."""
 
 import argparse
+import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 from fiesta_allennlp.commands import HELP, add_command
-from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED, EXIT_USER_ERROR
+from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED
 from fiesta_allennlp.version import __version__
 
 
 def main() -> None:
     try:
-        find_spec("allennlp")  # where it is missing, the error says how to install it
         args = _parse()
-    except KeyboardInterrupt:
+        args.func(args)
+    except SystemExit:  # also after help, or a usage error
+        _flush()
+        raise
+    except KeyboardInterrupt:  # while Python imports the command
         sys.exit(EXIT_INTERRUPTED)
-    except ModuleNotFoundError as error:
-        if error.name != "allennlp":
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(EXIT_USER_ERROR)
-    args.func(args)
+
+
+def _flush() -> None:
+    """Write out the output; if its reader is gone, Python shall not end with a status of its own for that."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parse() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""How many answers were right and wrong: what some evaluations report beside their score."""
+"""Counts of right and wrong answers, which some runs report with their score."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Mapping, Sequence, Tuple
 import numpy as np
 
 COUNT_PREFIX = "count:"
-"""What the names of those metrics begin with that count right and wrong answers: a belief may use them."""
+"""The prefix of metrics that count right and wrong answers, for beliefs that use them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How many answers of each kind a candidate's evaluations counted.
+    """The answers of each kind that the runs of a candidate counted.
 
     `kinds` are the names of the metrics without `count:`, in alphabetical order. `values` has a row for each finished
     evaluation by replicate and is read only; shape `(num_finished, num_kinds)`. A kind that an evaluation does not

@@ -5,7 +5,7 @@ Each message names the rule, the value and the remedy."""
 import ast
 import difflib
 import re
-import traceback
+import unicodedata
 from typing import Container, Iterable, List, Optional, Sequence
 
 
@@ -24,8 +24,8 @@ class DataError(FiestaError):
 class ReaderError(DataError):
     """A candidate's own reader raised an error while reading.
 
-    The message names the data path, the line if it can be found, and the reader's own message. Its traceback is in the
-    log.
+    The message names the data path, how many instances were read before, and the reader's own message. Its traceback is
+    in the log.
     """
 
 
@@ -56,13 +56,35 @@ class ScoreError(FiestaError):
     """The chosen model of the scores cannot use a score, for example because it needs the logit of a score above 1."""
 
 
+INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Unicode's categories of control and format characters, halves of surrogate pairs, ends of lines and paragraphs."""
+
+LAYOUT = "\n\t"
+"""The invisible characters that a text of several lines consists of."""
+
+NOT_ASCII = re.compile(r"[^ -~]")
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Return a text with its invisible characters written as escapes, such as `\x1b` and `\u202e`.
+
+    A terminal obeys some of these characters, a reader sees none of them, and no file can contain half of a surrogate
+    pair. The characters in `keep` stay as they are.
+    """
+    return NOT_ASCII.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    is_invisible = unicodedata.category(character) in INVISIBLE
+    return character.encode("unicode_escape").decode("ascii") if is_invisible else character
+
+
 def describe(error: BaseException) -> str:
     """Format an error as one line for tables: its type, unless the message is clear by itself, and the message.
 
-    Unpaired surrogates and null characters, which an answer may contain, but no file or environment variable can, are
-    written as escapes.
+    Invisible characters are written as escapes.
     """
-    message = " ".join(str(error).split()).encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", r"\x00")
+    message = visible(" ".join(str(error).split()))
     name = type(error).__name__
     speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
     return message if speaks and message else f"{name}: {message}".rstrip(": ")
@@ -122,49 +144,31 @@ def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> s
     """Describe an error in one line that ends with a full stop.
 
     `keys` are the keys of the config. If code gives a library an argument that is not among them, the line says that
-    the library does not take it. The near names of an unknown key are in the traceback, which an error from another
-    process does not have.
+    the library does not take it.
     """
     text = describe(error)
-    unknown_name = UNKNOWN_NAME.search(str(error))
-    if unknown_name:
-        return _unknown_name(*unknown_name.groups())
+    found = UNKNOWN_NAME.search(str(error))
+    if found:
+        value, key, choices = found.groups()
+        return unknown_name(value, key, ast.literal_eval(choices))
     unknown_key = UNKNOWN_KEY.search(text)
     if unknown_key and keys is not None and unknown_key[2] not in keys:
         return f"{text}. {NOT_OF_THE_CONFIG.format(key=unknown_key[2])}"
     if SPACY_MODELS in text:
         return NO_SPACY_MODEL
-    return about_unknown_keys(error) or (text if text.endswith((".", "!", "?")) else f"{text}.")
+    return _about_unknown_keys(error) or (text if text.endswith((".", "!", "?")) else f"{text}.")
 
 
-def about_unknown_keys(error: BaseException, keys: Optional[Container[str]] = None) -> str:
-    """Describe an error about keys that an object of AllenNLP does not take.
-
-    Returns an empty string for any other error, and for an argument that is not among the config's `keys`.
-    """
+def _about_unknown_keys(error: BaseException) -> str:
+    """Sentences about the keys that an object of AllenNLP does not take; empty for any other error."""
     unknown_key, extra = UNKNOWN_KEY.search(describe(error)), EXTRA_KEYS.search(str(error))
-    if unknown_key and (keys is None or unknown_key[2] in keys):
-        return not_keys([unknown_key[2]], unknown_key[1], _known_keys(error))
-    return not_keys(ast.literal_eval(extra[2]), extra[1], _known_keys(error)) if extra else ""
+    if unknown_key:
+        return not_keys([unknown_key[2]], unknown_key[1], [])
+    return not_keys(ast.literal_eval(extra[2]), extra[1], []) if extra else ""
 
 
-def _known_keys(error: BaseException) -> List[str]:
-    """The keys of the object that AllenNLP was building when the error was raised; none without a traceback."""
-    building = [
-        frame
-        for frame, _ in traceback.walk_tb(error.__traceback__)
-        if frame.f_code.co_name == "from_params" and {"cls", "constructor_to_inspect"} <= set(frame.f_locals)
-    ]
-    if not building:
-        return []
-    scope = building[-1].f_locals
-    # AllenNLP's own function, because this module does not import AllenNLP
-    known = building[-1].f_globals["infer_params"](scope["cls"], scope["constructor_to_inspect"])
-    return [name for name in known if name != "self"]
-
-
-def _unknown_name(value: str, key: str, choices: str) -> str:
-    names = ast.literal_eval(choices)
+def unknown_name(value: str, key: str, names: Sequence[str]) -> str:
+    """Return sentences about a value of `key` that is none of the registered `names`, with the near ones."""
     hint = did_you_mean(value, names)
     listed = f" Valid names: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not hint else ""
     return f"'{key}' is '{value}', which nothing is registered as.{hint}{listed} Your own needs --include-package."

@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 import numpy as np
-from allennlp.common.util import import_module_and_submodules
 from rich.console import Console
 
-import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.documents.select import select_system
-from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.isolation.main_guard import refuse_to_be_imported
 from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
+from fiesta_allennlp.registry import import_package
 from fiesta_allennlp.replays.files import table_of
+from fiesta_allennlp.replays.next_runs import NextRuns
+from fiesta_allennlp.replays.next_runs import next_runs as ask
+from fiesta_allennlp.replays.next_settings import NextSettings
 from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.planning import FEWEST, forecast
 from fiesta_allennlp.replays.replay import replay as run_replay
@@ -29,18 +30,14 @@ from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.search import SearchResult, search_in_words
 from fiesta_allennlp.searches.search import search as run_search
-from fiesta_allennlp.searches.search_settings import SearchSettings
-from fiesta_allennlp.selection.arguments import told_as_arguments
-from fiesta_allennlp.selection.options import by_own_names, check_names
-from fiesta_allennlp.trainings.points import given_points
+from fiesta_allennlp.selection.options import check_names
+from fiesta_allennlp.trainings.candidate_values import given_points
 from fiesta_allennlp.trainings.select import select as run_select
-from fiesta_allennlp.trainings.settings import Settings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Union[str, Path, Mapping[str, Sequence[float]], ScoreSource]
 
 
-@told_as_arguments(Settings, switches=("recover", "force", "allow_removed"))
 def select(
     candidates: Candidates = (),
     *,
@@ -81,7 +78,6 @@ def select(
     return SelectionResult.from_summary(summary, path)
 
 
-@told_as_arguments(SearchSettings, switches=("recover", "force"))
 def search(
     template: Union[str, Path] = "",
     space: Any = None,
@@ -121,7 +117,6 @@ def search(
     return SearchResult(found.screening, selected, search_in_words(found))
 
 
-@told_as_arguments(DocumentSettings, switches=("recover", "force"))
 def choose_system(
     systems: Candidates = (),
     *,
@@ -155,7 +150,6 @@ def choose_system(
     return SystemsResult.from_summary(summary, path)
 
 
-@told_as_arguments(ReplaySettings)
 def replay(
     scores: Scores,
     *,
@@ -176,7 +170,6 @@ def replay(
             call returns a result that records it.
     """
     check_names(settings, ReplaySettings)
-    settings = by_own_names(settings)
     source = _source(scores, settings.get("evaluations_per_split"))
     _check_list("candidates", settings.get("candidates", ()))
     settings["candidates"] = tuple(settings.get("candidates", ()))
@@ -188,7 +181,6 @@ def replay(
     return ReplayResult.from_replay(result)
 
 
-@told_as_arguments(PlanSettings)
 def plan(
     source: Optional[Union[str, Path]] = None,
     *,
@@ -209,9 +201,28 @@ def plan(
             call returns a result that records it.
     """
     check_names(settings, PlanSettings)
-    given = PlanSettings(**by_own_names(settings), source=None if source is None else str(source))
+    given = PlanSettings(**settings, source=None if source is None else str(source))
     with repetition_bar(_console(progress), FEWEST) as told:
         return PlanResult.of(forecast(given, on_repetitions=told))
+
+
+def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings: Any) -> NextRuns:
+    """Name the next runs of a selection whose runs you make by your own means, from their table of scores alone.
+
+    Args:
+        scores: a CSV file, or rows as mappings with the keys candidate, score and seed, and split where runs have
+            random splits. A score of None is a run that has not finished; `"failed"` is a run that gave no score.
+            settings: the options of `fiesta-next` by name, with underscores: `candidates=["cnn", "lstm"], workers=4`.
+
+    Raises:
+        FiestaError: if a setting or the table is invalid.
+    """
+    check_names(settings, NextSettings)
+    _check_list("candidates", settings.get("candidates", ()))
+    settings["candidates"] = tuple(settings.get("candidates", ()))
+    if isinstance(scores, (str, Path)):
+        return ask(NextSettings(**settings, scores=str(scores)))
+    return ask(NextSettings(**settings), scores)
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
@@ -222,7 +233,7 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
     if isinstance(typed.get("include_package"), str):
         typed["include_package"] = (typed["include_package"],)
     for package in typed.get("include_package", ()):
-        import_module_and_submodules(package)
+        import_package(package)
     if isinstance(given, Mapping):
         typed[into] = tuple(f"{name}={path}" for name, path in given.items())
     elif given:

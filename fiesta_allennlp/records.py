@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import AbstractSet, Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class History:
     removed: FrozenSet[str] = frozenset()
     sign: int = 1
 
-    @property
+    @cached_property
     def active(self) -> Tuple[str, ...]:
         """The candidates that neither dropped out after failures nor were removed by the user, in the order given."""
         return tuple(name for name in self.candidates if name not in self.withdrawn)
@@ -123,7 +123,7 @@ class History:
         failed = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
         if not failed:
             return 0
-        finished = {e.request for e in self.evaluations if e.request.candidate == candidate}
+        finished = {e.request for e in self.evaluations_of(candidate)}
         deaths = Counter(f.request for f in failed if f.kind == "killed" and f.request not in finished)
         return max(sum(f.kind != "killed" for f in failed), *deaths.values(), 0)
 
@@ -156,6 +156,18 @@ class History:
     def counts(self, candidate: str) -> Counts:
         """Return the counts of one candidate's finished runs by replicate."""
         return self._counts[candidate]
+
+    @cached_property
+    def _by_candidate(self) -> Dict[str, List[Evaluation]]:
+        """`evaluations_of` every candidate."""
+        found: Dict[str, List[Evaluation]] = {}
+        for evaluation in self.evaluations:
+            found.setdefault(evaluation.request.candidate, []).append(evaluation)
+        return found
+
+    def evaluations_of(self, candidate: str) -> Sequence[Evaluation]:
+        """Return the finished runs of one candidate in the order in which they finished."""
+        return self._by_candidate.get(candidate, ())
 
     def num_finished(self, candidate: str) -> int:
         return len(self.scores(candidate))
@@ -272,7 +284,7 @@ NONE_FINISHED = _Finished(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, 
 
 
 def _finished_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, _Finished]:
-    """What is finished of each of `names`."""
+    """The finished runs of each of `names`."""
     found: Dict[str, List[Tuple[int, float, int]]] = {name: [] for name in names}
     for evaluation in evaluations:
         request = evaluation.request
@@ -303,7 +315,7 @@ LARGEST_SCORE = 1e100
 """Squares of scores up to this size do not overflow."""
 
 UNDECIDED = ("max_evaluations", "max_hours", "interrupted")
-"""What may stop a selection before a winner is named."""
+"""The reasons for which a selection may stop before it names a winner."""
 
 
 @dataclass(frozen=True)
@@ -328,7 +340,7 @@ class Remaining:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a strategy concludes from a history.
+    """The conclusion of a strategy from a history.
 
     `best` is `None` while nothing can be concluded. `prob_best` has an entry for every active candidate, or is empty if
     some of them have too few runs for the model of the scores. `prob_within_margin` is P(mean >= best mean - margin),

@@ -1,6 +1,6 @@
 """Seeds that are looked up by key and never drawn in turn, so that nothing depends on the order of work.
 
-Every number comes from `SeedSequence(entropy, spawn_key=(stream, candidate, replicate))`. A candidate's key is a
+Every number comes from `SeedSequence(seed, spawn_key=(stream, candidate, replicate))`. A candidate's key is a
 hash of its name, so its seeds stay the same whatever other candidates stand beside it.
 """
 
@@ -25,8 +25,8 @@ SEED_BITS = 31
 """AllenNLP hands seeds to `numpy.random.seed` and to `torch.manual_seed`; 31 bits suit both, and JSON."""
 
 
-def fresh_entropy() -> int:
-    """128 bits from the operating system, for a selection that was given no entropy."""
+def fresh_seed() -> int:
+    """128 bits from the operating system, for a selection that was given no seed."""
     return secrets.randbits(128)
 
 
@@ -35,59 +35,59 @@ def candidate_key(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode("utf-8")).digest()[:4], "little")
 
 
-def _numbers(entropy: int, stream: int, first: int, second: int, count: int) -> "list[int]":
-    sequence = np.random.SeedSequence(entropy, spawn_key=(stream, first, second))
+def _numbers(seed: int, stream: int, first: int, second: int, count: int) -> "list[int]":
+    sequence = np.random.SeedSequence(seed, spawn_key=(stream, first, second))
     return [int(word) >> (32 - SEED_BITS) for word in sequence.generate_state(count, np.uint32)]
 
 
-def split_seed(entropy: int, replicate: int, candidate: Optional[str] = None) -> int:
+def split_seed(seed: int, replicate: int, candidate: Optional[str] = None) -> int:
     """The seed of split `replicate`: one for all candidates, or, where `candidate` is given, that candidate's own."""
     first = 0 if candidate is None else candidate_key(candidate)
-    return _numbers(entropy, SPLIT_STREAM, first, replicate, 1)[0]
+    return _numbers(seed, SPLIT_STREAM, first, replicate, 1)[0]
 
 
-def make_request(entropy: int, candidate: str, replicate: int, *, shared_splits: bool) -> Request:
+def make_request(seed: int, candidate: str, replicate: int, *, shared_splits: bool) -> Request:
     """The request for one evaluation with all of its seeds.
 
     With `shared_splits`, replicate k of every candidate is trained on split k.
     """
-    random_seed, numpy_seed, pytorch_seed = _numbers(entropy, TRAINING_STREAM, candidate_key(candidate), replicate, 3)
+    random_seed, numpy_seed, pytorch_seed = _numbers(seed, TRAINING_STREAM, candidate_key(candidate), replicate, 3)
     return Request(
         candidate=candidate,
         replicate=replicate,
-        split_seed=split_seed(entropy, replicate, None if shared_splits else candidate),
+        split_seed=split_seed(seed, replicate, None if shared_splits else candidate),
         random_seed=random_seed,
         numpy_seed=numpy_seed,
         pytorch_seed=pytorch_seed,
     )
 
 
-def document_order(entropy: int, num_documents: int, candidate: Optional[str] = None) -> np.ndarray:
+def document_order(seed: int, num_documents: int, candidate: Optional[str] = None) -> np.ndarray:
     """Positions of documents in the random order in which they are asked about: one order for all candidates, or,
     where `candidate` is given, that candidate's own. Shape: `(num_documents,)`."""
     first = 0 if candidate is None else candidate_key(candidate)
-    sequence = np.random.SeedSequence(entropy, spawn_key=(DOCUMENTS_STREAM, first, 0))
+    sequence = np.random.SeedSequence(seed, spawn_key=(DOCUMENTS_STREAM, first, 0))
     return np.random.default_rng(sequence).permutation(num_documents)
 
 
-def strategy_rng(entropy: int, num_reserved: int) -> np.random.Generator:
+def strategy_rng(seed: int, num_reserved: int) -> np.random.Generator:
     """The generator for the strategy's next choice, keyed by how many evaluations were ever reserved.
 
     A resumed selection that has reserved as many makes the same draw.
     """
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(STRATEGY_STREAM, 0, num_reserved)))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STRATEGY_STREAM, 0, num_reserved)))
 
 
-def second_entropy(entropy: int) -> int:
+def second_seed(seed: int) -> int:
     """The root of all seeds of a search's second stage, so that none of its runs is one of the first stage."""
-    words = np.random.SeedSequence(entropy, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
+    words = np.random.SeedSequence(seed, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
     return int(words[0]) << 64 | int(words[1])
 
 
-def replay_rng(entropy: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:
+def replay_rng(seed: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:
     """A generator for one repetition of a replay, `candidate`'s own where that is given.
 
-    Replays with equal entropy meet the same scores whatever their strategies, so these can be compared in pairs.
+    Replays with equal seed meet the same scores whatever their strategies, so these can be compared in pairs.
     """
     first = 0 if candidate is None else candidate_key(candidate)
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(stream, first, repetition)))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream, first, repetition)))

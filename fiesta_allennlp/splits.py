@@ -1,9 +1,10 @@
 from dataclasses import dataclass
-from typing import Any, Dict, Hashable, Mapping, Sequence, Tuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Dict, Hashable, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PARTS = ("train", "validation", "test")
 
@@ -13,7 +14,7 @@ SUM_TOLERANCE = 0.001
 
 @dataclass(frozen=True)
 class Division:
-    """How the training, validation and test set of a run come about, and which of them is scored.
+    """The division of the data into training, validation and test set, and the set that is scored.
 
     Attributes:
         is_official: the sets are those of the config; else they are drawn at random from all data together.
@@ -34,7 +35,7 @@ class Division:
         return PARTS if self.keeps_test else PARTS[: PARTS.index(self.scored) + 1]
 
     def used(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
-        """Those of the official data paths, by part, that a run reads."""
+        """The official data paths, by part, that a run reads."""
         return {part: path for part, path in paths.items() if self.is_official or part in self.parts}
 
 
@@ -61,11 +62,11 @@ def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
 class Split:
     """Indices into the pool, each in ascending order. Every instance is in exactly one part."""
 
-    train: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
+    train: "np.ndarray"
+    validation: "np.ndarray"
+    test: "np.ndarray"
 
-    def part(self, name: str) -> np.ndarray:
+    def part(self, name: str) -> "np.ndarray":
         """The indices of the part called `train`, `validation` or `test`. Shape: `(size_of_part,)`."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[name]
 
@@ -136,6 +137,8 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     Raises:
         DataError: where a part would stay empty.
     """
+    import numpy as np  # the settings import this module, and --help needs no NumPy
+
     codes: Dict[Hashable, int] = {}
     group_of = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
     parts = PARTS if "test" in targets else PARTS[:2]
@@ -155,7 +158,9 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     return Split(*(np.flatnonzero(part_of == index) for index in range(len(PARTS))))
 
 
-def _cut(group_sizes: np.ndarray, target: int, *, leave: int) -> int:
-    """How many leading groups come nearest to `target` instances: at least 1, and `leave` groups are left over."""
+def _cut(group_sizes: "np.ndarray", target: int, *, leave: int) -> int:
+    """The number of leading groups that is nearest to `target` instances: at least 1, leaving `leave` groups."""
+    import numpy as np
+
     reached = np.cumsum(group_sizes)[: len(group_sizes) - leave]
     return int(np.argmin(np.abs(reached - target))) + 1

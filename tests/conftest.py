@@ -19,10 +19,9 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 for told in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS"):  # rich would write as to a terminal
     os.environ.pop(told, None)
+os.environ["TERM"] = "xterm"  # the tests of terminals ask for no other
 # Read when Ray is imported. Else Ray writes a token into the home, and lets all else on the machine go before its work.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_worker_niceness="0")
-
-from tests.executors.light import SITECUSTOMIZE  # noqa: E402
 
 # A busy machine fails no test, and nor does a new example; `--hypothesis-profile default` looks for new ones.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -117,14 +116,6 @@ def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSl
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setattr("fiesta_allennlp.executors.slurm_jobs.SECONDS_BETWEEN_QUESTIONS", 0.5)
     return slurm_daemons
-
-
-@pytest.fixture
-def light(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every Python that is started from now on is fit for the runs of `tests/executors/light.py` alone."""
-    (tmp_path / "light").mkdir()
-    (tmp_path / "light" / "sitecustomize.py").write_text(SITECUSTOMIZE)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "light"), os.environ.get("PYTHONPATH", "")]))
 
 
 @pytest.fixture

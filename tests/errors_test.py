@@ -1,17 +1,16 @@
-from typing import Dict
-
 import pytest
-from allennlp.common import FromParams, Params
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from fiesta_allennlp.errors import DataError, describe, not_keys, plainly
+from fiesta_allennlp.errors import ConfigError, DataError, describe, not_keys, plainly, visible
+from fiesta_allennlp.registry import build
 from fiesta_allennlp.strategies import Strategy
 
 
 def test_an_unknown_name_is_told_with_its_key_and_the_near_one() -> None:
-    with pytest.raises(ConfigurationError) as raised:
-        Strategy.from_params(Params({"type": "tts"}))
-    told = plainly(raised.value)
+    with pytest.raises(ConfigError) as raised:
+        build(Strategy, {"type": "tts"})
+    told = str(raised.value)
     assert told.startswith("'type' is 'tts', which nothing is registered as. Did you mean 'ttts'? Valid names: bts, ")
     assert told.endswith("Your own needs --include-package.")
 
@@ -36,24 +35,6 @@ def test_unknown_keys_are_told_with_their_owner() -> None:
     with pytest.raises(ConfigurationError) as extra:
         Params({"colour": "red"}).assert_empty("Owner")
     assert plainly(extra.value) == "'colour' is not a key of Owner. Correct its name, or remove it."
-
-
-@pytest.mark.parametrize("others", [{}, {"kind": "any"}], ids=["without other keys", "with any other keys"])
-def test_an_unknown_key_is_told_with_the_near_one_in_every_object_that_allennlp_builds(others: Dict[str, str]) -> None:
-    class Base(FromParams):
-        def __init__(self, batch_size: int = 1, patience: int = 2) -> None:
-            pass
-
-    class Greedy(Base):
-        def __init__(self, kind: str = "", **more: int) -> None:
-            super().__init__(**more)
-
-    owner = Greedy if others else Base
-    with pytest.raises((ConfigurationError, TypeError)) as raised:
-        owner.from_params(Params({"batchsize": 32, **others}))
-    told = plainly(raised.value)
-    assert told.startswith("'batchsize' is not a key of ") and told.endswith(". Did you mean 'batch_size'?")
-    assert plainly(raised.value.with_traceback(None)).endswith(". Correct its name, or remove it.")
 
 
 def test_each_of_several_unknown_keys_has_its_own_sentence() -> None:
@@ -88,3 +69,10 @@ def test_a_spacy_model_that_cannot_be_fetched_is_told_with_the_line_to_type() ->
     error = ConnectionError("Max retries exceeded with url: /explosion/spacy-models/master/compatibility.json (...)")
     assert plainly(error).startswith("a tokenizer needs a spaCy model that is not installed")
     assert "`python -m spacy download en_core_web_sm`" in plainly(error)
+
+
+def test_invisible_characters_are_written_as_escapes() -> None:
+    assert visible("a\x1b[2J\r\x9b\u202e\u2028\ud800\ufeff") == r"a\x1b[2J\r\x9b\u202e\u2028\ud800\ufeff"
+    assert visible("a\n\tb", keep="\n") == "a\n\\tb"
+    assert visible("ünï 模型 ☃ \u00a0 e\u0301 \\") == "ünï 模型 ☃ \u00a0 e\u0301 \\"
+    assert describe(DataError("no\x1b]0;T\x07\n\0 room")) == r"no\x1b]0;T\x07 \x00 room"

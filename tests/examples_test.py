@@ -6,8 +6,8 @@ from runpy import run_path
 
 import pytest
 
+from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidates import load_candidates
-from fiesta_allennlp.trainings.preparation import prepare_candidate
 from fiesta_allennlp.trainings.programs.config import code_of, is_program
 from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY

@@ -50,7 +50,7 @@ def test_a_selection_is_a_typed_result(sample: Dict[str, str], tmp_path: Path, c
     assert result == SelectionResult.from_summary(summary, tmp_path / "run")
     assert result == SelectionResult.read(str(tmp_path / "run"))
     assert (result.stopped_by, result.decided, result.num_evaluations) == ("budget", True, 4)
-    assert (result.directory, result.entropy, result.belief["type"]) == (tmp_path / "run", "3", "split_paired")
+    assert (result.directory, result.seed, result.belief["type"]) == (tmp_path / "run", "3", "split_paired")
     assert result.best in sample
     scores = result.scores()
     assert [candidate.name for candidate in result.candidates] == list(scores) == list(sample)
@@ -89,7 +89,7 @@ def shown(name: str) -> SelectionResult:
         "strategy": {"type": "top_two"},
         "belief": {"type": "student_t"},
         "splits": "shared",
-        "entropy": "1",
+        "seed": "1",
         "seconds": 18.0,
         "seconds_of_equal_allocation": 18.0,
         "candidates": [best, {**entry, "name": "other"}],
@@ -123,10 +123,10 @@ def test_a_result_shows_itself_as_html_with_names_escaped() -> None:
     [
         ({"confidnce": 0.9}, "'confidnce' is an unknown setting. Did you mean 'confidence'?"),
         ({"confidence": 2.0}, "confidence"),
-        ({"splits": "alone"}, "^splits must be one of"),
-        ({"budget": 4, "confidence": 0.9}, "^confidence and budget are mutually exclusive"),
-        ({"recover": True}, "no selection.*or leave out recover=True"),
-        ({"metric": 3}, "^metric must be text but got 3"),
+        ({"splits": "alone"}, "^--splits must be one of"),
+        ({"budget": 4, "confidence": 0.9}, "^--confidence and --budget are mutually exclusive"),
+        ({"recover": True}, "no selection.*or leave out --recover"),
+        ({"metric": 3}, "^--metric must be text but got 3"),
     ],
 )
 def test_what_can_be_mended_is_a_fiesta_error(
@@ -173,12 +173,10 @@ def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     assert "<td>&lt;a&gt;</td><td>0.1000</td><td></td>" in result._repr_html_()
 
 
-def test_errors_of_a_replay_name_its_arguments() -> None:
-    with pytest.raises(FiestaError, match=r'Complete the table, or give splits="independent"\.'):
+def test_errors_of_a_replay_are_those_of_the_command() -> None:
+    with pytest.raises(FiestaError, match="Complete the table, or give --splits independent"):
         replay({"a": [0.1, 0.2], "b": [0.3]})
-    with pytest.raises(
-        FiestaError, match=r"with with_replacement=True, or stop earlier with max_evaluations or a lower"
-    ):
+    with pytest.raises(FiestaError, match="with --with-replacement, or stop earlier with --max-evaluations or a lower"):
         replay({"a": [0.1, 0.2, 0.1], "b": [0.1, 0.2, 0.1]}, repetitions=1, processes=1)
 
 
@@ -201,23 +199,11 @@ def test_a_wrong_replay_is_a_fiesta_error() -> None:
         replay("tiw")
 
 
-def test_documented_modules_that_moved_keep_their_old_names() -> None:
-    from fiesta_allennlp.replay_settings import ReplaySettings
-    from fiesta_allennlp.replaying import replay
-    from fiesta_allennlp.reporting import report
-
-    assert (ReplaySettings.__module__, replay.__module__, report.__module__) == (
-        "fiesta_allennlp.replays.settings",
-        "fiesta_allennlp.replays.replay",
-        "fiesta_allennlp.reports.report",
-    )
-
-
 def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
     documents = write_documents(tmp_path / "documents.jsonl", 60)
     systems = [write_program(tmp_path, name, wrong=wrong, cost=0.5) for name, wrong in (("able", 20), ("poor", 2))]
     given = dict(text.split("=", 1) for text in systems)
-    result = choose_system(given, documents=documents, directory=tmp_path / "run", entropy=4, belief="student_t")
+    result = choose_system(given, documents=documents, directory=tmp_path / "run", seed=4, belief="student_t")
     assert (result.best, result.stopped_by, result.decided) == ("able", "confidence", True)
     able, poor = result.candidates
     assert able.num_queries == able.num_documents == able.num_evaluations

@@ -24,6 +24,12 @@ def test_scores_are_by_replicate_whatever_finished_first() -> None:
     assert replace(now, evaluations=()).scores("a").shape == (0,)
 
 
+def test_evaluations_of_a_candidate_are_in_order_of_finishing() -> None:
+    made = [evaluation("a", 1, 0.5), evaluation("b", 0, 0.5), evaluation("a", 0, 0.5)]
+    history = History(("a", "b", "c"), tuple(made))
+    assert [list(history.evaluations_of(name)) for name in "abc"] == [[made[0], made[2]], [made[1]], []]
+
+
 def test_scores_cannot_be_written_to() -> None:
     with pytest.raises(ValueError, match="read-only"):
         history({"a": [0.1, 0.2]}).scores("a")[0] = 0.9

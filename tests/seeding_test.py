@@ -6,14 +6,14 @@ import pytest
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
     candidate_key,
-    fresh_entropy,
+    fresh_seed,
     make_request,
     replay_rng,
     split_seed,
     strategy_rng,
 )
 
-ENTROPY = 2**100 + 12345
+SEED = 2**100 + 12345
 
 
 def test_a_candidate_key_is_the_beginning_of_a_hash() -> None:
@@ -22,8 +22,8 @@ def test_a_candidate_key_is_the_beginning_of_a_hash() -> None:
 
 
 def test_split_seed_is_the_one_that_numpy_gives_for_its_key() -> None:
-    words = np.random.SeedSequence(ENTROPY, spawn_key=(0, 0, 4)).generate_state(1, np.uint32)
-    assert split_seed(ENTROPY, 4) == int(words[0]) >> 1
+    words = np.random.SeedSequence(SEED, spawn_key=(0, 0, 4)).generate_state(1, np.uint32)
+    assert split_seed(SEED, 4) == int(words[0]) >> 1
 
 
 def test_the_seeds_of_a_request_never_change() -> None:
@@ -34,43 +34,43 @@ def test_the_seeds_of_a_request_never_change() -> None:
 
 
 def test_shared_splits_are_one_for_all_candidates() -> None:
-    seeds = {make_request(ENTROPY, name, 5, shared_splits=True).split_seed for name in "abc"}
-    assert seeds == {split_seed(ENTROPY, 5)}
+    seeds = {make_request(SEED, name, 5, shared_splits=True).split_seed for name in "abc"}
+    assert seeds == {split_seed(SEED, 5)}
 
 
 def test_independent_splits_are_one_for_each_evaluation() -> None:
-    made = [make_request(ENTROPY, name, k, shared_splits=False) for name in "abc" for k in range(20)]
+    made = [make_request(SEED, name, k, shared_splits=False) for name in "abc" for k in range(20)]
     assert len({request.split_seed for request in made}) == len(made)
-    assert made[0].split_seed == split_seed(ENTROPY, 0, "a")
+    assert made[0].split_seed == split_seed(SEED, 0, "a")
 
 
 def test_no_two_seeds_are_equal() -> None:
-    made = [make_request(ENTROPY, name, k, shared_splits=False) for name in "abcd" for k in range(50)]
+    made = [make_request(SEED, name, k, shared_splits=False) for name in "abcd" for k in range(50)]
     seeds = [seed for r in made for seed in (r.split_seed, r.random_seed, r.numpy_seed, r.pytorch_seed)]
     assert len(set(seeds)) == len(seeds)
 
 
 def test_seeds_suit_numpy_torch_and_json() -> None:
     for replicate in range(200):
-        made = make_request(ENTROPY, "a", replicate, shared_splits=True)
+        made = make_request(SEED, "a", replicate, shared_splits=True)
         for seed in (made.split_seed, made.random_seed, made.numpy_seed, made.pytorch_seed):
             assert 0 <= seed < 2**31
             assert json.loads(json.dumps(seed)) == seed
 
 
-def test_another_entropy_gives_other_seeds() -> None:
+def test_another_seed_gives_other_seeds() -> None:
     assert make_request(1, "a", 0, shared_splits=True) != make_request(2, "a", 0, shared_splits=True)
 
 
 @pytest.mark.parametrize("num_reserved", [0, 9])
 def test_the_strategy_draws_the_same_after_a_resume_and_anew_after_each_reservation(num_reserved: int) -> None:
-    first, again, later = (strategy_rng(ENTROPY, n).random(5) for n in (num_reserved, num_reserved, num_reserved + 1))
+    first, again, later = (strategy_rng(SEED, n).random(5) for n in (num_reserved, num_reserved, num_reserved + 1))
     assert first.tolist() == again.tolist()
     assert not np.isin(first, later).any()
 
 
-def test_fresh_entropy_has_128_bits_and_is_fresh() -> None:
-    drawn = {fresh_entropy() for _ in range(50)}
+def test_a_fresh_seed_has_128_bits_and_is_fresh() -> None:
+    drawn = {fresh_seed() for _ in range(50)}
     assert len(drawn) == 50
     assert max(drawn) < 2**128
     assert max(drawn) >= 2**120
@@ -78,6 +78,6 @@ def test_fresh_entropy_has_128_bits_and_is_fresh() -> None:
 
 def test_a_replays_generator_is_the_one_that_numpy_gives_for_its_key() -> None:
     for name, key in ((None, 0), ("tdlstm", candidate_key("tdlstm"))):
-        sequence = np.random.SeedSequence(ENTROPY, spawn_key=(REPLAY_SCORES_STREAM, key, 12))
-        made = replay_rng(ENTROPY, REPLAY_SCORES_STREAM, 12, name)
+        sequence = np.random.SeedSequence(SEED, spawn_key=(REPLAY_SCORES_STREAM, key, 12))
+        made = replay_rng(SEED, REPLAY_SCORES_STREAM, 12, name)
         assert made.random() == np.random.default_rng(sequence).random()

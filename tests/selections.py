@@ -12,7 +12,7 @@ from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings
 
 METRIC = "f1"
-ENTROPY = 7
+SEED = 7
 
 ENVIRONMENT = {
     "host": platform.node(),
@@ -50,7 +50,7 @@ def write_selection(
     development: Optional[Mapping[str, Sequence[float]]] = None,
     failures: Sequence[Tuple[str, int, str]] = (),
     pending: Sequence[Tuple[str, int]] = (),
-    entropy: int = ENTROPY,
+    seed: int = SEED,
     fingerprint: str = "abc",
     meta: Optional[Mapping[str, Any]] = None,
     **settings: Any,
@@ -71,12 +71,12 @@ def write_selection(
         [Candidate(name, f"{number}.jsonnet", {}, facts(fingerprint)) for number, name in enumerate(scores)],
         kind="trainings",
         settings=as_json(typed),
-        entropy=str(entropy),
+        seed=str(seed),
         **(meta or {}),
     )
     in_order: List[Tuple[int, str]] = [(k, name) for name, values in scores.items() for k in range(len(values))]
     for k, name in sorted(in_order, key=lambda pair: pair[0]):
-        request = make_request(entropy, name, k, shared_splits=typed.splits == "shared")
+        request = make_request(seed, name, k, shared_splits=typed.splits == "shared")
         metrics = {f"test_{METRIC}": scores[name][k]}
         if development is not None:
             metrics[f"best_validation_{METRIC}"] = development[name][k]
@@ -84,8 +84,8 @@ def write_selection(
         evaluation = Evaluation(request, scores[name][k], METRIC, 2.0, f"2026-01-01T00:00:{k % 60:02d}", metrics)
         store.record(evaluation)
     for name, k, error in failures:
-        request = make_request(entropy, name, k, shared_splits=True)
+        request = make_request(seed, name, k, shared_splits=True)
         store.reserve([request])
         store.record(Failure(request, "error", error, 1.0))
-    store.reserve([make_request(entropy, name, k, shared_splits=True) for name, k in pending])
+    store.reserve([make_request(seed, name, k, shared_splits=True) for name, k in pending])
     return store

@@ -12,11 +12,9 @@ from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 
-import fiesta_allennlp.tagging
+from fiesta_allennlp.jsonnet_files import DEFAULTS, set_defaults
 from fiesta_allennlp.tagging.column_file import ColumnFormat
-from fiesta_allennlp.tagging.defaults import DEFAULTS as TAGGING_DEFAULTS
 from fiesta_allennlp.tagging.encodings import spans_of
-from fiesta_allennlp.tdsa.defaults import DEFAULTS, set_defaults
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"
@@ -158,9 +156,9 @@ def test_one_two_or_three_files_of_sentences(small_tagging_data, monkeypatch, fi
 def test_without_variables_the_files_of_conll_2003_are_read(monkeypatch):
     monkeypatch.delenv("FIESTA_TAGGING", raising=False)
     monkeypatch.delenv("FIESTA_VECTORS", raising=False)
-    fiesta_allennlp.tagging.set_defaults()
+    set_defaults()
     params = Params.from_file(str(TAGGING[0])).as_dict(quiet=True)
-    assert params["test_data_path"] == TAGGING_DEFAULTS["FIESTA_TAGGING"].split(",")[2]
+    assert params["test_data_path"] == DEFAULTS["FIESTA_TAGGING"].split(",")[2]
     tokens = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
     assert tokens["pretrained_file"] == "data/vectors/glove.6B.100d.txt"
 

@@ -4,6 +4,7 @@ Each command is a process of its own, which ends as any Python program does. Thi
 it, and run it as the process that commands are forked from.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -152,6 +153,7 @@ def _fork_fork_servers() -> None:
                 os.closerange(last + 1, following)
             exec(arguments[-1], {})
         finally:
+            atexit._run_exitfuncs()
             os._exit(0)
 
     util.spawnv_passfds = forked  # type: ignore[attr-defined]

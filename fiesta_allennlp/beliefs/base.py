@@ -1,17 +1,19 @@
 import math
 from abc import ABC, abstractmethod
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 import numpy as np
-from allennlp.common import Registrable
-from scipy.optimize import brentq
 
 from fiesta_allennlp.errors import ScoreError
 from fiesta_allennlp.records import History
+from fiesta_allennlp.registry import Registrable
 
 SMALLEST_MARGIN = 1e-9
 LARGEST_MARGIN = 1e4
 """In scales of the posterior."""
+
+CLOSE = 1e-6
+"""The smallest margin is found to this part of itself."""
 
 
 class Posterior(ABC):
@@ -73,6 +75,13 @@ class Belief(Registrable):
         """
         raise NotImplementedError
 
+    def posteriors(self, histories: Sequence[History]) -> Sequence[Posterior]:
+        """Compute `posterior` of several histories with equally many active candidates.
+
+        A simulation asks for them together, because some models then need a fraction of the time.
+        """
+        return [self.posterior(history) for history in histories]
+
 
 def check_evaluations(history: History, candidate: str, least: int) -> None:
     """Check that every active candidate has enough finished runs.
@@ -101,12 +110,15 @@ def least_margin(posterior: Posterior, confidence: float) -> Optional[float]:
     if lacking(0.0) <= 0:
         return 0.0
     enough = float(np.ptp(posterior.location) + posterior.scale.max()) or SMALLEST_MARGIN
-    limit = LARGEST_MARGIN * enough
+    limit, least, too_small = LARGEST_MARGIN * enough, CLOSE**2 * enough, 0.0
     while lacking(enough) > 0:
-        enough *= 2
+        too_small, enough = enough, 2 * enough
         if enough > limit:
             return None
-    return float(brentq(lacking, 0.0, enough, rtol=1e-6))
+    while enough - too_small > max(CLOSE * enough, least):  # any margin above 0 may do
+        middle = (too_small + enough) / 2
+        too_small, enough = (middle, enough) if lacking(middle) > 0 else (too_small, middle)
+    return enough
 
 
 def least_to_win(confidence: float) -> int:

@@ -1,5 +1,5 @@
 from dataclasses import dataclass
-from typing import List
+from typing import List, Sequence
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from fiesta_allennlp.beliefs.base import Belief, least_to_win
 from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior
 from fiesta_allennlp.probability.noise import ODD_SHARE
 from fiesta_allennlp.probability.second_look import lacking, runs_to_win
-from fiesta_allennlp.probability.split_effects import Scores, mean_scores
+from fiesta_allennlp.probability.split_effects import MeanScores, Scores, mean_scores_of_all
 from fiesta_allennlp.records import History
 
 LEAST_TO_WIN = 3
@@ -96,13 +96,30 @@ class SplitPaired(ScoreBelief):
         return LEAST_TO_WIN if self.second_look else max(self.min_evaluations, least_to_win(confidence))
 
     def posterior(self, history: History) -> StudentTPosterior:
-        scores = self.scores(history)
-        flat = np.concatenate(scores)
-        if np.ptp(flat) == 0:
-            known = np.zeros(len(scores))
-            return StudentTPosterior(known + flat[0], known, known + 1, self.has_margin)
-        standardised = Standardised.of(scores, self._splits(history))
-        means = mean_scores(standardised.table, odd_share=ODD_SHARE if self.second_look else EARLIER_ODD_SHARE)
+        return self.posteriors([history])[0]
+
+    def posteriors(self, histories: Sequence[History]) -> List[StudentTPosterior]:
+        every = [self.scores(history) for history in histories]
+        varying = {
+            place: Standardised.of(scores, self._splits(histories[place]))
+            for place, scores in enumerate(every)
+            if np.ptp(np.concatenate(scores)) > 0
+        }
+        tables = [standardised.table for standardised in varying.values()]
+        means = mean_scores_of_all(tables, odd_share=ODD_SHARE if self.second_look else EARLIER_ODD_SHARE)
+        found = dict(zip(varying, means, strict=True))
+        return [
+            self._in_units(varying[place], found[place], scores) if place in varying else self._known(scores)
+            for place, scores in enumerate(every)
+        ]
+
+    def _known(self, scores: List[np.ndarray]) -> StudentTPosterior:
+        """Where all scores are equal."""
+        known = np.zeros(len(scores))
+        return StudentTPosterior(known + scores[0][0], known, known + 1, self.has_margin)
+
+    def _in_units(self, standardised: Standardised, means: MeanScores, scores: List[np.ndarray]) -> StudentTPosterior:
+        """The posterior in units of the scores."""
         unit = standardised.unit
         location, scale = standardised.centre + unit * means.location, unit * means.scale
         if not self.second_look:

@@ -1,12 +1,16 @@
-"""One file for each command. Their parsers need no AllenNLP, so that help and usage errors come at once."""
+"""One file for each command: its description and examples, `add_arguments`, `work` and what it says if `interrupted`.
+
+Their parsers need no AllenNLP, so that help and usage errors come at once."""
 
 import argparse
 import re
+from functools import partial
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-from fiesta_allennlp.commands.detaching import in_background
-from fiesta_allennlp.commands.statuses import EXIT_USER_ERROR
+from fiesta_allennlp.commands.detaching import detach
+from fiesta_allennlp.commands.exit_handling import EXIT_USER_ERROR, run_and_exit
 from fiesta_allennlp.errors import did_you_mean
 
 HELP = {
@@ -14,7 +18,7 @@ HELP = {
     "search": "screen many configs, then find the best of a few",
     "plan": "estimate how many runs a selection needs",
     "replay": "simulate a selection over existing scores",
-    "lookup": "measure how fast a searcher finds the best of many configs",
+    "next": "name the next runs for a table of scores",
     "status": "show how a selection stands that runs elsewhere",
     "report": "write the report of a selection",
     "documents": "find the best of several trained systems",
@@ -32,9 +36,10 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
         epilog=module.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.allow_abbrev = False
     module.add_arguments(parser)
-    work = in_background(getattr(module, f"{name}_from_args"))
-    parser.set_defaults(func=work, program=f"{program} {called}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.set_defaults(func=partial(_run, module), program=f"{program} {called}")
     parse = parser.parse_known_args
 
     def parse_all(*given: Any, **more: Any) -> Any:
@@ -47,3 +52,18 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
 
     parser.parse_known_args = parse_all
     return parser
+
+
+def _run(command: ModuleType, args: argparse.Namespace) -> None:
+    """Do the work, or start it in the background, and end the process with its status."""
+    if getattr(args, "detach", False):
+        run_and_exit(
+            lambda console: detach(args, console),
+            debug=args.debug,
+            interrupted=lambda: "Interrupted; nothing goes on in the background.",
+        )
+    run_and_exit(
+        lambda console: command.work(args, console),
+        debug=args.debug,
+        interrupted=lambda: command.interrupted(args),
+    )

@@ -9,35 +9,21 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from typing import BinaryIO, Callable, List, Optional
+from typing import TYPE_CHECKING, BinaryIO, List, Optional
 
-from rich.console import Console
-
-from fiesta_allennlp.commands.options import directory_of
-from fiesta_allennlp.commands.running import run_and_exit
+from fiesta_allennlp.commands.parsing import directory_of
 from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.files import not_through_links
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SECONDS_BETWEEN_LOOKS = 0.1
 FLAG = "--detach"
 
 
-def in_background(work: Callable[[argparse.Namespace], None]) -> Callable[[argparse.Namespace], None]:
-    """A command as it is, except with `--detach`."""
-
-    def work_or_detach(args: argparse.Namespace) -> None:
-        if getattr(args, "detach", False):
-            run_and_exit(
-                lambda console: _detach(args, console),
-                debug=args.debug,
-                interrupted=lambda: "Interrupted; nothing goes on in the background.",
-            )
-        work(args)
-
-    return work_or_detach
-
-
-def _detach(args: argparse.Namespace, console: Console) -> int:
+def detach(args: argparse.Namespace, console: "Console") -> int:
     """Start the same command in a session of its own, and show what it writes until it is at work."""
     if args.dry_run:
         raise ConfigError("--dry-run makes no run that could go on in the background. Leave --detach out.")
@@ -45,7 +31,7 @@ def _detach(args: argparse.Namespace, console: Console) -> int:
     output = directory.detached_log
     is_new = not output.exists()
     directory.root.mkdir(parents=True, exist_ok=True)
-    with output.open("ab") as out, output.open("rb") as written:
+    with open(output, "ab", opener=not_through_links) as out, output.open("rb") as written:
         written.seek(0, os.SEEK_END)
         process = subprocess.Popen(
             _command(args), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
@@ -73,7 +59,7 @@ def _command(args: argparse.Namespace) -> List[str]:
 
 
 def _show_until_at_work(
-    process: "subprocess.Popen[bytes]", written: BinaryIO, directory: RunDirectory, console: Console
+    process: "subprocess.Popen[bytes]", written: BinaryIO, directory: RunDirectory, console: "Console"
 ) -> Optional[int]:
     """The exit status of a command that ended before; None where it goes on."""
     while True:
@@ -86,7 +72,7 @@ def _show_until_at_work(
 
 
 def _is_at_work(pid: int, directory: RunDirectory) -> bool:
-    """Whether this process has begun with its runs, those of a search's first stage included."""
+    """Return whether this process has begun its runs, the first stage of a search included."""
     for log in (directory.log, directory.screening.log):
         with suppress(OSError):
             if at_work_words(pid) in log.read_text(encoding="utf-8", errors="replace"):

@@ -5,11 +5,13 @@ The `fiesta-documents` subcommand finds the best of several systems that were tr
 """
 
 import argparse
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+from fiesta_allennlp.commands.exit_handling import how_to_go_on, load, say_failures, status_of
+from fiesta_allennlp.commands.parsing import add_directory, add_given, directory_of, typed_settings
 
-from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, typed_settings
-from fiesta_allennlp.commands.running import how_to_go_on, load, run_and_exit, say_failures, status_of
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DESCRIPTION = """Query trained systems about documents in random order until one system is the best with the
 target confidence. Every answer is kept and reused, so you pay for each only once. --recover resumes an
@@ -25,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fiesta_allennlp.documents.settings import DocumentSettings
     from fiesta_allennlp.selection.options import add_options
 
-    parser.allow_abbrev = False
     add_given(parser, DocumentSettings, "systems", nargs="*")
     add_directory(
         parser,
@@ -35,21 +36,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, DocumentSettings)
 
 
-def documents_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 decided or inconclusive, 1 no comparison was possible, 2
-    invalid input, 130 interrupted."""
-    run_and_exit(
-        lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
-        debug=args.debug,
-        interrupted=lambda: how_to_go_on(args, step="query", kept="no answer is lost"),
-    )
+def work(args: argparse.Namespace, console: "Console") -> int:
+    """Run the command. Returns its status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
+    return _dry_run(args, console) if args.dry_run else _select(args, console)
 
 
-def _select(args: argparse.Namespace, console: Console) -> int:
+def interrupted(args: argparse.Namespace) -> str:
+    return how_to_go_on(args, step="query", kept="no answer is lost")
+
+
+def _select(args: argparse.Namespace, console: "Console") -> int:
     from fiesta_allennlp.documents.settings import DocumentSettings
 
     typed, directory = typed_settings(args, DocumentSettings), directory_of(args)
-    load(args, plugin=True)
+    load(args)
     from fiesta_allennlp.documents.select import select_system
     from fiesta_allennlp.reports.tables import documents_table
     from fiesta_allennlp.reports.words import selection_in_words
@@ -67,11 +67,11 @@ def _select(args: argparse.Namespace, console: Console) -> int:
     return status_of(summary, args, console)
 
 
-def _dry_run(args: argparse.Namespace, console: Console) -> int:
+def _dry_run(args: argparse.Namespace, console: "Console") -> int:
     from fiesta_allennlp.documents.settings import DocumentSettings
 
     settings = DocumentSettings(**typed_settings(args, DocumentSettings))
-    load(args, plugin=True)
+    load(args)
     from fiesta_allennlp.documents.select import plan_documents
     from fiesta_allennlp.reports.tables import show_plan
 

@@ -7,12 +7,13 @@ The `fiesta-plan` subcommand tells how many runs a selection will need, before t
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, load
+from fiesta_allennlp.commands.parsing import add_given, check_output
 
-from fiesta_allennlp.commands.options import add_debug, add_given, check_output
-from fiesta_allennlp.commands.running import load, run_and_exit
-from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DESCRIPTION = """Simulate a selection to estimate how many runs and hours it needs and how often it is right. You
 describe the problem by numbers, or by a pilot: the directory of a finished, interrupted or running
@@ -29,29 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fiesta_allennlp.selection.options import add_options
     from fiesta_allennlp.selection.settings import RESOURCES
 
-    parser.allow_abbrev = False
     add_given(parser, PlanSettings, "source", nargs="?")
-    work = add_options(parser, PlanSettings)[RESOURCES]
-    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
-    add_debug(work)
+    resources = add_options(parser, PlanSettings)[RESOURCES]
+    resources.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
 
 
-def plan_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 done, 2 invalid input, 130 interrupted."""
-    run_and_exit(
-        lambda console: _plan(args, console),
-        debug=args.debug,
-        interrupted=lambda: "Interrupted; no repetition has finished.",
-    )
+def interrupted(args: argparse.Namespace) -> str:
+    return "Interrupted; no repetition has finished."
 
 
-def _plan(args: argparse.Namespace, console: Console) -> int:
+def work(args: argparse.Namespace, console: "Console") -> int:
+    """Run the command. Returns its status: 0 done, 130 interrupted."""
     from fiesta_allennlp.replays.plan_settings import PlanSettings
     from fiesta_allennlp.selection.options import typed_options
 
     settings = PlanSettings(**typed_options(args, PlanSettings))
     check_output("output", args.output, (".json",))
-    load(args, plugin=False)
+    load(args)
     from fiesta_allennlp.listeners.progress import repetition_bar
     from fiesta_allennlp.replays.planning import FEWEST, forecast
     from fiesta_allennlp.reports.plan import outlook_table, plan_content, plan_in_words

@@ -5,12 +5,17 @@ The `plugin` command tells AllenNLP of this package, so that `allennlp fiesta-se
 """
 
 import argparse
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fiesta_allennlp.commands.running import PLUGIN
-from fiesta_allennlp.commands.statuses import EXIT_USER_ERROR
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PLUGIN = "fiesta_allennlp.plugin"
+"""The module that AllenNLP imports."""
 
 DESCRIPTION = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins of this directory, where AllenNLP
 looks for plugins. A file that already has the line stays unchanged."""
@@ -21,24 +26,25 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.allow_abbrev = False
     parser.add_argument(
         "--user", action="store_true", help="add it to ~/.allennlp/plugins, which works in every directory"
     )
 
 
-def plugin_from_args(args: argparse.Namespace) -> None:
-    """Run the command, and say what it did."""
+def interrupted(args: argparse.Namespace) -> str:
+    return "Interrupted; run it again."
+
+
+def work(args: argparse.Namespace, console: "Console") -> int:
+    """Run the command, and say what it did. Returns its status, 0."""
     path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
     try:
         is_new = add_plugin(path)
     except OSError as error:
-        print(f"error: {path}: the line {PLUGIN} cannot be written: {error.strerror}.", file=sys.stderr)
-        sys.exit(EXIT_USER_ERROR)
-    if is_new:
-        print(f"{path} has the line {PLUGIN} now: `allennlp` finds the fiesta- commands.")
-    else:
-        print(f"{path} has the line {PLUGIN} already. Nothing was changed.")
+        raise ConfigError(f"{path}: the line {PLUGIN} cannot be written: {error.strerror}.") from error
+    said = "now: `allennlp` finds the fiesta- commands" if is_new else "already. Nothing was changed"
+    console.print(f"{path} has the line {PLUGIN} {said}.", markup=False, soft_wrap=True)
+    return 0
 
 
 def add_plugin(path: Path) -> bool:

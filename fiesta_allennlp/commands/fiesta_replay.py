@@ -6,12 +6,13 @@ The `fiesta-replay` subcommand repeats a selection over released scores, many ti
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, load
+from fiesta_allennlp.commands.parsing import add_given, check_output
 
-from fiesta_allennlp.commands.options import add_debug, add_given, check_output
-from fiesta_allennlp.commands.running import load, run_and_exit
-from fiesta_allennlp.commands.statuses import EXIT_INTERRUPTED
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DESCRIPTION = """Simulate a selection over a table of existing scores, or over synthetic ones, and print how many
 runs it takes and how often it finds the best candidate."""
@@ -27,30 +28,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fiesta_allennlp.selection.options import add_options
     from fiesta_allennlp.selection.settings import RESOURCES
 
-    parser.allow_abbrev = False
     add_given(parser, ReplaySettings, "scores")
-    work = add_options(parser, ReplaySettings)[RESOURCES]
-    work.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
-    work.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw a figure of the number of runs")
-    add_debug(work)
+    resources = add_options(parser, ReplaySettings)[RESOURCES]
+    resources.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
+    resources.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw a figure of the number of runs")
 
 
-def replay_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 done, 2 invalid input, 130 interrupted."""
-    run_and_exit(
-        lambda console: _replay(args, console),
-        debug=args.debug,
-        interrupted=lambda: "Interrupted; no repetition has finished.",
-    )
+def interrupted(args: argparse.Namespace) -> str:
+    return "Interrupted; no repetition has finished."
 
 
-def _replay(args: argparse.Namespace, console: Console) -> int:
+def work(args: argparse.Namespace, console: "Console") -> int:
+    """Run the command. Returns its status: 0 done, 130 interrupted."""
     from fiesta_allennlp.replays.settings import ReplaySettings
     from fiesta_allennlp.selection.options import typed_options
 
     settings = ReplaySettings(**typed_options(args, ReplaySettings))
     _check_files(args)
-    load(args, plugin=False)
+    load(args)
     from fiesta_allennlp.listeners.progress import repetition_bar
     from fiesta_allennlp.replays.replay import replay
     from fiesta_allennlp.replays.summary import summarise_replay
@@ -80,7 +75,8 @@ def _check_files(args: argparse.Namespace) -> None:
     Raises:
         ConfigError: with the option and the path.
     """
-    from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
-
     check_output("output", args.output, (".json",))
-    check_output("figure", args.figure, FIGURE_ENDINGS)
+    if args.figure is not None:
+        from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
+
+        check_output("figure", args.figure, FIGURE_ENDINGS)

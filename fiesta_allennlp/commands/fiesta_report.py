@@ -6,11 +6,12 @@ The `fiesta-report` subcommand tells what a selection came to, or how it stands,
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+from fiesta_allennlp.commands.exit_handling import load
 
-from fiesta_allennlp.commands.options import add_debug
-from fiesta_allennlp.commands.running import load, run_and_exit
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DESCRIPTION = """Write an HTML report, figures, LaTeX and Markdown tables and a CSV file of a finished or running
 selection, or of a table of scores. The command locks and changes nothing in the selection."""
@@ -21,7 +22,6 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.allow_abbrev = False
     parser.add_argument(
         "source",
         nargs="?",
@@ -60,18 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--belief", metavar="NAME|JSON", help="for a table of scores: model of the scores (default split_paired)"
     )
-    add_debug(parser)
 
 
-def report_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 done, 2 invalid input, 130 interrupted."""
-    run_and_exit(
-        lambda console: _report(args, console), debug=args.debug, interrupted=lambda: "Interrupted; run it again."
-    )
+def interrupted(args: argparse.Namespace) -> str:
+    return "Interrupted; run it again."
 
 
-def _report(args: argparse.Namespace, console: Console) -> int:
-    load(args, plugin=False)
+def work(args: argparse.Namespace, console: "Console") -> int:
+    """Run the command. Returns its status, 0."""
+    load(args)
     from fiesta_allennlp.reports.report import default_output, report
 
     output = args.output or default_output(args.source, args.compare)

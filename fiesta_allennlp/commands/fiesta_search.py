@@ -5,11 +5,13 @@ The `fiesta-search` subcommand screens many configs once and selects among the b
 """
 
 import argparse
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+from fiesta_allennlp.commands.exit_handling import how_to_go_on, load, say_failures, status_of
+from fiesta_allennlp.commands.parsing import add_directory, add_given, directory_of, explain_minus, typed_settings
 
-from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, explain_minus, typed_settings
-from fiesta_allennlp.commands.running import how_to_go_on, load, run_and_exit, say_failures, status_of
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DESCRIPTION = """Screen many configs with one run each, scored on the validation set. Then select among the best few
 with fresh runs, as fiesta-select does. The directory given with -s keeps both stages, and --recover resumes an
@@ -27,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fiesta_allennlp.searches.search_settings import SearchSettings
     from fiesta_allennlp.selection.options import add_options
 
-    parser.allow_abbrev = False
     add_given(parser, SearchSettings, "template", nargs="?", default=argparse.SUPPRESS)
     add_given(parser, SearchSettings, "space", nargs="?", default=argparse.SUPPRESS)
     add_directory(
@@ -39,21 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explain_minus(parser, "--metric", "-perplexity")
 
 
-def search_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 decided or inconclusive, 1 no comparison was possible, 2
-    invalid input, 130 interrupted."""
-    run_and_exit(
-        lambda console: _dry_run(args, console) if args.dry_run else _search(args, console),
-        debug=args.debug,
-        interrupted=lambda: how_to_go_on(args, step="run", kept="nothing that finished is lost"),
-    )
+def work(args: argparse.Namespace, console: "Console") -> int:
+    """Run the command. Returns its status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
+    return _dry_run(args, console) if args.dry_run else _search(args, console)
 
 
-def _search(args: argparse.Namespace, console: Console) -> int:
+def interrupted(args: argparse.Namespace) -> str:
+    return how_to_go_on(args, step="run", kept="nothing that finished is lost")
+
+
+def _search(args: argparse.Namespace, console: "Console") -> int:
     from fiesta_allennlp.searches.search_settings import SearchSettings
 
     typed, directory = typed_settings(args, SearchSettings), directory_of(args)
-    load(args, plugin=True)
+    load(args)
     from fiesta_allennlp.reports.search import search_in_words
     from fiesta_allennlp.reports.tables import summary_table
     from fiesta_allennlp.reports.words import in_words
@@ -69,12 +69,12 @@ def _search(args: argparse.Namespace, console: Console) -> int:
     return status_of(found.last, args, console)
 
 
-def _dry_run(args: argparse.Namespace, console: Console) -> int:
+def _dry_run(args: argparse.Namespace, console: "Console") -> int:
     from fiesta_allennlp.searches.search_settings import SearchSettings
     from fiesta_allennlp.selection.settings import overlay
 
     settings = SearchSettings(**overlay(typed_settings(args, SearchSettings), of=SearchSettings))
-    load(args, plugin=True)
+    load(args)
     from fiesta_allennlp.reports.search import search_plan_in_words
     from fiesta_allennlp.searches.search import plan_search
 

@@ -5,11 +5,13 @@ The `fiesta-select` subcommand finds the best of several AllenNLP configs with a
 """
 
 import argparse
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+from fiesta_allennlp.commands.exit_handling import how_to_go_on, load, say_failures, status_of
+from fiesta_allennlp.commands.parsing import add_directory, add_given, directory_of, explain_minus, typed_settings
 
-from fiesta_allennlp.commands.options import add_directory, add_given, directory_of, explain_minus, typed_settings
-from fiesta_allennlp.commands.running import how_to_go_on, load, run_and_exit, say_failures, status_of
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DESCRIPTION = """Train the candidates on fresh random splits with fresh seeds until one of them is the best with
 the target confidence. The directory given with -s keeps everything, and --recover resumes an interrupted
@@ -26,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fiesta_allennlp.selection.options import add_options
     from fiesta_allennlp.trainings.settings import Settings
 
-    parser.allow_abbrev = False
     add_given(parser, Settings, "candidates", nargs="*")
     add_directory(
         parser,
@@ -42,21 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     explain_minus(parser, "--metric", "-perplexity")
 
 
-def select_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 decided or inconclusive, 1 no comparison was possible, 2
-    invalid input, 130 interrupted."""
-    run_and_exit(
-        lambda console: _dry_run(args, console) if args.dry_run else _select(args, console),
-        debug=args.debug,
-        interrupted=lambda: how_to_go_on(args, step="run", kept="nothing that finished is lost"),
-    )
+def work(args: argparse.Namespace, console: "Console") -> int:
+    """Run the command. Returns its status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
+    return _dry_run(args, console) if args.dry_run else _select(args, console)
 
 
-def _select(args: argparse.Namespace, console: Console) -> int:
+def interrupted(args: argparse.Namespace) -> str:
+    return how_to_go_on(args, step="run", kept="nothing that finished is lost")
+
+
+def _select(args: argparse.Namespace, console: "Console") -> int:
     from fiesta_allennlp.trainings.settings import Settings
 
     typed, directory = typed_settings(args, Settings), directory_of(args)
-    load(args, plugin=True)
+    load(args)
     from fiesta_allennlp.reports.tables import summary_table
     from fiesta_allennlp.reports.words import in_words, savings_in_words, scope_in_words
     from fiesta_allennlp.trainings.select import select
@@ -77,11 +77,11 @@ def _select(args: argparse.Namespace, console: Console) -> int:
     return status_of(summary, args, console)
 
 
-def _dry_run(args: argparse.Namespace, console: Console) -> int:
+def _dry_run(args: argparse.Namespace, console: "Console") -> int:
     from fiesta_allennlp.trainings.settings import Settings, merge
 
     settings = merge(typed_settings(args, Settings))
-    load(args, plugin=True)
+    load(args)
     from fiesta_allennlp.reports.tables import plan_table
     from fiesta_allennlp.trainings.dry_run import plan
 

@@ -7,11 +7,12 @@ The `fiesta-status` subcommand shows how a selection stands that runs in another
 import argparse
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+from fiesta_allennlp.commands.exit_handling import load
 
-from fiesta_allennlp.commands.options import add_debug
-from fiesta_allennlp.commands.running import load, run_and_exit
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DESCRIPTION = """Print the table of a selection or a search, running or not. The command locks and changes nothing in
 its directory."""
@@ -24,7 +25,6 @@ SECONDS_BETWEEN = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.allow_abbrev = False
     parser.add_argument("directory", type=Path, metavar="DIR", help="the directory of the selection or the search")
     parser.add_argument("--follow", action="store_true", help="print it again and again until the selection ends")
     parser.add_argument(
@@ -34,22 +34,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"with --follow: the time between two tables (default {SECONDS_BETWEEN:g})",
     )
-    add_debug(parser)
 
 
-def status_from_args(args: argparse.Namespace) -> None:
-    """Run the command and end the process with its status: 0 done, 2 invalid input, 130 interrupted."""
-    run_and_exit(
-        lambda console: _show(args, console), debug=args.debug, interrupted=lambda: "The selection is not affected."
-    )
+def interrupted(args: argparse.Namespace) -> str:
+    return "The selection is not affected."
 
 
-def _show(args: argparse.Namespace, console: Console) -> int:
+def work(args: argparse.Namespace, console: "Console") -> int:
+    """Run the command. Returns its status, 0."""
     from fiesta_allennlp.errors import ConfigError
 
     if not args.every > 0:
         raise ConfigError(f"--every must be above 0 but got {args.every:g}.")
-    load(args, plugin=False)
+    load(args)
     from fiesta_allennlp.reports.status import status_of
 
     while True:

@@ -5,7 +5,7 @@ from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
-from fiesta_allennlp.commands import add_command
+from fiesta_allennlp.commands import HELP, add_command
 
 
 class FiestaSubcommand(Subcommand):
@@ -15,41 +15,6 @@ class FiestaSubcommand(Subcommand):
         return add_command(parser, self.name.removeprefix("fiesta-"), called=self.name, program="allennlp")
 
 
-@Subcommand.register("fiesta-select")
-class FiestaSelect(FiestaSubcommand):
-    """`allennlp fiesta-select`"""
-
-
-@Subcommand.register("fiesta-search")
-class FiestaSearch(FiestaSubcommand):
-    """`allennlp fiesta-search`"""
-
-
-@Subcommand.register("fiesta-plan")
-class FiestaPlan(FiestaSubcommand):
-    """`allennlp fiesta-plan`"""
-
-
-@Subcommand.register("fiesta-replay")
-class FiestaReplay(FiestaSubcommand):
-    """`allennlp fiesta-replay`"""
-
-
-@Subcommand.register("fiesta-lookup")
-class FiestaLookup(FiestaSubcommand):
-    """`allennlp fiesta-lookup`"""
-
-
-@Subcommand.register("fiesta-status")
-class FiestaStatus(FiestaSubcommand):
-    """`allennlp fiesta-status`"""
-
-
-@Subcommand.register("fiesta-report")
-class FiestaReport(FiestaSubcommand):
-    """`allennlp fiesta-report`"""
-
-
-@Subcommand.register("fiesta-documents")
-class FiestaDocuments(FiestaSubcommand):
-    """`allennlp fiesta-documents`"""
+for name in HELP:
+    if name != "plugin":
+        Subcommand.register(f"fiesta-{name}")(type(f"Fiesta{name.title()}", (FiestaSubcommand,), {}))

@@ -16,7 +16,7 @@ from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.selection.database import connect_to_read
 
 Charge = Tuple[int, float]
-"""How many questions were asked, and what that cost."""
+"""The number of questions asked, and their cost."""
 
 VERSION = 1
 SECONDS_TO_WAIT = 60.0
@@ -38,7 +38,7 @@ CREATE INDEX IF NOT EXISTS charges ON answers (run, asker);
 
 @dataclass(frozen=True)
 class Answer:
-    """What came for a question, as plain data; `seconds` is how long it took, `asked_at` ISO 8601 in UTC."""
+    """An answer to a question, as plain data; `seconds` is its duration, `asked_at` ISO 8601 in UTC."""
 
     value: Any
     seconds: float
@@ -134,12 +134,12 @@ class AnswerStore:
             database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def charges(self) -> Dict[str, Charge]:
-        """How many questions this selection asked, and what that cost, by asker. Kept answers are not among it."""
+        """The questions that this selection asked and their cost, by asker. Kept answers do not count."""
         with self._using() as database:
             return _charges(database, self._run)
 
     def num_kept(self, system: str) -> int:
-        """How many answers of a system there are."""
+        """The number of kept answers of a system."""
         with self._using() as database:
             query = "SELECT COUNT(DISTINCT question) FROM answers WHERE system = ?"
             return int(database.execute(query, (system,)).fetchone()[0])

@@ -1,4 +1,4 @@
-"""How a selection by documents chooses, and what it came to, as its settings say: for the command and for reports."""
+"""Builds the strategy of a selection by documents and its summary, for the command and for reports."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.summary import add_documents
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import document_order
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import summarise
@@ -22,7 +23,7 @@ from fiesta_allennlp.selection.summary import summarise
 
 @dataclass(frozen=True)
 class DocumentFacts:
-    """What the store has about the documents: `file` is where they were read."""
+    """Facts about the documents in the store; `file` is the file that they were read from."""
 
     file: str
     num_documents: int
@@ -53,16 +54,16 @@ class DocumentChoice:
         strategy.check(list(names))
         return cls(settings, facts, task, strategy, believing.strategy_params())
 
-    def orders(self, names: Sequence[str], entropy: int) -> Dict[str, np.ndarray]:
+    def orders(self, names: Sequence[str], seed: int) -> Dict[str, np.ndarray]:
         """The order of the documents for every system. Shape of each: `(num_documents,)`."""
         shared = self.settings.documents_order == "shared"
-        return {name: document_order(entropy, self.facts.num_documents, None if shared else name) for name in names}
+        return {name: document_order(seed, self.facts.num_documents, None if shared else name) for name in names}
 
     def summary(
-        self, history: History, decision: Decision, *, entropy: str, charges: Optional[Mapping[str, Charge]]
+        self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Charge]]
     ) -> Dict[str, Any]:
         """The content of `selection.json`. `charges` is None where the file of answers is not there."""
-        orders = self.orders(history.candidates, int(entropy))
+        orders = self.orders(history.candidates, int(seed))
         size = self.settings.batch_size
 
         def documents_of(name: str, replicate: int) -> Tuple[int, ...]:
@@ -74,7 +75,7 @@ class DocumentChoice:
             "positive_label": self.settings.positive_label,
             "strategy": dict(self.strategy_params),
             "belief": self.strategy_params["belief"],
-            "entropy": entropy,
+            "seed": seed,
             "documents": {**asdict(self.facts), "order": self.settings.documents_order, "batch_size": size},
         }
         return add_documents(
@@ -92,11 +93,11 @@ def task_of(settings: DocumentSettings) -> Task:
     Raises:
         ConfigError: where the metric or the positive label does not go with the task.
     """
-    return Task.by_name(settings.task)(positive_label=settings.positive_label, metric=settings.metric)
+    return build(Task, {"type": settings.task}, positive_label=settings.positive_label, metric=settings.metric)
 
 
 def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optional[Path]:
-    """Where answers are kept; None where that is nowhere yet."""
+    """The directory of the answers; None while there is none."""
     if settings.answers is not None:
         return Path(settings.answers)
     return None if directory is None else RunDirectory(directory).answers

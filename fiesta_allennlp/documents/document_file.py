@@ -23,7 +23,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Document:
-    """What one query is about.
+    """The subject of one query.
 
     `fields` are what may be shown to a system: all but the gold annotation. `has_items` tells whether its items were
     listed, or the document itself is its only item. `line` counts from 1.

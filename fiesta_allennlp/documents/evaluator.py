@@ -119,7 +119,7 @@ class DocumentQueries(Evaluator):
         return [self.documents[position] for position in self.positions(*request.key)]
 
     def positions(self, name: str, replicate: int) -> Tuple[int, ...]:
-        """Where these documents are in the file."""
+        """The positions of these documents in the file."""
         return batch_of(self.orders[name], replicate, self.batch_size)
 
     def _raw_answers(self, name: str, station: Station, document: Document) -> List[Answer]:
@@ -135,5 +135,5 @@ def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:
 
 
 def _placed(error: Unanswered, name: str, document: Document) -> Unanswered:
-    """The same error with the system and the document that it is about."""
+    """The error with its system and document."""
     return type(error)(f"system '{name}', document '{document.id}': {error}.")

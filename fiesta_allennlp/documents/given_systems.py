@@ -1,19 +1,19 @@
-"""From what is typed for each system to systems that are checked, and open."""
+"""Makes checked and open systems of what is typed for each."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Sequence
 
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from joblib import cpu_count
 
 from fiesta_allennlp.documents.document_file import DocumentFile
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, plainly
-from fiesta_allennlp.files import named_places, read_jsonnet
+from fiesta_allennlp.jsonnet_files import read_jsonnet
+from fiesta_allennlp.names import check_names, split_name
 from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.registry import build
 
 ARCHIVE_ENDING = ".tar.gz"
 FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"
@@ -28,8 +28,9 @@ def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
     for text in texts:
         if text.startswith(("http://", "https://")):
             raise ConfigError(f"system '{text}': give it a name in front: NAME={text}.")
-    named = named_places(texts, what="system", stem=_stem, least=2, remedy=f"Give each as {FORMS}.")
-    return {name: Candidate(name, source, _config(name, source)) for name, source in named.items()}
+    places = [(_stem(source) if name is None else name, source) for name, source in map(split_name, texts)]
+    check_names(places, what="system", least=2, remedy=f"Give each as {FORMS}.")
+    return {name: Candidate(name, source, _config(name, source)) for name, source in places}
 
 
 def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Dict[str, System]:
@@ -42,10 +43,10 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
     identities: Dict[str, str] = {}
     for name, system in given.items():
         try:
-            systems[name] = System.from_params(Params(dict(system.config)))
+            systems[name] = build(System, system.config)
             systems[name].check(documents)
             identity = systems[name].fingerprint()
-        except (FiestaError, ConfigurationError, TypeError, OSError) as error:
+        except (FiestaError, OSError) as error:
             raise ConfigError(f"system '{name}' ({system.source}): {plainly(error)}") from error
         twin = next((other for other in identities if identities[other] == identity), None)
         if twin is not None:
@@ -132,6 +133,6 @@ def _from_file(name: str, source: str) -> Dict[str, Any]:
         raise ConfigError(f"system '{name}': {source}: there is no such config file. Check the path.")
     config = read_jsonnet(Path(source), where=f"system '{name}': {source}")
     if not isinstance(config, dict) or "type" not in config:
-        types = ", ".join(sorted(System.list_available()))
+        types = ", ".join(System.available())
         raise ConfigError(f"system '{name}': {source}: must be an object with a 'type' among {types}.")
     return config

@@ -26,7 +26,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.records import Candidate, Decision, History
-from fiesta_allennlp.selection.kind import Kind, Stored, Work
+from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import importing
@@ -56,7 +56,7 @@ class Prepared:
         return answers_path(self.settings, self.directory.root) or self.directory.answers
 
 
-class Documents(Kind[DocumentSettings, Prepared, Prepared]):
+class Documents(SelectionFamily[DocumentSettings, Prepared, Prepared]):
     """Candidates are systems that were trained already, and an evaluation puts a document, or a batch, to one."""
 
     name = "documents"
@@ -66,7 +66,7 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
     may_be_unfit = False  # an endpoint may be slow to start, and is no larger than the others
     without = "give the others and another directory, and this file of answers with --answers"
 
-    def check(self, settings: DocumentSettings, stored: Stored, *, allow_removed: bool) -> Prepared:
+    def check(self, settings: DocumentSettings, stored: Resumed, *, allow_removed: bool) -> Prepared:
         """Read and check everything. Systems come in the store's order, and new ones after them. None is open yet."""
         if not settings.documents:
             raise ConfigError("--documents is missing: give a JSONL file of documents with their gold annotation.")
@@ -116,7 +116,7 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
         return {"documents": prepared.file.fingerprint, "document_facts": facts, "run": prepared.run}
 
     @contextmanager
-    def work(self, prepared: Prepared, store: RunStore, console: Console, *, entropy: int) -> Iterator[Work]:
+    def work(self, prepared: Prepared, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
         settings, choice = prepared.settings, prepared.choice
         if not any(system.keeps_answers for system in prepared.systems.values()):
             console.print(
@@ -130,7 +130,7 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
             evaluator = DocumentQueries(
                 documents=prepared.file.documents,
                 task=choice.task,
-                orders=choice.orders(list(prepared.systems), entropy),
+                orders=choice.orders(list(prepared.systems), seed),
                 batch_size=settings.batch_size,
                 stations=stations,
             )
@@ -140,7 +140,7 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
                     station.stop()
 
             with Progress(console, choice.task.metric, every=every) as progress:
-                yield Work(
+                yield LoopParts(
                     strategy=choice.strategy,
                     evaluator=evaluator,
                     executor=ThreadExecutor(prepared.directory, workers=settings.workers, on_stop=stop),
@@ -150,10 +150,10 @@ class Documents(Kind[DocumentSettings, Prepared, Prepared]):
 
     def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
         charges = read_charges(prepared.answers, run=prepared.run)
-        return prepared.choice.summary(history, decision, entropy=str(meta.entropy), charges=charges)
+        return prepared.choice.summary(history, decision, seed=str(meta.seed), charges=charges)
 
 
-def _check_unchanged(prepared: Prepared, stored: Stored) -> None:
+def _check_unchanged(prepared: Prepared, stored: Resumed) -> None:
     """Refuse to go on with other documents or other systems; new systems may join."""
     root = stored.directory.root
     if stored.meta.documents not in (None, prepared.file.fingerprint):
@@ -188,7 +188,7 @@ def select_system(
 
 @dataclass(frozen=True)
 class DocumentPlan:
-    """What a dry run tells: `kept` are answers that are there, by system. `least` and `most` are evaluations."""
+    """The result of a dry run. `kept` are existing answers, by system; `least` and `most` are numbers of queries."""
 
     prepared: Prepared
     kept: Mapping[str, int]

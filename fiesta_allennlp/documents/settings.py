@@ -13,7 +13,7 @@ ORDERS = ("shared", "independent")
 
 ABOUT_MEASURES = "dirichlet_f_measure"
 AVERAGES = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
-"""What the belief about measures calls the metrics."""
+"""The names of the metrics in the belief about F-measures."""
 
 NO_LIMIT = 10**9
 
@@ -24,7 +24,7 @@ def _learned_concentration() -> Any:
 
 @dataclass(frozen=True)
 class DocumentSettings(SelectionSettings):
-    """What `allennlp fiesta-documents` can be told. Names and defaults are those of the command's options.
+    """The settings of `fiesta-documents`. Names and defaults are those of the command's options.
 
     `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
     """
@@ -104,7 +104,7 @@ class DocumentSettings(SelectionSettings):
     max_failures: int = option(
         3, "drop a system after this number of failed queries (default 3)", group=RESOURCES, least=1
     )
-    entropy: Optional[int] = option(
+    seed: Optional[int] = option(
         None,
         "master random seed, which repeats a selection (default: random, saved in selection.json)",
         group=RESOURCES,

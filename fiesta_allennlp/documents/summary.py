@@ -1,4 +1,4 @@
-"""What `selection.json` has of a selection by documents beside other selections."""
+"""The part of `selection.json` that only a selection by documents has."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
@@ -43,7 +43,7 @@ def add_documents(
     candidates = []
     for candidate in summary["candidates"]:
         name = candidate.name
-        replicates = [e.request.replicate for e in history.evaluations if e.request.candidate == name]
+        replicates = [e.request.replicate for e in history.evaluations_of(name)]
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         candidates.append(
             SystemSummary(

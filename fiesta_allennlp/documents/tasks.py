@@ -1,13 +1,12 @@
-"""What is asked of a document's items, how an answer is read, and how it is counted against the gold annotation."""
+"""Tasks: the question about a document's items, the reading of an answer, and its counts against the gold
+annotation."""
 
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
 
-from allennlp.common import Registrable
-from allennlp.data.dataset_readers.dataset_utils.span_utils import InvalidTagSequence, bio_tags_to_spans
-
 from fiesta_allennlp.counts import COUNT_PREFIX as COUNT
 from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.registry import Registrable
 
 UNKNOWN = "?"
 """Stands for every predicted label that is not a gold label of any document."""
@@ -202,14 +201,20 @@ def _label(value: Any) -> str:
 
 
 def _spans_of_tags(value: Any) -> FrozenSet[Span]:
-    """Spans as AllenNLP reads BIO tags; an `I-` without its `B-` begins one."""
+    """Spans of BIO tags; an `I-` without its `B-` begins one."""
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
         raise DataError("tags must be a list of texts")
-    try:
-        found = bio_tags_to_spans(value)
-    except InvalidTagSequence as error:
-        raise DataError(f"tags must be O, B-... or I-... but are {value}") from error
-    return frozenset((start, end, label) for label, (start, end) in found)
+    if any(tag[:1] not in ("B", "I", "O") for tag in value):
+        raise DataError(f"tags must be O, B-... or I-... but are {value}")
+    spans, begin = set(), 0
+    open_label: Optional[str] = None
+    for place, tag in enumerate([*value, "O"]):
+        if tag[0] == "I" and tag[2:] == open_label:
+            continue
+        if open_label is not None:
+            spans.add((begin, place - 1, open_label))
+        begin, open_label = place, None if tag[0] == "O" else tag[2:]
+    return frozenset(spans)
 
 
 def _spans(value: Any) -> FrozenSet[Span]:

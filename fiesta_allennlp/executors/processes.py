@@ -23,7 +23,7 @@ from fiesta_allennlp.records import Outcome, Request
 
 @Executor.register("processes")
 class ProcessExecutor(QueueingExecutor):
-    """Makes every run in a fresh process on this machine, forked from a server that has AllenNLP loaded.
+    """Makes every run in a fresh process on this machine, forked from a server that has loaded what they need.
 
     Args:
         directory: the run directory; workers write logs and evaluations below it.
@@ -53,7 +53,7 @@ class ProcessExecutor(QueueingExecutor):
         self.slots = num_workers(workers, num_threads, len(cuda_devices) if cuda_devices else None)
         self.gives_devices = bool(cuda_devices)
         self._devices = cuda_devices or []
-        self._context = start_fork_server(num_threads)
+        self._context = start_fork_server(num_threads, packages)
 
     def describe(self) -> str:
         devices = f" and one of the CUDA devices {', '.join(self._devices)}" if self._devices else ""
@@ -118,7 +118,7 @@ def run_apart(
     Raises:
         ConfigError: if the script that makes the call lacks its guard.
     """
-    context = start_fork_server(settings.num_threads)
+    context = start_fork_server(settings.num_threads, settings.packages)
     results: Dict[str, Any] = {}
     waiting = deque(tasks)
     running: Dict[Any, str] = {}

@@ -11,7 +11,7 @@ from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tupl
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.files import delete
+from fiesta_allennlp.files import delete, replacing
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.records import Failure, Outcome, Request
 
@@ -118,7 +118,8 @@ class QueueingExecutor(Executor, ABC):
             logs = (self._directory.failure_log(name, attempt) for attempt in count(1))
             kept = next(log for log in logs if not log.exists())
             kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(self._directory.evaluation_log(name), kept)
+            with replacing(kept) as part:
+                shutil.copyfile(self._directory.evaluation_log(name), part)
         except OSError as error:
             logger.warning("the log of %s could not be kept: %s", name, error)
             return outcome

@@ -10,6 +10,7 @@ from fiesta_allennlp.errors import FiestaError, describe
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
 from fiesta_allennlp.executors.ray_cluster import RayCluster, raise_if_ours
+from fiesta_allennlp.files import PART
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
 from fiesta_allennlp.isolation.ray_server import ServerLost
@@ -200,7 +201,7 @@ class RayExecutor(QueueingExecutor):
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
         """Write an evaluation's files in one step, so that a directory that is there is complete."""
         target = self._directory.evaluation(request.name)
-        part = target.with_name(target.name + ".part")
+        part = target.with_name(target.name + PART)
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         for name, content in files.items():

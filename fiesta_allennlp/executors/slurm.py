@@ -164,7 +164,9 @@ class SlurmExecutor(QueueingExecutor):
             if left:
                 logger.info("jobs on other terms are ended. %s", end_jobs_left(self._directory))
             shared.open(self._terms(shared))
-        work = JobWork(shared.root, self._runs_per_job, SECONDS_IDLE, self._num_threads, self.hides_gpus)
+        work = JobWork(
+            shared.root, self._runs_per_job, SECONDS_IDLE, self._num_threads, self.hides_gpus, self._packages
+        )
         self._jobs = SlurmJobs(shared, work, self._options, array_size=self._array_size)
         self._lost = LostRuns(shared, self._jobs)
         shared.withdraw()

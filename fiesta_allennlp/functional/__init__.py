@@ -1,7 +1,8 @@
 """Select the best of several models that are plain Python functions: no configs, no AllenNLP models, no command line.
 
-The calls have the signatures of the package that accompanies the FIESTA paper. A model is a function of a training set
-and a test set that returns a score; more is better. Without an `rng`, every call makes fresh random choices.
+The calls are those of the package that accompanies the FIESTA paper, without its argument `samples`. A model is a
+function of a training set and a test set that returns a score; more is better. Without an `rng`, every call makes fresh
+random choices.
 """
 
 from fiesta_allennlp.functional import util

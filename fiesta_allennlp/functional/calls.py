@@ -88,7 +88,6 @@ def TTTS(
     split_function: SplitFunction,
     p_value: float,
     logit_transform: bool = False,
-    samples: int = 100000,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -99,7 +98,6 @@ def TTTS(
     `fiesta_allennlp.strategies.TopTwoThompson`.
 
     Args:
-        samples: deprecated, has no effect. The call computes probabilities by quadrature, not by sampling.
         max_evaluations: stop as inconclusive after this number of evaluations (default: no limit). Without a limit, the
             call never ends if each of two models repeats one constant score.
 
@@ -140,7 +138,6 @@ def non_adaptive_fc(
     split_function: SplitFunction,
     p_value: float,
     logit_transform: bool = False,
-    samples: int = 100000,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -196,7 +193,7 @@ def non_adaptive_fb(
 
 
 def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
-    """What all strategies for a fixed confidence are built with."""
+    """The arguments of all strategies for a fixed confidence."""
     if not 0 < p_value < 1:
         raise ValueError(
             f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."

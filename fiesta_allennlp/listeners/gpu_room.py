@@ -8,10 +8,10 @@ from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Requ
 from fiesta_allennlp.selection.environment import gpus
 
 PEAK = re.compile(r"peak_gpu_\d+_memory_MB")
-"""What AllenNLP's trainer calls the most memory that a run's tensors took."""
+"""The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
 
 OVERHEAD_MIB = 600.0
-"""What a process takes on a card before its first tensor: context, kernels and the allocator's rest."""
+"""The memory of a process on a card before its first tensor: context, kernels and the allocator's rest."""
 
 MIB = 1024.0
 

@@ -6,6 +6,7 @@ import subprocess
 from typing import Sequence
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.files import not_through_links
 from fiesta_allennlp.records import Decision, Failure, History, Outcome, Request
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class Notify:
             "FIESTA_DIRECTORY": str(self._directory.root.resolve()),
         }
         try:
-            with self._directory.notify_log.open("ab") as log:
+            with open(self._directory.notify_log, "ab", opener=not_through_links) as log:
                 subprocess.Popen(
                     self._command,
                     shell=True,

@@ -1,4 +1,4 @@
-"""How running work shows itself.
+"""The display of running work.
 
 A selection: a live table on a terminal, one plain line per outcome elsewhere. A replay: a bar on a terminal only."""
 
@@ -59,7 +59,7 @@ def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Seque
 def remaining_text(
     found: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
 ) -> str:
-    """How many more runs there will be and how long they take, as the end of a line; empty where nothing is known.
+    """The end of a line: the number of runs still to come and their time; empty where nothing is known.
 
     Args:
         found: the estimate.
@@ -155,7 +155,9 @@ class Progress:
             return
         self._num_finished += 1
         if self._live is None and self._num_finished % self._every == 0:
-            self._untold = f"{outcome.request.name} {self._metric} {outcome.score:.4f} in {outcome.seconds:.1f} s"
+            self._untold = (
+                f"{outcome.request.name} {self._metric} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
+            )
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         self._waiting = requests

@@ -1,23 +1,28 @@
-"""What a command says: on a terminal, in a file or in a pipe, and to nobody once that is gone."""
+"""The output of a command to a terminal, a file or a pipe; nothing fails once that is gone."""
 
 import os
 import re
+import sys
 import textwrap
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import IO, Any, Iterator, cast
+from typing import IO, Any, Iterator, TextIO, cast
 
 from rich.console import Console
+from rich.text import Text
+
+from fiesta_allennlp.errors import LAYOUT, visible
 
 COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
-"""What is to be copied into a shell."""
+"""The beginning of a command to be copied into a shell."""
 
 
 class SteadyConsole(Console):
     """A console that falls silent when its output is gone: no selection ends because nobody reads.
 
     That may be a pipe that was closed, as by `| head`, a terminal that was closed or lost, or a full disk. A character
-    that the output cannot encode becomes a question mark.
+    that the output cannot encode becomes a question mark. Control and other invisible characters in a message or a
+    table, which a terminal may obey, are written as escapes.
 
     On a terminal it breaks long messages at blanks, but leaves lines with a command whole, so that they can be copied.
     Where it is no terminal, no line is broken and none ends with blanks.
@@ -30,6 +35,10 @@ class SteadyConsole(Console):
     @file.setter
     def file(self, new_file: IO[str]) -> None:
         self._file = new_file
+
+    def render_str(self, text: str, **kwargs: Any) -> Text:
+        """Give every text that is to be shown, cells and titles of tables included."""
+        return super().render_str(visible(text, keep=LAYOUT), **kwargs)
 
     def print(self, *objects: Any, **kwargs: Any) -> None:
         if self.is_terminal and kwargs.get("soft_wrap"):
@@ -64,12 +73,26 @@ class _SteadyFile:
 
     @contextmanager
     def _silenced(self) -> Iterator[None]:
-        """Where the file is gone, send the rest to the null device: also what Python itself writes when it ends."""
+        """Send the rest to the null device once the file is gone, also what Python itself writes when it ends."""
         try:
             yield
         except OSError:
             with suppress(OSError), open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), self._file.fileno())
+
+
+@contextmanager
+def steady_streams() -> Iterator[None]:
+    """Let the standard streams of this process be written to although nobody reads them. What starts a process flushes
+    them, and so does Python when it ends."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, _SteadyFile(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        sys.stdout, sys.stderr = before
 
 
 def _wrapped(message: str, width: int) -> str:

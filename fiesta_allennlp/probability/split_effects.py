@@ -1,8 +1,12 @@
-"""Mean scores of candidates that were evaluated on shared splits: a two-way model with unequal noise."""
+"""Mean scores of candidates that were evaluated on shared splits: a two-way model with unequal noise.
 
-import math
+Several selections among equally many candidates are fitted together, because NumPy takes as long for one as for ten.
+"""
+
+from copy import copy
 from dataclasses import dataclass
-from typing import Tuple
+from functools import cached_property
+from typing import List, Sequence, Tuple
 
 import numpy as np
 from scipy.special import chdtri
@@ -35,14 +39,40 @@ diverged does not hide the differences of all others."""
 class Scores:
     """All finished scores of the candidates, by split.
 
-    `counts` are numbers of evaluations and `sums` the sums of their scores, shape `(num_candidates, num_splits)`.
-    `within` are the sums of squared deviations from the mean of each candidate and split, shape `(num_candidates,)`.
-    Scores are centred and of a size about 1. Every candidate has two evaluations or more.
+    `counts` are numbers of evaluations and `sums` the sums of their scores, shape `(..., num_candidates, num_splits)`.
+    `within` are the sums of squared deviations from the mean of each candidate and split, shape
+    `(..., num_candidates)`. Scores are centred and of a size about 1. Every candidate has two evaluations or more.
+    The leading axes are for several selections.
     """
 
     counts: np.ndarray
     sums: np.ndarray
     within: np.ndarray
+
+    @classmethod
+    def stacked(cls, every: Sequence["Scores"]) -> "Scores":
+        """Those of several selections among equally many candidates, with empty splits at the end of the shorter
+        ones."""
+        shape = (len(every), every[0].counts.shape[0], max(scores.counts.shape[1] for scores in every))
+        counts, sums = np.zeros(shape), np.zeros(shape)
+        for place, scores in enumerate(every):
+            counts[place, :, : scores.counts.shape[1]] = scores.counts
+            sums[place, :, : scores.sums.shape[1]] = scores.sums
+        return cls(counts, sums, np.stack([scores.within for scores in every]))
+
+    @cached_property
+    def empty(self) -> np.ndarray:
+        """Infinite for splits without a score, which leaves their effects out; else 0. Shape: `(..., num_splits)`."""
+        return np.where(self.counts.any(axis=-2), 0.0, np.inf)
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """The mean scores by split, 0 where there is none. Shape: that of `sums`."""
+        return self.sums / np.maximum(self.counts, 1)
+
+    def only(self, kept: np.ndarray) -> "Scores":
+        """Those of some selections."""
+        return Scores(self.counts[kept], self.sums[kept], self.within[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +91,12 @@ class MeanScores:
 
 
 def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
-    """The posterior of the mean scores mu_i under::
+    """`mean_scores_of_all` of one selection."""
+    return mean_scores_of_all([scores], odd_share=odd_share)[0]
+
+
+def mean_scores_of_all(every: Sequence[Scores], *, odd_share: float = ODD_SHARE) -> List[MeanScores]:
+    """The posteriors of the mean scores mu_i of several selections, each under::
 
         x_ik = mu_i + b_k + e_ik,  mu_i ~ N(m, omega^2),  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
 
@@ -77,12 +112,18 @@ def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
     Args:
         odd_share: the prior probability that a candidate's noise has nothing to do with the others'.
     """
-    fit = _fitted(scores, odd_share)
+    if not every:
+        return []
+    fit = _fitted(Scores.stacked(every), odd_share)
     df, variance = fit.noise.scaled_inverse_chi_squared()
-    apart = _as_independent(fit.location, fit.covariance)
-    scale = np.sqrt(apart * variance * fit.used_precision)
-    own = noise_that_stands_out(fit.squares, df=fit.df, common=fit.noise.common)
-    return MeanScores(fit.location, scale, np.maximum(df, 1.0), math.sqrt(fit.noise.common), np.sqrt(own))
+    factors = variance * fit.used_precision
+    own = np.sqrt(noise_that_stands_out(fit.squares, df=fit.df, common=fit.noise.common))
+    df, common = np.maximum(df, 1.0), np.sqrt(fit.noise.common)
+    found = []
+    for place, location in enumerate(fit.location):
+        scale = np.sqrt(_as_independent(location, fit.covariance[place]) * factors[place])
+        found.append(MeanScores(location, scale, df[place], float(common[place]), own[place]))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +160,8 @@ class EffectsPosterior:
         split_precision = self.split_precision
         if np.isfinite(split_precision):
             split_precision *= rng.chisquare(self.split_df) / self.split_df
-        joint = _Joint(self.scores, 1 / variance, split_precision, self.candidate_precision)
+        of_mu = np.asarray(self.candidate_precision)
+        joint = _Joint(self.scores, 1 / variance, np.asarray(split_precision), of_mu)
         means = rng.multivariate_normal(joint.location, joint.covariance, check_valid="ignore", method="eigh")
         weights = self.scores.counts / variance[:, None]
         total = weights.sum(axis=0) + split_precision
@@ -130,60 +172,85 @@ class EffectsPosterior:
 
 def effects_posterior(scores: Scores) -> EffectsPosterior:
     """What `mean_scores` believes, to draw from."""
-    fit = _fitted(scores)
+    fit = _fitted(Scores.stacked([scores]))
     df, variance = fit.noise.scaled_inverse_chi_squared()
     return EffectsPosterior(
         scores=scores,
-        location=fit.location,
-        noise_df=np.maximum(df, 1.0),
-        noise_variance=variance,
+        location=fit.location[0],
+        noise_df=np.maximum(df[0], 1.0),
+        noise_variance=variance[0],
         split_df=SPLIT_PRIOR[0] + scores.counts.shape[1],
-        split_precision=float(fit.split_precision),
-        candidate_precision=float(fit.candidate_precision),
+        split_precision=float(fit.split_precision[0]),
+        candidate_precision=float(fit.candidate_precision[0]),
     )
 
 
 def _fitted(scores: Scores, odd_share: float = ODD_SHARE) -> "_Fit":
-    """The fixed point."""
-    fit = _Fit(scores, odd_share)
+    """The fixed points of several selections. Each is left as it is once it is found."""
+    fit = under_way = _Fit(scores, odd_share)
+    places = np.arange(len(scores.counts))
     for _ in range(MAX_STEPS):
-        if fit.step() < TOLERANCE:
+        going_on = under_way.step() >= TOLERANCE
+        if under_way is not fit:
+            fit.put(places, under_way)
+        if not going_on.any():
             break
+        if not going_on.all():
+            places, under_way = places[going_on], under_way.only(going_on)
     return fit
 
 
 class _Fit:
-    """The fixed point under way. `location` and `covariance` are of mu, given the precisions used."""
+    """Fixed points under way. `location` and `covariance` are of mu, given the precisions used. The first axis of every
+    array is that of the selections."""
 
     def __init__(self, scores: Scores, odd_share: float) -> None:
         self.scores = scores
         self.odd_share = odd_share
-        self.sizes = scores.counts.sum(axis=1)
-        self.has_splits = bool(((scores.counts > 0).sum(axis=0) > 1).any())
-        means = scores.sums.sum(axis=1) / self.sizes
-        spread = _squares(scores, means[:, None]).sum() / max((self.sizes - 1).sum(), 1)
-        self.smallest = SMALLEST * max(spread, float(np.var(means)), np.finfo(float).tiny)
-        common = max(spread, self.smallest) / 2
-        self.precision = np.full(len(means), 1 / common)
-        self.split_precision = 1 / common if self.has_splits else np.inf
-        self.candidate_precision = 1 / max(float(np.var(means)), common / 4)
+        self.sizes = scores.counts.sum(axis=-1)
+        num_candidates = (scores.counts > 0).sum(axis=-2)
+        self.num_splits = (num_candidates > 0).sum(axis=-1)
+        self.has_splits = (num_candidates > 1).any(axis=-1)
+        means = scores.sums.sum(axis=-1) / self.sizes
+        between = np.var(means, axis=-1)
+        spread = _squares(scores, means[..., None]).sum(axis=-1) / np.maximum((self.sizes - 1).sum(axis=-1), 1)
+        self.smallest = SMALLEST * np.maximum(np.maximum(spread, between), np.finfo(float).tiny)
+        common = np.maximum(spread, self.smallest) / 2
+        self.precision = np.repeat(1 / common[:, None], means.shape[-1], axis=-1)
+        self.split_precision = np.where(self.has_splits, 1 / common, np.inf)
+        self.candidate_precision = 1 / np.maximum(between, common / 4)
 
-    def step(self) -> float:
-        """Go on once. The largest relative change of a precision."""
+    def only(self, kept: np.ndarray) -> "_Fit":
+        """A copy with some of the selections."""
+        part = copy(self)
+        arrays = {name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        vars(part).update(arrays, scores=self.scores.only(kept))
+        return part
+
+    def put(self, places: np.ndarray, part: "_Fit") -> None:
+        """Take over what was found for the selections at these places."""
+        for name in ("location", "covariance", "used_precision", "squares", "df"):
+            getattr(self, name)[places] = getattr(part, name)
+        for name, found in vars(part.noise).items():
+            getattr(self.noise, name)[places] = found
+        self.split_precision[places], self.candidate_precision[places] = part.split_precision, part.candidate_precision
+
+    def step(self) -> np.ndarray:
+        """Go on once. The largest relative change of a precision, by selection."""
         self.squares, self.df = self._contrasts()
         split_squares, candidate_squares = self._normal_part()
         self.noise: NoisePosterior = noise_posterior(self.squares, df=self.df, odd_share=self.odd_share)
-        before = [*self.precision, self.candidate_precision, self.split_precision]
-        self.used_precision = self.precision
-        self.precision = self.noise.precision
-        self.candidate_precision = self._precision(candidate_squares, len(self.sizes) - 1, CANDIDATE_PRIOR)
-        if self.has_splits:
-            self.split_precision = self._precision(split_squares, self.scores.counts.shape[1], SPLIT_PRIOR)
-        now = np.array([*self.precision, self.candidate_precision, self.split_precision])
-        finite = np.isfinite(now)
-        return float(np.abs(now[finite] / np.array(before)[finite] - 1).max())
+        split, candidate = self.split_precision, self.candidate_precision
+        self.used_precision, self.precision = self.precision, self.noise.precision.copy()
+        self.candidate_precision = self._precision(candidate_squares, self.sizes.shape[-1] - 1, CANDIDATE_PRIOR)
+        of_splits = self._precision(split_squares, self.num_splits, SPLIT_PRIOR)
+        self.split_precision = np.where(self.has_splits, of_splits, np.inf)
+        changes = np.abs(self.precision / self.used_precision - 1).max(axis=-1)
+        changes = np.maximum(changes, np.abs(self.candidate_precision / candidate - 1))
+        finite = np.where(self.has_splits, split, of_splits)
+        return np.maximum(changes, np.abs(of_splits / finite - 1))
 
-    def _precision(self, squares: float, df: int, prior: Tuple[float, float]) -> float:
+    def _precision(self, squares: np.ndarray, df: "int | np.ndarray", prior: Tuple[float, float]) -> np.ndarray:
         """E[1 / variance] of mu or b from their squares; the prior is tied to the common noise variance."""
         prior_df, ratio = prior
         return (prior_df + df) / (prior_df * ratio * self.noise.common + squares)
@@ -193,57 +260,67 @@ class _Fit:
 
         Where too few splits are shared for that, b is left out, and what splits do counts as noise.
         """
-        squares, df = self._residuals(split_precision=0.0 if self.has_splits else np.inf)
-        if df.sum() < 1:
-            squares, df = self._residuals(split_precision=np.inf)
-        return np.maximum(squares, self.smallest * self.sizes), np.maximum(df, SMALLEST_DF)
+        split_precision = np.where(self.has_splits, 0.0, np.inf)
+        squares, df = self._residuals(split_precision)
+        too_few = self.has_splits & (df.sum(axis=-1) < 1)
+        if too_few.any():
+            squares, df = self._residuals(np.where(too_few, np.inf, split_precision))
+        return np.maximum(squares, self.smallest[:, None] * self.sizes), np.maximum(df, SMALLEST_DF)
 
-    def _residuals(self, *, split_precision: float) -> Tuple[np.ndarray, np.ndarray]:
-        joint = _Joint(self.scores, self.precision, split_precision, 0.0)
-        squares = _squares(self.scores, joint.location[:, None] + joint.split)
-        df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=1)
+    def _residuals(self, split_precision: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        joint = _Joint(self.scores, self.precision, split_precision, np.zeros(1))
+        squares = _squares(self.scores, joint.location[..., None] + joint.split[..., None, :])
+        df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
         return squares, df
 
-    def _normal_part(self) -> Tuple[float, float]:
+    def _normal_part(self) -> Tuple[np.ndarray, np.ndarray]:
         """mu and b given all precisions. Expected sums of squares of b, and of mu about its mean."""
         joint = _Joint(self.scores, self.precision, self.split_precision, self.candidate_precision)
         self.location, self.covariance = joint.location, joint.covariance
-        centred = self.location - self.location.mean()
-        candidate_squares = np.sum(centred**2) + np.trace(self.covariance) - self.covariance.mean() * len(centred)
-        return float(np.sum(joint.split**2 + joint.split_variance)), float(candidate_squares)
+        size = self.location.shape[-1]
+        centred = self.location - self.location.mean(axis=-1, keepdims=True)
+        own = np.trace(self.covariance, axis1=-2, axis2=-1) - self.covariance.mean(axis=(-2, -1)) * size
+        return (joint.split**2 + joint.split_variance).sum(axis=-1), (centred**2).sum(axis=-1) + own
 
 
 class _Joint:
     """mu and b, jointly normal given the precisions of noise, b and mu. A precision of 0 leaves them free.
 
     `location` and `covariance` are of mu, `split` and `split_variance` of b, `fitted_variance` of mu_i + b_k, shape
-    `(num_candidates, num_splits)`.
+    `(..., num_candidates, num_splits)`. `noise` has the shape `(..., num_candidates)`, `split` and `candidate` have
+    `(...,)`.
     """
 
-    def __init__(self, scores: Scores, noise: np.ndarray, split: float, candidate: float) -> None:
-        # Shape: (num_candidates, num_splits)
-        weights = noise[:, None] * scores.counts
-        split_total = weights.sum(axis=0) + split
-        shares = weights / split_total
-        own = weights.sum(axis=1)
-        size = len(own)
-        # Shape: (num_candidates, num_candidates)
-        information = candidate * (np.eye(size) - 1 / size) - shares @ weights.T
-        information.flat[:: size + 1] += own * (1 + HELD)
+    def __init__(self, scores: Scores, noise: np.ndarray, split: np.ndarray, candidate: np.ndarray) -> None:
+        # Shape: (..., num_candidates, num_splits)
+        weights = noise[..., None] * scores.counts
+        split_total = weights.sum(axis=-2) + split[..., None] + scores.empty
+        shares = weights / split_total[..., None, :]
+        own = weights.sum(axis=-1)
+        size = own.shape[-1]
+        # Shape: (..., num_candidates, num_candidates)
+        information = candidate[..., None, None] * (np.eye(size) - 1 / size) - shares @ weights.swapaxes(-1, -2)
+        information[..., range(size), range(size)] += own * (1 + HELD)
         self.covariance = np.linalg.inv(information)
-        weighted = noise[:, None] * scores.sums
-        self.location = self.covariance @ (weighted.sum(axis=1) - shares @ weighted.sum(axis=0))
-        # Shape: (num_splits,)
-        self.split = (weighted.sum(axis=0) - weights.T @ self.location) / split_total
+        weighted = noise[..., None] * scores.sums
+        total = weighted.sum(axis=-2)
+        self.location = _times(self.covariance, weighted.sum(axis=-1) - _times(shares, total))
+        # Shape: (..., num_splits)
+        self.split = (total - _times(weights.swapaxes(-1, -2), self.location)) / split_total
         crossed = self.covariance @ shares
-        self.split_variance = 1 / split_total + (shares * crossed).sum(axis=0)
-        self.fitted_variance = np.diag(self.covariance)[:, None] + self.split_variance - 2 * crossed
+        self.split_variance = 1 / split_total + (shares * crossed).sum(axis=-2)
+        own_variance = np.diagonal(self.covariance, axis1=-2, axis2=-1)
+        self.fitted_variance = own_variance[..., None] + self.split_variance[..., None, :] - 2 * crossed
+
+
+def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """The products of several matrices and as many vectors."""
+    return (matrix @ vector[..., None])[..., 0]
 
 
 def _squares(scores: Scores, expected: np.ndarray) -> np.ndarray:
-    """Sums of squared deviations of each candidate's scores from `expected`. Shape: `(num_candidates,)`."""
-    means = scores.sums / np.maximum(scores.counts, 1)
-    return scores.within + np.sum(scores.counts * (means - expected) ** 2, axis=1)
+    """Sums of squared deviations of each candidate's scores from `expected`. Shape: `(..., num_candidates)`."""
+    return scores.within + (scores.counts * (scores.means - expected) ** 2).sum(axis=-1)
 
 
 def _as_independent(location: np.ndarray, covariance: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from the same values, integrated panel by panel, which costs a hundredth of `sci
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -180,12 +181,12 @@ class Panels:
 
     edges: np.ndarray
 
-    @property
+    @cached_property
     def half_widths(self) -> np.ndarray:
         """Shape: `(num_panels,)`."""
-        return np.diff(self.edges) / 2
+        return (self.edges[1:] - self.edges[:-1]) / 2
 
-    @property
+    @cached_property
     def nodes(self) -> np.ndarray:
         """Shape: `(num_panels * NUM_NODES,)`."""
         middles = self.edges[:-1] + self.half_widths
@@ -217,14 +218,14 @@ def graded_panels(centres: np.ndarray, widths: np.ndarray, left: float, right: f
         centres: shape `(num_functions,)`. Widths are positive.
         widths: shape `(num_functions,)`. Widths are positive.
     """
-    reach = np.arcsinh((right - left) / widths.min())
-    ladder = np.sinh(np.arange(-np.ceil(reach), np.ceil(reach) + 1))
+    reach = math.ceil(math.asinh((right - left) / widths.min()))
+    ladder = np.sinh(np.arange(-reach, reach + 1.0))
     # Shape: (num_functions * num_steps,)
     knots = (centres[:, None] + widths[:, None] * ladder).ravel()
     knots = np.concatenate([[left], np.sort(knots[(left < knots) & (knots < right)]), [right]])
     # Shape: (num_knots,)
     density = ((knots[:, None] - centres) ** 2 + widths**2).min(axis=1) ** -0.5
-    steps = np.diff(knots) * (density[1:] + density[:-1]) / 2
+    steps = (knots[1:] - knots[:-1]) * (density[1:] + density[:-1]) / 2
     passed = np.concatenate([[0.0], np.cumsum(steps)])
-    num_panels = max(1, int(np.ceil(passed[-1])))
+    num_panels = max(1, math.ceil(passed[-1]))
     return Panels(np.interp(np.linspace(0, passed[-1], num_panels + 1), passed, knots))

@@ -1,18 +1,17 @@
 """One simulation of a selection for several margins."""
 
 from dataclasses import dataclass, replace
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, Generator, List, Tuple, cast
 
-import numpy as np
-
-from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
+from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.replays.pilot import Problem
 from fiesta_allennlp.replays.replay import Repetition, Replayer, prepare_replay
+from fiesta_allennlp.replays.side_by_side import side_by_side
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop
 
 MARGINS = (0.1, 0.2, 0.4)
 """Margins to compare, in run-to-run sds; rounded to one digit."""
@@ -26,20 +25,29 @@ class NestedMargins:
 
     replayers: Tuple[Replayer, ...]
 
-    def run(self, repetition: int) -> Tuple[Repetition, ...]:
-        """One selection with each margin."""
+    def run_all(self, repetitions: range) -> List[Tuple[Repetition, ...]]:
+        """Selections with each margin."""
+        return side_by_side(self.replayers[0].strategy, [self._steps(repetition) for repetition in repetitions])
+
+    def _is_unsure(self, decision: Decision) -> bool:
+        strategy = cast(FixedConfidence, unwrapped(self.replayers[0].strategy))  # checked by `margins_of`
+        return isinstance(strategy.stop, BayesianStop) and (decision.confidence or 0.0) < strategy.confidence
+
+    def _steps(self, repetition: int) -> Generator[History, None, Tuple[Repetition, ...]]:
         first = self.replayers[0]
         scores = first.draw(repetition)
         outcomes: Dict[int, Repetition] = {}
         for num_rounds, history in enumerate(first.histories(scores, repetition)):
-            for place, replayer in enumerate(self.replayers):
-                decision = replayer.strategy.recommend(history) if place not in outcomes else None
-                if decision is not None and decision.stopped_by is not None:
+            yield history
+            is_unsure = False  # with a larger margin, so that no smaller one needs to be asked but the leading one
+            for place, replayer in reversed(list(enumerate(self.replayers))):
+                if place in outcomes or (is_unsure and place > 0):
+                    continue
+                decision = replayer.strategy.recommend(history)
+                if decision.stopped_by is not None:
                     outcomes[place] = replayer.outcome(decision, history, scores, num_rounds=num_rounds)
+                is_unsure = is_unsure or self._is_unsure(decision)
         return tuple(outcomes.get(place, outcomes[0]) for place in range(len(self.replayers)))
-
-    def run_all(self, repetitions: range) -> List[Tuple[Repetition, ...]]:
-        return [self.run(repetition) for repetition in repetitions]
 
 
 def margins_of(problem: Problem) -> Tuple[float, ...]:
@@ -58,50 +66,3 @@ def with_margin(problem: Problem, margin: float) -> Replayer:
     params = {**problem.choice.strategy_params(), "margin": margin}
     plain = replace(problem.choice, confidence=None, margin=None, max_evaluations=None, stop=None, strategy=params)
     return prepare_replay(plain, problem.source)
-
-
-def remember_posteriors(replayers: Sequence[Replayer]) -> None:
-    """Let them share one belief that computes the posterior of a history once."""
-    strategies = [unwrapped(replayer.strategy) for replayer in replayers]
-    belief = LatestPosterior(strategies[0].belief)
-    for strategy in strategies:
-        strategy.belief = belief
-
-
-class LatestPosterior(Belief):
-    """Another belief, which is asked once about every history."""
-
-    def __init__(self, belief: Belief) -> None:
-        self._belief = belief
-        self._latest: Tuple[Optional[History], Optional[Posterior]] = (None, None)
-        self.min_evaluations, self.has_margin = belief.min_evaluations, belief.has_margin
-
-    def min_to_win(self, confidence: float) -> int:
-        return self._belief.min_to_win(confidence)
-
-    def posterior(self, history: History) -> Posterior:
-        known, posterior = self._latest
-        if posterior is None or known is not history:
-            posterior = KnownPosterior(self._belief.posterior(history))
-            self._latest = (history, posterior)
-        return posterior
-
-
-class KnownPosterior(Posterior):
-    """Another posterior, which is asked once about every margin."""
-
-    def __init__(self, posterior: Posterior) -> None:
-        self._posterior = posterior
-        self._known: Dict[float, np.ndarray] = {}
-        self.location, self.scale = posterior.location, posterior.scale
-
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        return self._posterior.sample(size, rng)
-
-    def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        if margin not in self._known:
-            self._known[margin] = self._posterior.prob_best(margin)
-        return self._known[margin]
-
-    def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
-        return self._posterior.lacking(best, confidence=confidence, margin=margin)

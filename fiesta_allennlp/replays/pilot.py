@@ -19,7 +19,7 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.strategy_building import build_strategy, importing
+from fiesta_allennlp.selection.strategy_building import build_strategy, not_importing
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 
@@ -122,7 +122,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
     if settings.minimise and not minimise:
         raise ConfigError(f"--minimise is for tables of scores: the selection in {root} maximises. Leave it out.")
     packages = tuple(stored.get("include_package") or ())
-    importing(packages, lambda: build_strategy(choice, list(history.candidates)))
+    not_importing(packages, lambda: build_strategy(choice, list(history.candidates)))
     return _from_pilot(settings, str(root), history, choice, _mean_seconds(history), minimise=minimise)
 
 
@@ -151,7 +151,7 @@ def renumbered(history: History) -> History:
     """The finished evaluations with replicates from 0 to n - 1 for each candidate, whatever failed between them."""
     place: Dict[Any, int] = {}
     for name in history.candidates:
-        mine = sorted(e.request.replicate for e in history.evaluations if e.request.candidate == name)
+        mine = sorted(e.request.replicate for e in history.evaluations_of(name))
         place.update({(name, replicate): number for number, replicate in enumerate(mine)})
     evaluations = tuple(
         replace(e, request=replace(e.request, replicate=place[e.request.key])) for e in history.evaluations
@@ -161,7 +161,7 @@ def renumbered(history: History) -> History:
 
 def _mean_seconds(history: History) -> Dict[str, float]:
     """Of a run, by candidate."""
-    seconds = {name: [e.seconds for e in history.evaluations if e.request.candidate == name] for name in history.active}
+    seconds = {name: [e.seconds for e in history.evaluations_of(name)] for name in history.active}
     return {name: float(np.mean(values)) for name, values in seconds.items() if values}
 
 
@@ -177,9 +177,9 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
         splits=settings.splits or stored.get("splits", SHARED),
         batch_size=settings.workers,
         processes=settings.processes,
-        entropy=settings.entropy,
+        seed=settings.seed,
     )
     name = choice.strategy_params()["type"]
-    if name in Strategy.list_available() and issubclass(Strategy.by_name(name), FixedBudget):
+    if name in Strategy.available() and issubclass(Strategy.by_name(name), FixedBudget):
         raise ConfigError(f"--strategy: a plan needs one that stops at a confidence, such as top_two, but got {name}.")
     return choice

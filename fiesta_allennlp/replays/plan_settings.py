@@ -67,12 +67,12 @@ class PlanSettings(ChoiceSettings):
     workers: int = option(1, "number of runs at once (default 1)", group=RESOURCES, least=1)
     repetitions: Optional[int] = option(
         None,
-        "number of selections to simulate (default: 20 to 200, which takes about 15 seconds)",
+        "number of selections to simulate (default: 20 to 200, which takes about 5 seconds)",
         group=RESOURCES,
         least=1,
     )
     processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
-    entropy: Optional[int] = option(
+    seed: Optional[int] = option(
         None,
         "master random seed, which repeats a plan (default: random, recorded)",
         group=RESOURCES,

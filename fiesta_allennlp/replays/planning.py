@@ -10,13 +10,14 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.margins import NestedMargins, margins_of, remember_posteriors, with_margin
+from fiesta_allennlp.replays.margins import NestedMargins, margins_of, with_margin
 from fiesta_allennlp.replays.pilot import Problem, problem_of
 from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.replay import Repetition, Replayer, in_chunks, replay
 from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.side_by_side import prepare_beliefs
 from fiesta_allennlp.replays.summary import wilson_interval
-from fiesta_allennlp.seeding import fresh_entropy
+from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
 from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
@@ -25,7 +26,7 @@ FEWEST, MOST = 20, 200
 """Repetitions where their number is left open."""
 
 ROUNDS = 3000
-"""How many rounds they come to then, so that a plan takes some 15 seconds whatever the problem."""
+"""How many rounds they come to then, so that a plan takes about 5 seconds whatever the problem."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Forecast:
 
     `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
     allocation, and `halving` a fixed budget of `budget` runs; the last two are None where an interrupt came before.
-    `limit` is the most runs of the default. `settings` has the entropy filled in. `seconds` is wall-clock time.
+    `limit` is the most runs of the default. `settings` has the seed filled in. `seconds` is wall-clock time.
     """
 
     settings: PlanSettings
@@ -86,7 +87,7 @@ Told = Callable[[int, Optional[int]], None]
 def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, total: None) -> Forecast:
     """Simulate selections of the problem that the settings describe.
 
-    The result depends on the settings and the entropy alone. An interrupt (`KeyboardInterrupt`) ends it with what has
+    The result depends on the settings and the seed alone. An interrupt (`KeyboardInterrupt`) ends it with what has
     finished, and is passed on where that is nothing.
 
     Args:
@@ -97,7 +98,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
         FiestaError: where a setting is wrong, or the pilot cannot be read or says too little.
     """
     start = time.monotonic()
-    settings = replace(settings, entropy=fresh_entropy() if settings.entropy is None else settings.entropy)
+    settings = replace(settings, seed=fresh_seed() if settings.seed is None else settings.seed)
     problem = problem_of(settings)
     if settings.budget is not None:
         SequentialHalving(belief=Belief(), budget=settings.budget).check(list(problem.source.true_means()))
@@ -108,7 +109,7 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
     margins = margins_of(problem)
     nested = NestedMargins(tuple(with_margin(problem, margin) for margin in margins))
     _check_room(nested.replayers[0])
-    remember_posteriors(nested.replayers)
+    prepare_beliefs([replayer.strategy for replayer in nested.replayers])
     simulated = _simulated(nested, settings, on_repetitions)
     default, *larger = (_outlook(found, settings.workers) for found in zip(*simulated, strict=True))
     begun = Forecast(
@@ -140,7 +141,7 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
             repetitions=number,
             batch_size=len(begun.problem.source.true_means()),
             processes=choice.processes,
-            entropy=begun.settings.entropy,
+            seed=begun.settings.seed,
         )
         found = replay(
             settings,

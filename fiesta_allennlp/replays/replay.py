@@ -1,40 +1,41 @@
 """Replays of a selection over scores that are there already: the same strategy again and again, in seconds."""
 
+import os
+import signal
+import sys
 import time
-from concurrent.futures import as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
-
-from pebble import ProcessPool
+from typing import TYPE_CHECKING, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.executors.processes import start_fork_server
-from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, refuse_to_be_imported
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.side_by_side import prepare_beliefs, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
     REPLAY_SPLITS_STREAM,
     REPLAY_STRATEGY_STREAM,
-    fresh_entropy,
+    fresh_seed,
     replay_rng,
 )
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
 
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
 
 Outcome = TypeVar("Outcome")
 
-CHUNKS_PER_PROCESS = 20
+CHUNKS_PER_PROCESS = 2
 LARGEST_CHUNK = 20
-"""Repetitions are handed to processes in pieces: small enough for an even load, a bar that moves, and for little to be
-lost by an interrupt."""
+"""Repetitions are made in pieces: large enough for `side_by_side` to pay, and small enough for an even load, a bar that
+moves, and for little to be lost by an interrupt."""
 
 
 @dataclass(frozen=True)
@@ -88,19 +89,22 @@ class Replayer:
     candidates: Tuple[str, ...]
     best: Tuple[str, ...]
     batch_size: int
-    entropy: int
+    seed: int
     margin: float = 0.0
     minimise: bool = False
 
-    def run(self, repetition: int) -> Repetition:
-        """One selection, with the scores and the draws that belong to this number.
+    def run_all(self, repetitions: range) -> List[Repetition]:
+        """Selections, with the scores and the draws that belong to these numbers.
 
         Raises:
             FiestaError: where the scores run out, or the belief cannot use one.
         """
+        return side_by_side(self.strategy, [self._steps(repetition) for repetition in repetitions])
+
+    def _steps(self, repetition: int) -> Generator[History, None, Repetition]:
         scores = self.draw(repetition)
         for num_rounds, history in enumerate(self.histories(scores, repetition)):  # noqa: B007
-            pass
+            yield history
         decision = self.strategy.recommend(history)
         if decision.stopped_by is None:
             raise RuntimeError(f"{self.strategy} proposes nothing, waits for nothing and has not stopped.")
@@ -108,7 +112,7 @@ class Replayer:
 
     def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """The history before the first round and after every one."""
-        rng = replay_rng(self.entropy, REPLAY_STRATEGY_STREAM, repetition)
+        rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
         history = self.source.start or History(self.candidates)
         yield history
         while names := self.strategy.propose(history, self.batch_size, rng):
@@ -132,15 +136,12 @@ class Replayer:
             seconds=sum(evaluation.seconds for evaluation in history.evaluations[begun:]),
         )
 
-    def run_all(self, repetitions: range) -> List[Repetition]:
-        return [self.run(repetition) for repetition in repetitions]
-
     def draw(self, repetition: int) -> DrawnScores:
         return self.source.draw(
             self.sampling,
-            split_rng=replay_rng(self.entropy, REPLAY_SPLITS_STREAM, repetition),
+            split_rng=replay_rng(self.seed, REPLAY_SPLITS_STREAM, repetition),
             score_rngs={
-                name: replay_rng(self.entropy, REPLAY_SCORES_STREAM, repetition, name) for name in self.candidates
+                name: replay_rng(self.seed, REPLAY_SCORES_STREAM, repetition, name) for name in self.candidates
             },
         )
 
@@ -168,7 +169,7 @@ def replay(
 ) -> Replay:
     """Repeat a selection over a table of scores, or a preset, in parallel.
 
-    The result depends on the settings and the entropy alone, not on the number of processes. An interrupt
+    The result depends on the settings and the seed alone, not on the number of processes. An interrupt
     (`KeyboardInterrupt`) ends it with the repetitions that have finished.
 
     Args:
@@ -181,8 +182,8 @@ def replay(
         FiestaError: where a setting or the table is wrong, or the table runs out.
     """
     start = time.monotonic()
-    entropy = fresh_entropy() if settings.entropy is None else settings.entropy
-    settings = replace(settings, entropy=entropy, processes=min(settings.num_processes, settings.repetitions))
+    seed = fresh_seed() if settings.seed is None else settings.seed
+    settings = replace(settings, seed=seed, processes=min(settings.num_processes, settings.repetitions))
     replayer = prepare_replay(settings, source, margin=margin)
     settings = replace(settings, minimise=replayer.minimise)
     done: Dict[int, Repetition] = {}
@@ -202,7 +203,7 @@ def replay(
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
-    """Read and check everything. `settings.entropy` is given.
+    """Read and check everything. `settings.seed` is given.
 
     Raises:
         FiestaError: see `replay`.
@@ -214,6 +215,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     means = source.true_means()
     minimise = settings.minimise or source.minimise
     strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
+    prepare_beliefs([strategy])
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)
     source.check(sampling)
@@ -225,7 +227,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         candidates=tuple(means),
         best=best_within(means, margin, minimise=minimise),
         batch_size=settings.batch_size,
-        entropy=settings.entropy or 0,
+        seed=settings.seed or 0,
         margin=margin,
         minimise=minimise,
     )
@@ -235,19 +237,57 @@ def in_chunks(
     run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int
 ) -> Generator[Tuple[range, List[Outcome]], None, None]:
     """Results piece by piece, in order of finishing. Closing the generator stops the workers."""
-    size = min(LARGEST_CHUNK, max(1, len(numbers) // (num_processes * CHUNKS_PER_PROCESS)))
-    chunks = [numbers[begin : begin + size] for begin in numbers[::size]]
+    share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
+    size = min(LARGEST_CHUNK, max(1, share))
+    chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
     if num_processes == 1:
         for chunk in chunks:
             yield chunk, run_all(chunk)
         return
+    yield from _in_processes(run_all, chunks, num_processes=num_processes)
+
+
+def _in_processes(
+    run_all: Callable[[range], List[Outcome]], chunks: List[range], *, num_processes: int
+) -> Generator[Tuple[range, List[Outcome]], None, None]:
+    from concurrent.futures import as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
+    from pebble import ProcessPool
+
+    from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, refuse_to_be_imported
+
     refuse_to_be_imported()
-    with ProcessPool(max_workers=num_processes, context=start_fork_server(num_threads=1)) as pool:
+    with ProcessPool(max_workers=num_processes, context=_context()) as pool:
         try:
-            futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
+            with _interrupts_held():
+                futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BrokenProcessPool:  # all processes ended before they took any work
             raise ConfigError(MISSING_GUARD) from None
         finally:
             pool.stop()
+
+
+def _context() -> "BaseContext":
+    """Processes that import no AllenNLP. Where this one has, each would import it with the main module: there they are
+    forks of a server that imports it once."""
+    from multiprocessing import get_context
+
+    from fiesta_allennlp.isolation.fork_server import THREAD_VARIABLES, start_fork_server
+
+    if "allennlp" in sys.modules:
+        return start_fork_server(num_threads=1)
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    return get_context("spawn")
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back, here until the end of the block, and for good in a process that begins in it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -11,7 +11,7 @@ from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, Ch
 SCORES = "Scores"
 
 
-def _separated(text: str) -> Tuple[str, ...]:
+def separated(text: str) -> Tuple[str, ...]:
     names = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(name.strip() for name in names)
 
@@ -36,7 +36,7 @@ class ReplaySettings(ChoiceSettings):
         "use only these candidates, separated by commas; put a name with a comma between double quotes",
         group=SCORES,
         metavar="A,B,...",
-        parse=_separated,
+        parse=separated,
     )
     evaluations_per_split: Optional[int] = option(
         None,
@@ -64,7 +64,7 @@ class ReplaySettings(ChoiceSettings):
         least=1,
     )
     processes: Optional[int] = option(None, "number of processes (default: one per core)", group=RESOURCES, least=1)
-    entropy: Optional[int] = option(
+    seed: Optional[int] = option(
         None,
         "master random seed, which repeats a replay (default: random, recorded)",
         group=RESOURCES,

@@ -1,10 +1,11 @@
 """What a replay came to: the content of its JSON file."""
 
+import math
 from collections import Counter
 from typing import Any, Dict, List
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import ndtri
 
 from fiesta_allennlp.replays.replay import Replay
 
@@ -52,7 +53,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "evaluations_per_split": settings.evaluations_per_split,
         "batch_size": settings.batch_size,
         "with_replacement": settings.with_replacement,
-        "entropy": str(settings.entropy),
+        "seed": str(settings.seed),
         "strategy": strategy,
         "belief": strategy["belief"],
         "candidates": _candidates(replay),
@@ -60,9 +61,17 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
 
 
 def wilson_interval(count: int, number: int) -> List[float]:
-    """Wilson's 95 % interval of a share, its lower and its upper end."""
-    interval = binomtest(count, number).proportion_ci(0.95, method="wilson")
-    return [float(interval.low), float(interval.high)]
+    """Wilson's 95 % interval of a share, its lower and its upper end.
+
+    With p = count / number and z the normal quantile of 0.975::
+
+        (p + z^2 / (2 n) -+ z sqrt(p (1 - p) / n + z^2 / (4 n^2))) / (1 + z^2 / n)
+    """
+    share, z = count / number, float(ndtri(0.975))
+    middle = share + z**2 / (2 * number)
+    half = z * math.sqrt(share * (1 - share) / number + z**2 / (4 * number**2))
+    low, high = ((middle + side) / (1 + z**2 / number) for side in (-half, half))
+    return [0.0 if count == 0 else low, 1.0 if count == number else high]
 
 
 def _candidates(replay: Replay) -> List[Dict[str, Any]]:

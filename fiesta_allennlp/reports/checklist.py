@@ -2,9 +2,8 @@
 
 import shlex
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.documents.choice import DocumentChoice
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.files import digest_of
 from fiesta_allennlp.records import History
@@ -16,6 +15,9 @@ from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import duration_text
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.settings import Settings
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.documents.choice import DocumentChoice
 
 Checklist = Tuple[Tuple[str, str], ...]
 
@@ -32,26 +34,26 @@ def selection_checklist(
     stored: Stored, settings: Settings, history: History, *, asked_confidence: Optional[float]
 ) -> Checklist:
     """The checklist of a selection. `asked_confidence` is None where a budget was given."""
-    entropy = stored.meta.entropy
+    seed = stored.meta.seed
     rows = [
         ("candidates", _given(stored)),
         ("metric", _metric(stored, settings)),
         *_choosing(settings.strategy_params(), "runs", asked_confidence),
-        *_seeds(settings, entropy),
+        *_seeds(settings, seed),
         *_pool(stored.candidates[0].facts["pool"], settings),
         *_environments(stored.meta.environments),
         *_work(stored, settings, history),
-        ("command to repeat it all", repeat_command(settings, entropy)),
+        ("command to repeat it all", repeat_command(settings, seed)),
         *_repeat_one(stored, settings),
     ]
     return tuple((key, str(value)) for key, value in rows)
 
 
 def documents_checklist(
-    stored: Stored, choice: DocumentChoice, history: History, *, asked_confidence: Optional[float]
+    stored: Stored, choice: "DocumentChoice", history: History, *, asked_confidence: Optional[float]
 ) -> Checklist:
     """The checklist of a selection by documents. `asked_confidence` is None where a budget was given."""
-    settings, facts, entropy = choice.settings, choice.facts, stored.meta.entropy
+    settings, facts, seed = choice.settings, choice.facts, stored.meta.seed
     shared = "one random order for all systems"
     own = "every system has a random order of its own"
     return (
@@ -65,12 +67,12 @@ def documents_checklist(
         ("data fingerprint (SHA-256)", str(stored.meta.documents)),
         (
             "order of documents",
-            f"{shared if settings.documents_order == 'shared' else own}, from the master seed {entropy}",
+            f"{shared if settings.documents_order == 'shared' else own}, from the master seed {seed}",
         ),
         *_environments(stored.meta.environments),
         ("workers", str(settings.workers)),
         *_done(stored, history, "queries", "answering"),
-        ("command to repeat it all", repeat_command(settings, entropy)),
+        ("command to repeat it all", repeat_command(settings, seed)),
     )
 
 
@@ -86,11 +88,11 @@ def table_checklist(path: Path, table: ScoreTable) -> Checklist:
     )
 
 
-def repeat_command(settings: Union[Settings, DocumentSettings], entropy: Optional[str]) -> str:
-    """What to type to make the same selection: options that are not defaults, and the entropy. A plugins file is not
+def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[str]) -> str:
+    """What to type to make the same selection: options that are not defaults, and the seed. A plugins file is not
     needed."""
     command, given = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
-    typed = as_typed(settings, positional=given, entropy=entropy)
+    typed = as_typed(settings, positional=given, seed=seed)
     places = len(getattr(settings, given))
     return shlex.join(["python", "-m", "fiesta_allennlp", command, *typed[:places], "-s", "NEW", *typed[places:]])
 
@@ -145,9 +147,9 @@ def _repeat_one(stored: Stored, settings: Settings) -> Checklist:
     return tuple(rows)
 
 
-def _seeds(settings: Settings, entropy: Optional[str]) -> Checklist:
+def _seeds(settings: Settings, seed: Optional[str]) -> Checklist:
     return (
-        ("seeds", f"derived from the master seed {entropy}; evaluations.csv has those of every run"),
+        ("seeds", f"derived from the master seed {seed}; evaluations.csv has those of every run"),
         ("splits", f"{settings.splits}: {SPLITS_IN_WORDS[settings.splits]}"),
     )
 

@@ -4,6 +4,7 @@ from typing import Dict, List, NamedTuple, Tuple
 
 from fiesta_allennlp.records import UNDECIDED
 from fiesta_allennlp.reports.content import CandidateReport, Comparison, Report
+from fiesta_allennlp.reports.formats import interval_text
 from fiesta_allennlp.reports.texts import changes
 from fiesta_allennlp.selection.settings import SHARED
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
@@ -179,9 +180,9 @@ def _next(rival: CandidateReport, report: Report) -> str:
 
 
 def _difference(comparison: Comparison) -> str:
-    low, high = comparison.interval or (0.0, 0.0)
     where = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else ""
-    return f"mean difference of {comparison.mean_difference:.4f}{where} (95 % interval {low:.4f} to {high:.4f})"
+    difference = number_text(comparison.mean_difference)
+    return f"mean difference of {difference}{where} (95 % interval {interval_text(comparison.interval)})"
 
 
 def _scope(report: Report) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from fiesta_allennlp.reports.content import CandidateReport, Comparison, TestResult
 from fiesta_allennlp.reports.formats import Interval
@@ -53,7 +53,7 @@ def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[Stochast
     rng = np.random.default_rng(SEED)
     resampled = _violations(*(rng.choice(x, size=(NUM_RESAMPLES, len(x))) for x in (first, second)))
     spread = np.nanstd(resampled, ddof=1) if np.isfinite(resampled).sum() > 1 else 0.0
-    bound = np.clip(epsilon + stats.norm.ppf(BOUND_LEVEL) * spread, 0, 1)
+    bound = np.clip(epsilon + ndtri(BOUND_LEVEL) * spread, 0, 1)
     return StochasticOrder(float(epsilon), float(bound))
 
 
@@ -154,7 +154,7 @@ def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
     if variance == 0:
         return difference, difference
     df = variance**2 / (of_x**2 / (len(x) - 1) + of_y**2 / (len(y) - 1))
-    half = float(stats.t.ppf((1 + LEVEL) / 2, df) * np.sqrt(variance))
+    half = float(stdtrit(df, (1 + LEVEL) / 2) * np.sqrt(variance))
     return difference - half, difference + half
 
 
@@ -173,6 +173,8 @@ def _cohens_d(differences: np.ndarray) -> Optional[float]:
 
 
 def _tests(x: np.ndarray, y: np.ndarray, differences: np.ndarray) -> Tuple[TestResult, ...]:
+    from scipy import stats
+
     sizes = f"{len(x)} and {len(y)} scores"
     samples = (
         (KOLMOGOROV_SMIRNOV, lambda: stats.ks_2samp(x, y)),

@@ -6,9 +6,10 @@ from functools import lru_cache
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
 
-from rich.console import Console
 from rich.table import Table
 
+from fiesta_allennlp.errors import LAYOUT, visible
+from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.selection.summary import number_text
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ SPECIAL_IN_LATEX = {
 
 
 def interval_text(interval: Optional[Interval]) -> str:
-    return MISSING if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
+    return MISSING if interval is None else f"{number_text(interval[0])} to {number_text(interval[1])}"
 
 
 def p_value_text(value: Optional[float]) -> str:
@@ -84,7 +85,8 @@ def _cut(text: str, length: int) -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(text.split())
+    """Text without line ends, with its other invisible characters written as escapes."""
+    return visible(" ".join(text.split()))
 
 
 def escape_markdown(text: str) -> str:
@@ -99,18 +101,18 @@ def escape_latex(text: str) -> str:
 
 def as_text(table: Table, lines: Sequence[str]) -> str:
     """The table, and the lines below it, as plain text."""
-    console = Console(file=StringIO(), width=WIDTH, color_system=None, force_jupyter=False)
-    with console.capture() as capture:
-        console.print(table)
-        for line in lines:
-            console.print(line, markup=False, soft_wrap=True)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()).strip("\n")
+    shown = StringIO()
+    console = SteadyConsole(file=shown, width=WIDTH, color_system=None, force_jupyter=False)
+    console.print(table)
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+    return shown.getvalue().strip("\n")
 
 
 def render(template: str, **values: Any) -> str:
     """A file of `templates`, filled in. Those that end with `.html.j2` escape every value; in the others `markdown`
-    and `latex` are filters that do."""
-    return _environment().get_template(template).render(**values)
+    and `latex` are filters that do. Invisible characters are written as escapes."""
+    return visible(_environment().get_template(template).render(**values), keep=LAYOUT)
 
 
 @lru_cache(maxsize=1)

@@ -4,16 +4,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
-from fiesta_allennlp.documents.answers import read_charges
-from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.errors import ConfigError, StoreError, plainly
+from fiesta_allennlp.errors import ConfigError, StoreError, visible
 from fiesta_allennlp.records import UNDECIDED, Decision, History
+from fiesta_allennlp.registry import build
 from fiesta_allennlp.replays.files import read_csv, read_json
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.replays.table import history_of
@@ -26,7 +22,7 @@ from fiesta_allennlp.reports.source import Source
 from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import overlay, registered
-from fiesta_allennlp.selection.strategy_building import build_strategy, importing
+from fiesta_allennlp.selection.strategy_building import build_strategy, not_importing
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import all_finished, believed
 from fiesta_allennlp.trainings.settings import merge
@@ -84,7 +80,7 @@ def from_directory(root: Path) -> Source:
 
     Raises:
         StoreError: where there is no selection, its store is damaged, or an older version wrote down too little.
-        ConfigError: where its strategy or belief belongs to a package that cannot be imported.
+        ConfigError: where its strategy or belief belongs to a package that was not imported.
     """
     with opened(root) as stored:
         if stored.meta.kind == SCREENING:
@@ -97,7 +93,7 @@ def from_directory(root: Path) -> Source:
 def _by_trainings(stored: Stored) -> Source:
     settings = merge(stored.meta.settings or {})
     metric = settings.scored_by
-    strategy = importing(
+    strategy = not_importing(
         settings.include_package, lambda: build_strategy(settings, stored.names, minimise=metric.minimise)
     )
     source = _selection(
@@ -110,7 +106,7 @@ def _by_trainings(stored: Stored) -> Source:
     )
     return replace(
         source,
-        screening=screening_report(stored.directory, stored.meta.entropy, source.summary()["candidates"]),
+        screening=screening_report(stored.directory, stored.meta.seed, source.summary()["candidates"]),
         num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
         data=stored.fingerprint,
         splits=settings.splits,
@@ -120,6 +116,9 @@ def _by_trainings(stored: Stored) -> Source:
 
 
 def _by_documents(stored: Stored) -> Source:
+    from fiesta_allennlp.documents.answers import read_charges
+    from fiesta_allennlp.documents.choice import DocumentChoice, DocumentFacts, answers_path, task_of
+
     root, facts = stored.directory.root, stored.meta.document_facts
     if facts is None:
         raise StoreError(
@@ -128,7 +127,7 @@ def _by_documents(stored: Stored) -> Source:
         )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)
-    choice = importing(
+    choice = not_importing(
         settings.include_package, lambda: DocumentChoice.of(settings, task, DocumentFacts(**facts), stored.names)
     )
     source = _selection(
@@ -142,7 +141,7 @@ def _by_documents(stored: Stored) -> Source:
     charges = read_charges(answers_path(settings, root) or stored.directory.answers, run=str(stored.meta.run))
     return replace(
         source,
-        documents=choice.summary(source.history, source.decision, entropy=str(stored.meta.entropy), charges=charges),
+        documents=choice.summary(source.history, source.decision, seed=str(stored.meta.seed), charges=charges),
         words=DOCUMENTS if settings.batch_size == 1 else BATCHES,
         intervals=_intervals(source.history, source.belief),
         checklist=documents_checklist(stored, choice, source.history, asked_confidence=source.asked_confidence),
@@ -178,10 +177,10 @@ def _selection(
         decision = replace(decision, credible_margin=strategy.credible_margin(history))
     return Source(
         name=str(stored.directory.root),
-        metric=metric,
+        metric=visible(metric),  # somebody else may have chosen it
         history=history,
         decision=decision,
-        belief=Belief.from_params(Params(dict(params["belief"]))),
+        belief=build(Belief, params["belief"]),
         belief_name=params["belief"]["type"],
         strategy=params["type"],
         asked_confidence=asked_confidence,
@@ -208,9 +207,9 @@ def from_scores(path: Path, options: TableOptions, *, least_candidates: int = 2)
     table = read_csv(path, least_candidates) if is_csv else read_json(path, per_split or 1, least_candidates)
     params = registered(options.belief or "split_paired", "--belief")
     try:
-        belief = Belief.from_params(Params(dict(params)))
-    except (ConfigurationError, TypeError) as error:
-        raise ConfigError(f"--belief {params['type']}: {plainly(error)}") from error
+        belief = build(Belief, params)
+    except ConfigError as error:
+        raise ConfigError(f"--belief {params['type']}: {error}") from error
     history = history_of(table)
     source = Source(
         name=str(path),

@@ -5,10 +5,10 @@ import io
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from typing import List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import replacing
+from fiesta_allennlp.files import replacing, to_csv
 from fiesta_allennlp.records import UNDECIDED
 from fiesta_allennlp.reports import citing, tables, texts
 from fiesta_allennlp.reports.content import Report
@@ -34,35 +34,49 @@ def check_output(directory: Path) -> None:
         raise _unwritable(directory, PermissionError(f"no permission to write to {there}"))
 
 
+def refuse_link(directory: Path) -> None:
+    """Refuse a symbolic link inside a directory that somebody else may have made: files would be written elsewhere.
+
+    Raises:
+        ConfigError: where it is one.
+    """
+    if directory.is_symlink():
+        raise ConfigError(f"{directory}: is a symbolic link. Delete it, or give another directory with --output.")
+
+
 def _unwritable(directory: Path, error: OSError) -> ConfigError:
     return ConfigError(f"--output {directory}: cannot be written to: {error}. Give another directory with --output.")
 
 
 def write_report(report: Report, directory: Path) -> List[Path]:
-    """Write every file of a report, those with text in one step each. Returns their paths, the page first.
+    """Write every file of a report in one step each. Returns their paths, the page first.
+
+    Text comes before figures: where drawing fails, `report.md`, `table.tex` and `scores.csv` are there.
 
     Raises:
-        ConfigError: where the directory cannot be written to.
+        ConfigError: where the directory cannot be written to, or its directory of figures is a symbolic link.
     """
+    refuse_link(directory / PLACE)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for old in FIGURES:  # one that has nothing to show now is not drawn
             for ending in FIGURE_ENDINGS:
                 (directory / PLACE / f"{old.name}{ending}").unlink(missing_ok=True)
+        texts_alone = {"table.tex": render_latex(report), "scores.csv": render_csv(report)}
+        _write(directory, {"report.md": render_markdown(report), **texts_alone})
         figures = draw_all(report, directory / PLACE)
         drawn = {path.stem: f"{PLACE}/{path.name}" for path in figures if path.suffix == ".png"}
-        renderers: Dict[str, Callable[[], str]] = {
-            "report.html": lambda: render_html(report),
-            "report.md": lambda: render_markdown(report, drawn),
-            "table.tex": lambda: render_latex(report),
-            "scores.csv": lambda: render_csv(report),
-        }
-        for name, made in renderers.items():
-            with replacing(directory / name) as part:
-                part.write_text(made(), encoding="utf-8", newline="")
+        with_figures = {"report.html": render_html(report), "report.md": render_markdown(report, drawn)}
+        _write(directory, with_figures)
     except OSError as error:
         raise _unwritable(directory, error) from error
-    return [*(directory / name for name in renderers), *figures]
+    return [*(directory / name for name in (*with_figures, *texts_alone)), *figures]
+
+
+def _write(directory: Path, contents: Mapping[str, str]) -> None:
+    for name, text in contents.items():
+        with replacing(directory / name) as part:
+            part.write_text(text, encoding="utf-8", newline="")
 
 
 def render_csv(report: Report) -> str:
@@ -70,12 +84,12 @@ def render_csv(report: Report) -> str:
     development score beside it. Where lower scores are better, a column `metric` says so."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    metric = [Metric(report.metric, minimise=True).typed] if report.minimise else []
+    metric = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
     writer.writerow(["candidate", "split", "seed", "score", "development_score", *(["metric"] if metric else [])])
     for candidate in report.candidates:
         development = candidate.development_scores or (None,) * candidate.num_evaluations
         columns = (candidate.split_seeds, candidate.replicates, candidate.scores, development)
-        writer.writerows([candidate.name, *row, *metric] for row in zip(*columns, strict=True))
+        writer.writerows([to_csv(candidate.name), *row, *metric] for row in zip(*columns, strict=True))
     return out.getvalue()
 
 

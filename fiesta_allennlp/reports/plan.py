@@ -51,7 +51,7 @@ def plan_content(forecast: Forecast) -> Dict[str, Any]:
         "splits": choice.splits,
         "workers": forecast.settings.workers,
         "interrupted": forecast.interrupted,
-        "entropy": str(forecast.settings.entropy),
+        "seed": str(forecast.settings.seed),
         "seconds": forecast.seconds,
     }
 
@@ -118,15 +118,15 @@ def _answer(forecast: Forecast) -> str:
 
 def _basis(forecast: Forecast) -> str:
     settings, repetitions = forecast.settings, count_text(forecast.default.repetitions, "simulated selection")
-    entropy = f"--seed {settings.entropy} repeats it"
+    seed = f"--seed {settings.seed} repeats it"
     if settings.source is not None:
         return (
             f"From {repetitions}, each with true means and sds of its own, drawn from what {settings.source} leaves "
-            f"open; {entropy}."
+            f"open; {seed}."
         )
     return (
         f"From {repetitions} in which all other candidates lie {settings.gap:g} below the best one, the hardest case "
-        f"with that gap; {entropy}."
+        f"with that gap; {seed}."
     )
 
 

@@ -17,7 +17,7 @@ from fiesta_allennlp.reports.comparison import with_holm
 from fiesta_allennlp.reports.content import Asked, CandidateReport, Comparison, Origin, PathPoint, Report
 from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.opening import TableOptions, open_source
-from fiesta_allennlp.reports.pages import check_output, write_report
+from fiesta_allennlp.reports.pages import check_output, refuse_link, write_report
 from fiesta_allennlp.reports.pair import open_pair
 from fiesta_allennlp.reports.single_scores import report_candidate, report_development, single_score
 from fiesta_allennlp.reports.source import Source
@@ -43,8 +43,10 @@ def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS
     last = len(history.evaluations)
     steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []
     points: List[PathPoint] = []
+    now = history.first(0)
     for number in map(int, steps):
-        point = _point(history.first(number), belief)
+        now = now.after(history.evaluations[len(now.evaluations) : number])
+        point = _point(now, belief)
         points += [] if point is None else [point]
     return tuple(points)
 
@@ -226,7 +228,17 @@ def _decision(made: Report, source: Source, summary: Mapping[str, Any], *, pair:
 
 def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
     """Where the files go unless told: `report` in the directory of the selection, or beside the table; for two
-    candidates a name made of theirs."""
+    candidates a name made of theirs.
+
+    Raises:
+        ConfigError: where there is a symbolic link, which somebody else may have put there.
+    """
+    output = _default_output(source, compare)
+    refuse_link(output)
+    return output
+
+
+def _default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
     place = Path() if source is None else Path(source) if Path(source).is_dir() else Path(source).parent
     if compare is not None:
         return place / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.errors import LAYOUT, StoreError, visible
+from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.replays.replay import Replay
 from fiesta_allennlp.replays.summary import summarise_replay
 from fiesta_allennlp.reports.formats import as_text
@@ -54,7 +55,7 @@ class SelectionResult:
     metric: str
     strategy: Mapping[str, Any]
     belief: Mapping[str, Any]
-    entropy: str
+    seed: str
     seconds: float
     candidates: Tuple[CandidateSummary, ...]
     splits: str = ""
@@ -99,7 +100,7 @@ class SelectionResult:
         with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as rows:
             for row in csv.DictReader(rows):
                 if row["status"] == "finished":
-                    scores[row["candidate"]].append(float(row["score"]))
+                    scores[from_csv(row["candidate"])].append(float(row["score"]))
         return scores
 
     def __repr__(self) -> str:
@@ -172,7 +173,7 @@ class ReplayResult:
     num_evaluations: Tuple[int, ...]
     num_rounds: Tuple[int, ...]
     candidates: Tuple[ReplayedCandidate, ...]
-    entropy: str
+    seed: str
     seconds: float
     summary: Mapping[str, Any]
 
@@ -218,4 +219,4 @@ def as_html(table: Table, lines: Sequence[str]) -> str:
     cells = ["".join(f"<td>{escape(render(str(cell)).plain)}</td>" for cell in row) for row in rows]
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     words = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{words}"
+    return visible(f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{words}", keep=LAYOUT)

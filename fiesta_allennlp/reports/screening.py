@@ -10,11 +10,11 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.searches.screener import failed_configs
 from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.searches.searchers.improvement import pareto_front
-from fiesta_allennlp.seeding import second_entropy
+from fiesta_allennlp.seeding import second_seed
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.store import reading
-from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text
-from fiesta_allennlp.trainings.points import split_place
+from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text
+from fiesta_allennlp.trainings.candidate_values import read_place
 
 NOTHING_FAILS_FOR_GOOD = 10**9
 """A config is never withdrawn from a screening: it has one run."""
@@ -119,12 +119,12 @@ def finalists_of(
 
 
 def screening_report(
-    directory: RunDirectory, entropy: Optional[str], selected: Sequence[CandidateSummary]
+    directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateSummary]
 ) -> Optional[ScreeningReport]:
     """The first stage of the search whose second stage is the selection in this directory; None where there is none.
 
     Args:
-        entropy: the master seed of the selection, which that of the screening gives.
+        seed: the master seed of the selection, which that of the screening gives.
 
     Raises:
         StoreError: where its store is damaged.
@@ -134,9 +134,9 @@ def screening_report(
     with reading(directory.screening) as store:
         meta, candidates = store.meta(), store.candidates()
         history = store.history(max_failures=NOTHING_FAILS_FOR_GOOD)
-    if meta.entropy is None or str(second_entropy(int(meta.entropy))) != entropy:
+    if meta.seed is None or str(second_seed(int(meta.seed))) != seed:
         return None
-    values = {candidate.name: split_place(candidate.source)[1].values for candidate in candidates}
+    values = {candidate.name: read_place(candidate.source).point.values for candidate in candidates}
     settings = stored_search(meta)
     metric = settings.scored_by
     ran = [evaluation.request.candidate for evaluation in history.evaluations]
@@ -185,6 +185,6 @@ def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
     winner = min(placed, key=lambda finalist: finalist.place_after or 0)
     return (
         f"{moved} of the {len(placed)} finalists changed place. {winner.name}, first now, was number "
-        f"{winner.place_before} in the screening. Its score there was {winner.score_before:.4f}, and its mean over "
-        f"{count_text(winner.num_runs, 'fresh run')} is {winner.mean_after:.4f}.",
+        f"{winner.place_before} in the screening. Its score there was {number_text(winner.score_before)}, and its mean "
+        f"over {count_text(winner.num_runs, 'fresh run')} is {number_text(winner.mean_after)}.",
     )

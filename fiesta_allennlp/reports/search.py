@@ -7,7 +7,7 @@ from fiesta_allennlp.reports.results import SelectionResult
 from fiesta_allennlp.reports.screening import finalists_in_words, finalists_of
 from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.summary import count_text, duration_text
+from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +34,7 @@ def search_in_words(found: SearchSummary) -> Tuple[str, ...]:
     best = screened["candidates"][0] if screened["best"] else None
     num_failed = sum(entry["score"] is None for entry in screened["candidates"])
     failed = f", {num_failed} failed" if num_failed else ""
-    leads = "" if best is None else f" Best validation score: {best['score']:.4f}, {best['name']}."
+    leads = "" if best is None else f" Best validation score: {number_text(best['score'])}, {best['name']}."
     done = f"{count_text(screened['num_evaluations'], 'config')} in {duration_text(screened['seconds'])} of all workers"
     first = f"Screened {done}{failed}.{leads}"
     if selected is None:

@@ -2,10 +2,11 @@
 comparison of single runs names another candidate than the best one."""
 
 from dataclasses import fields, replace
-from typing import List, Optional, Sequence, Tuple
+from functools import lru_cache
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.content import Asked, CandidateReport, Development, SingleScore
@@ -26,9 +27,7 @@ def report_candidate(
 ) -> CandidateReport:
     """All that a report says of one candidate. `development` names the metric that is its development score; None where
     there is none."""
-    evaluations = sorted(
-        (e for e in history.evaluations if e.request.candidate == summary.name), key=lambda e: e.request.replicate
-    )
+    evaluations = sorted(history.evaluations_of(summary.name), key=lambda e: e.request.replicate)
     scores = np.array([e.score for e in evaluations])
     has_any = len(scores) > 0
     told = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
@@ -57,7 +56,7 @@ def mean_interval(values: np.ndarray) -> Optional[Interval]:
     interval and, under the prior 1 / sigma, as credible interval. None for fewer than 2 values."""
     if len(values) < 2:
         return None
-    half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values))
+    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(len(values)))
     return float(np.mean(values)) - half, float(np.mean(values)) + half
 
 
@@ -89,7 +88,13 @@ def spearman(pairs: np.ndarray) -> Optional[float]:
     """Spearman's rho of the two columns. None for fewer than 3 rows, or where a column is constant."""
     if len(pairs) < MIN_SCORES or (np.ptp(pairs, axis=0) == 0).any():
         return None
-    return float(stats.spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
+    return float(np.corrcoef(*map(_ranks, pairs.T))[0, 1])
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """The rank of each value from 1 on; equal values share the mean of their ranks. Shape: `(num_values,)`."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 NUM_RUNS = 3
@@ -113,8 +118,9 @@ def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: 
     if not others or len(others) == len(known):
         return None
     known = [next(candidate for candidate in known if candidate.name == best), *others]
-    common = sorted(set.intersection(*(set(candidate.split_seeds) for candidate in known)))
-    by_split = [1 - prob_first_wins([_on_split(candidate, split) for candidate in known]) for split in common]
+    on_splits = [_by_split(candidate) for candidate in known]
+    common = sorted(set.intersection(*map(set, on_splits)))
+    by_split = [1 - prob_first_wins([_evenly(np.array(scores[split])) for scores in on_splits]) for split in common]
     chosen = [_best_of_runs(candidate) for candidate in known]
     drawn = [pair for pair in chosen if pair is not None]
     return SingleScore(
@@ -132,6 +138,10 @@ def _turned(candidate: CandidateReport) -> CandidateReport:
     return replace(candidate, scores=tuple(-score for score in candidate.scores), development_scores=development)
 
 
+gauss_legendre = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
+"""Nodes and weights in [-1, 1]; the splits of a report all need the same ones."""
+
+
 def prob_first_wins(drawn: Sequence[Drawn]) -> float:
     """The probability that the first one's score is the highest when each is drawn by itself; of a tie among k it has
     1 / k.
@@ -141,7 +151,7 @@ def prob_first_wins(drawn: Sequence[Drawn]) -> float:
     exactly.
     """
     (scores, weights), *others = drawn
-    nodes, node_weights = np.polynomial.legendre.leggauss(len(others) // 2 + 1)
+    nodes, node_weights = gauss_legendre(len(others) // 2 + 1)
     nodes, node_weights = (nodes + 1) / 2, node_weights / 2
     # Shape: (num_scores, num_nodes)
     product = np.ones((len(scores), len(nodes)))
@@ -157,8 +167,11 @@ def _evenly(scores: np.ndarray) -> Drawn:
     return scores, np.full(len(scores), 1 / len(scores))
 
 
-def _on_split(candidate: CandidateReport, split: int) -> Drawn:
-    return _evenly(np.array(candidate.scores)[np.array(candidate.split_seeds) == split])
+def _by_split(candidate: CandidateReport) -> Dict[int, List[float]]:
+    scores: Dict[int, List[float]] = {}
+    for split, score in zip(candidate.split_seeds, candidate.scores, strict=True):
+        scores.setdefault(split, []).append(score)
+    return scores
 
 
 def _best_of_runs(candidate: CandidateReport) -> Optional[Drawn]:

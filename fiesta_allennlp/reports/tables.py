@@ -56,7 +56,7 @@ QUERIES: "Columns[CandidateReport]" = (
 
 DIFFERENCES: "Columns[Comparison]" = (
     ("shared splits", lambda c: str(c.num_pairs)),
-    ("mean difference", lambda c: MISSING if c.mean_difference is None else f"{c.mean_difference:+.4f}"),
+    ("mean difference", lambda c: number_text(c.mean_difference, sign="+")),
     ("95 % interval", lambda c: interval_text(c.interval)),
     ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
     ("Vargha-Delaney A", lambda c: number_text(c.vargha_delaney, 3)),

@@ -9,10 +9,11 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.reports.content import Comparison
+from fiesta_allennlp.reports.formats import interval_text
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import words_of
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
-from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, probability_text
+from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text, probability_text
 
 LIMITS = {"max_evaluations": "all that --max-evaluations allows", "max_hours": "all that --max-hours allows"}
 """What ends a selection without a decision."""
@@ -180,7 +181,7 @@ def _documents_ran_out(summary: Mapping[str, Any]) -> str:
         what = f"{best} is the best of the systems that answered all {number} documents"
         improbable = " because they were unlikely to be the best"
         sure += f" {' and '.join(fewer)} saw fewer{'' if 'budget' in summary['strategy'] else improbable}."
-    measure = f"{summary['metric']} {lead.measure:.4f}{_equals(summary['candidates'], lead)}"
+    measure = f"{summary['metric']} {number_text(lead.measure)}{_equals(summary['candidates'], lead)}"
     return f"{what}, with {measure}, after {_done(summary)}.{sure}"
 
 
@@ -244,8 +245,8 @@ def pair_in_words(summary: Mapping[str, Any], comparison: Comparison) -> Tuple[s
         sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
         words.append(f"{best} is better than {other} {sure}.")
     over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "over unpaired runs"
-    ends = "" if interval is None else f" (95 % interval {interval[0]:.4f} to {interval[1]:.4f})"
-    words.append(f"{comparison.first} minus {comparison.second} is {difference:+.4f}{ends}, {over}.")
+    ends = "" if interval is None else f" (95 % interval {interval_text(interval)})"
+    words.append(f"{comparison.first} minus {comparison.second} is {number_text(difference, sign='+')}{ends}, {over}.")
     return tuple(words)
 
 

@@ -15,14 +15,16 @@ from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Req
 
 SCHEMA_VERSION = 1
 
+REQUEST_FIELDS = [field.name for field in fields(Request)]
+
 DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
-"""What SQLite says of a disk, and not of a file that is damaged."""
+"""SQLite's errors about a disk, not about a damaged file."""
 
 SECONDS_TO_WAIT = 300.0
-"""How long another program may hold the write lock, such as one that looks at the store or copies it."""
+"""The time for which another program may hold the write lock, such as one that looks at the store or copies it."""
 
 SECONDS_PER_TRY = 1.0
-"""Of that, how long SQLite may wait at a time: Ctrl-C has no effect meanwhile."""
+"""The busy timeout of one attempt. It is short because Ctrl-C has no effect meanwhile."""
 
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -55,15 +57,20 @@ def create_database(path: Path) -> sqlite3.Connection:
     if path.exists():
         raise StoreError(f"{path}: there is a selection already. Use --recover to go on with it.")
     try:
+        for left in ("-wal", "-shm", "-journal"):  # of a store that was deleted: SQLite would replay it into this one
+            path.with_name(path.name + left).unlink(missing_ok=True)
         with replacing(path) as part:  # so a database that is there has its tables
-            part.unlink(missing_ok=True)
-            with closing(sqlite3.connect(part, isolation_level=None)) as database, transaction(database):
-                for statement in SCHEMA.split(";"):
-                    database.execute(statement)
-                database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
+            _make_tables(part)
         return _connect(path)
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(f"{path}: cannot be made: {error}. Make room, or give another directory with -s.") from error
+
+
+def _make_tables(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database, transaction(database):
+        for statement in SCHEMA.split(";"):
+            database.execute(statement)
+        database.execute("INSERT INTO meta VALUES ('schema_version', ?)", (str(SCHEMA_VERSION),))
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -247,7 +254,7 @@ def only_counts(metrics: Mapping[str, float]) -> Dict[str, float]:
 
 
 def _request(row: sqlite3.Row) -> Request:
-    return Request(**{f.name: row[f.name] for f in fields(Request)})
+    return Request(*(row[name] for name in REQUEST_FIELDS))
 
 
 def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation:

@@ -23,7 +23,7 @@ SECONDS_BETWEEN_NOTES = 60.0
 
 
 class WorkingTime:
-    """How long a selection has been at work in all its sessions together, and how long it may go on.
+    """The time that a selection has worked in all its sessions, and its limit.
 
     It is written into the store as it passes, so a session that is killed leaves out a minute at most. Measured by a
     clock that no change of the machine's time moves.
@@ -49,7 +49,7 @@ class WorkingTime:
 
     @property
     def seconds_to_wait(self) -> float:
-        """How long to wait for an outcome before looking at the time again."""
+        """Seconds to wait for an outcome before checking the time again."""
         if self._max_seconds is None:
             return SECONDS_BETWEEN_NOTES
         return min(SECONDS_BETWEEN_NOTES, max(0.0, self._max_seconds - self.seconds))
@@ -62,7 +62,7 @@ class WorkingTime:
 
 
 class Listener(Protocol):
-    """What wants to know how a selection goes, such as a progress display."""
+    """An observer of a selection, such as a progress display."""
 
     def on_state(self, history: History, decision: Decision) -> None:
         """Called after every change of what is finished or pending."""
@@ -98,13 +98,13 @@ class Selection:
     """One selection: everything that its loop needs. Where the store has a history, the loop goes on from there.
 
     Attributes:
-        entropy: the root of all seeds.
+        seed: the root of all seeds.
         shared_splits: replicate k of every candidate is trained on split k.
         max_failures: a candidate with that many failures is withdrawn; see `History.num_counted_failures`.
         max_hours: the most that all sessions may take together, these loops only; None for no limit.
         retries: when to try again what the machine lacked something for.
         without: how to go on without a candidate.
-        may_be_unfit: see `Kind`.
+        may_be_unfit: see `SelectionFamily`.
     """
 
     strategy: Strategy
@@ -113,7 +113,7 @@ class Selection:
     store: RunStore
     directory: RunDirectory
     listener: Listener
-    entropy: int
+    seed: int
     shared_splits: bool = True
     max_failures: int = 3
     max_hours: Optional[float] = None
@@ -220,12 +220,12 @@ class Selection:
     def _choose(self, history: History, slots: int) -> List[Request]:
         if slots < 1 or self.retries.num_in_vain() > self.executor.slots:
             return []  # nothing works on this machine: more requests would only fail too
-        rng = strategy_rng(self.entropy, self.store.num_reserved())
+        rng = strategy_rng(self.seed, self.store.num_reserved())
         names = self.strategy.propose(history, slots, rng)
         requests: List[Request] = []
         for name in names:
             replicate = self.store.next_replicate(name) + sum(request.candidate == name for request in requests)
-            requests.append(make_request(self.entropy, name, replicate, shared_splits=self.shared_splits))
+            requests.append(make_request(self.seed, name, replicate, shared_splits=self.shared_splits))
         self.store.reserve(requests)
         return requests
 
@@ -250,7 +250,6 @@ class Selection:
         return False
 
     def _record_failure(self, failure: Failure) -> bool:
-        """See `_record`."""
         ending = ended_by(failure, self.directory.root)
         if ending is not None:
             raise ending

@@ -1,11 +1,11 @@
-"""What a metric is called, whether its highest or its lowest mean is the best one, and which scores can be compared."""
+"""The name and the direction of a metric, and the scores that can be compared."""
 
 import math
 import re
 from dataclasses import dataclass
 
 from fiesta_allennlp.errors import ConfigError, FiestaError
-from fiesta_allennlp.records import LARGEST_SCORE
+from fiesta_allennlp.files import shortened
 
 ERRORS = frozenset(
     (
@@ -48,12 +48,12 @@ class Metric:
 
     @property
     def typed(self) -> str:
-        """How it is noted in `--metric` and in `selection.json`."""
+        """The metric as `--metric` and `selection.json` write it."""
         return f"-{self.name}" if self.minimise else self.name
 
     @property
     def text(self) -> str:
-        """How it is shown."""
+        """The metric as tables and sentences write it."""
         return f"{self.name} (lower is better)" if self.minimise else self.name
 
     @property
@@ -84,8 +84,10 @@ def usable(score: float, told: str) -> float:
     Raises:
         FiestaError: where it is not a finite number, or larger than `LARGEST_SCORE`.
     """
-    if not math.isfinite(score):
+    from fiesta_allennlp.records import LARGEST_SCORE  # imports NumPy, which --help does without
+
+    if not isinstance(score, int) and not math.isfinite(score):
         raise FiestaError(f"{told} = {score}, which is not a finite number.")
-    if abs(score) > LARGEST_SCORE:
-        raise FiestaError(f"{told} = {score}, which is larger than {LARGEST_SCORE:g}: the run has diverged.")
+    if abs(score) > LARGEST_SCORE:  # an integer may be too large for a float
+        raise FiestaError(f"{told} = {shortened(score)}, which is larger than {LARGEST_SCORE:g}: the run has diverged.")
     return float(score)

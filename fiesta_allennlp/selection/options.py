@@ -32,7 +32,7 @@ KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a l
 
 @dataclass(frozen=True)
 class Option:
-    """How a setting is explained, typed and checked.
+    """The declaration of a setting: its help, its option and its check.
 
     Attributes:
         help: what `--help` says of it.
@@ -76,14 +76,14 @@ def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
 
 @dataclass(frozen=True)
 class Allowed:
-    """What the value of a setting must be: one of `types`, empty for anything; and whether it may be None."""
+    """The values that a setting may have: any of `types`, empty for anything, and possibly None."""
 
     types: Tuple[type, ...]
     is_optional: bool
 
 
 def allowed_by(settings: Any) -> Dict[str, Allowed]:
-    """What the value of each setting must be, by its annotation, for example `Optional[int]`."""
+    """Read from the annotations which values each setting may have."""
     return _allowed_by(settings if isinstance(settings, type) else type(settings))
 
 
@@ -101,19 +101,18 @@ def _kind(annotation: Any) -> Allowed:
     return Allowed(types, is_optional=type(None) in choices or not types)
 
 
-TYPED_AS = {"entropy": "seed"}
-"""Settings that are typed by another name than the one that stores have. Their own name works as well."""
+EARLIER_NAMES = {"entropy": "seed"}
+"""Settings that stores, files of options and commands of earlier versions call otherwise."""
 
 
 def flag(name: str) -> str:
     """A setting's name as it is typed."""
-    return "--" + TYPED_AS.get(name, name).replace("_", "-")
+    return "--" + name.replace("_", "-")
 
 
-def by_own_names(given: Mapping[str, Any]) -> Dict[str, Any]:
-    """Settings that were given by either name."""
-    own = {typed: name for name, typed in TYPED_AS.items()}
-    return {own.get(name, name): value for name, value in given.items()}
+def by_present_names(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """Settings that a store or a file gives, by the names that they have now."""
+    return {EARLIER_NAMES.get(name, name): value for name, value in given.items()}
 
 
 # The check.
@@ -129,7 +128,7 @@ def check_options(settings: Any) -> None:
 
 
 def check_values(values: Mapping[str, Any], settings: Any) -> None:
-    """The same for some of the settings of a class, each alone."""
+    """Check some settings of a class, each alone, as `check_options` does."""
     kinds = allowed_by(settings)
     given = [(name, declared) for name, declared in options_of(settings) if name in values]
     for name, declared in given:
@@ -168,7 +167,7 @@ def check_names(names: Iterable[str], settings: Any) -> None:
         ConfigError: with all such names and the near one of each, or else those that there are.
     """
     known = [f.name for f in fields(settings)]
-    unknown = [name for name in by_own_names(dict.fromkeys(names)) if name not in known]
+    unknown = [name for name in names if name not in known]
     hints = [did_you_mean(name, known) for name in unknown]
     listed = "" if all(hints) else f" Valid settings: {', '.join(known)}."
     if unknown:
@@ -186,10 +185,10 @@ def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any
     """
     groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
     kinds = allowed_by(settings)
+    earlier = {now: flag(before) for before, now in EARLIER_NAMES.items()}
     for name, declared in options_of(settings):
         if declared.group:
-            own_name = "--" + name.replace("_", "-")
-            flags = dict.fromkeys(filter(None, (declared.short, flag(name), own_name)))
+            flags = filter(None, (declared.short, flag(name), earlier.get(name)))
             groups[declared.group].add_argument(
                 *flags, dest=name, default=argparse.SUPPRESS, help=declared.help, **_how_to_parse(declared, kinds[name])
             )

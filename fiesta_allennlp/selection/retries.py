@@ -1,4 +1,4 @@
-"""What a failure leads to: whether it ends the selection, and when to try again what the machine had no room for."""
+"""Decides whether a failure ends the selection, and when a run that the machine had no room for starts again."""
 
 import time
 from collections import Counter
@@ -35,8 +35,9 @@ def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
 
 
 def is_to_be_tried_again(failure: Failure, history: History, *, max_failures: int) -> bool:
-    """Whether its request is started again: where its process died, but not `max_failures` times, in earlier sessions
-    too; and where the machine lacked something. An evaluation that raised would raise again with the same seeds."""
+    """Return whether its request is started again: where its process died, but not `max_failures` times, in earlier
+    sessions too; and where the machine lacked something. An evaluation that raised would raise again with the same
+    seeds."""
     if failure.kind == "killed":
         deaths = sum((f.request, f.kind) == (failure.request, "killed") for f in history.failures)
         return 1 + deaths < max_failures
@@ -67,7 +68,7 @@ class Retries:
 
     @property
     def waiting(self) -> List[Request]:
-        """Those whose next try has not begun."""
+        """The runs whose next try has not begun."""
         return list(self._due)
 
     def put(self, request: Request) -> None:
@@ -79,13 +80,13 @@ class Retries:
         self._due[request] = time.monotonic() + pause
 
     def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
-        """Whether it has failed after every pause, and twice since a training finished the last time; `at_start` none
-        ever has."""
+        """Return whether it has failed after every pause, and twice since a training finished the last time; `at_start`
+        none ever has."""
         most = min(MOST_AT_START, len(self._pauses)) if at_start else len(self._pauses)
         return self._num_tries[request] > most and self._in_vain[request] > 1
 
     def judged(self, failure: Failure, history: History, *, max_failures: int) -> Failure:
-        """What the machine lacks for one candidate or for one run alone is that one's failure, while others finish.
+        """Count what the machine lacks for one candidate or one run alone as its failure while others finish.
 
         - A candidate of which nothing has ever finished, such as one that is too large for the card: after
           `max_failures` tries, if others have finished since it failed the first time. If they have only finished since
@@ -108,11 +109,11 @@ class Retries:
         return replace(failure, kind="unfit") if is_unfit else failure
 
     def _works_since(self, when: Mapping[Request, int], requests: Sequence[Request]) -> bool:
-        """Whether a training has finished since one of these began, or failed, for the first time."""
+        """Return whether a run has finished since one of these began, or failed, for the first time."""
         return any(self._num_finished > when.get(request, self._num_finished) for request in requests)
 
     def take(self, most: int) -> List[Request]:
-        """Those whose pause is over, `most` at most. They are no longer waited for."""
+        """Remove and return at most `most` runs whose pause is over."""
         now = time.monotonic()
         taken = [request for request, due in self._due.items() if due <= now][: max(0, most)]
         for request in taken:
@@ -135,9 +136,9 @@ class Retries:
         self._num_finished += 1
 
     def num_in_vain(self) -> int:
-        """How many have failed since a training finished the last time."""
+        """The number of runs that failed after the last one that finished."""
         return len(self._in_vain)
 
     def seconds_to_next(self, most: float) -> float:
-        """How long it is until a pause is over, `most` at most."""
+        """Seconds until the next pause is over, at most `most`."""
         return max(0.0, min([most, *(due - time.monotonic() for due in self._due.values())]))

@@ -1,8 +1,9 @@
 """A selection from what was given to its result, whatever gives the scores: flags, settings, checks, directory, loop.
 
-What the kinds of selections do not have in common is a `Kind`.
+What differs between them is a `SelectionFamily`.
 """
 
+import os
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,11 +22,12 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.seeding import fresh_entropy
+from fiesta_allennlp.records import History
+from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.selection.environment import changed_code, with_this
-from fiesta_allennlp.selection.kind import Checked, Given, Kind, Prepared, Stored
+from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
-from fiesta_allennlp.selection.options import as_json, by_own_names, changed_options
+from fiesta_allennlp.selection.options import as_json, changed_options
 from fiesta_allennlp.selection.settings import SelectionSettings, overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
@@ -44,7 +46,7 @@ COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents", "scre
 
 
 def run_selection(
-    kind: Kind[Given, Checked, Prepared],
+    family: SelectionFamily[Given, Checked, Prepared],
     given: Mapping[str, Any],
     root: Path,
     *,
@@ -72,23 +74,25 @@ def run_selection(
         raise ConfigError("--allow-removed withdraws candidates of a selection that is resumed. Add --recover.")
     with ExitStack() as stack:
         if recover:
-            begun = _resume(kind, given, RunDirectory(root), stack, console=console, allow_removed=allow_removed)
+            begun = _resume(family, given, RunDirectory(root), stack, console=console, allow_removed=allow_removed)
         else:
-            begun = _begin(kind, given, RunDirectory(root), stack, console=console, force=force)
-        return _run(kind, begun, RunDirectory(root), console)
+            begun = _begin(family, given, RunDirectory(root), stack, console=console, force=force)
+        return _run(family, begun, RunDirectory(root), console)
 
 
 @contextmanager
-def rehearsed(kind: Kind[Given, Checked, Prepared], settings: Given, console: Console) -> Iterator[Prepared]:
-    """What a dry run tells of: all is checked, built and opened as for a new selection, and nothing stays.
+def rehearsed(
+    family: SelectionFamily[Given, Checked, Prepared], settings: Given, console: Console
+) -> Iterator[Prepared]:
+    """Check, build and open everything for a new selection, and keep nothing, for a dry run.
 
     Raises:
         FiestaError: as `run_selection`, of settings and files.
     """
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
-        checked = kind.check(settings, Stored(directory), allow_removed=False)
-        with kind.prepared(checked, directory, directory, console) as prepared:
+        checked = family.check(settings, Resumed(directory), allow_removed=False)
+        with family.prepared(checked, directory, directory, console) as prepared:
             yield prepared
 
 
@@ -103,7 +107,7 @@ class _Begun(Generic[Given, Prepared]):
 
 
 def _resume(
-    kind: Kind[Given, Checked, Prepared],
+    family: SelectionFamily[Given, Checked, Prepared],
     given: Mapping[str, Any],
     directory: RunDirectory,
     stack: ExitStack,
@@ -114,19 +118,21 @@ def _resume(
     store = stack.enter_context(opened(directory, create=False))
     stack.enter_context(logging_to(directory.log))
     meta = store.meta()
-    settings = _resumed_settings(kind, given, meta, directory.root)
+    _note_owner(directory, console)
+    settings = _resumed_settings(family, given, meta, directory)
     history = store.history(max_failures=settings.max_failures)
-    stored = Stored(directory, meta, tuple(store.candidates()), history)
-    checked = kind.check(settings, stored, allow_removed=allow_removed)
+    _note_lost_runs(directory, history, console)
+    stored = Resumed(directory, meta, tuple(store.candidates()), history)
+    checked = family.check(settings, stored, allow_removed=allow_removed)
     num_done = len(history.evaluations)
-    done = count_text(num_done, kind.step)
-    console.print(f"{directory.root}: going on after {done}.", highlight=False, markup=False, soft_wrap=True)
-    prepared = stack.enter_context(kind.prepared(checked, directory, directory, console))
+    done = count_text(num_done, family.step)
+    _say(f"{directory.root}: going on after {done}.", console)
+    prepared = stack.enter_context(family.prepared(checked, directory, directory, console))
     return _Begun(settings, prepared, store, num_done)
 
 
 def _begin(
-    kind: Kind[Given, Checked, Prepared],
+    family: SelectionFamily[Given, Checked, Prepared],
     given: Mapping[str, Any],
     directory: RunDirectory,
     stack: ExitStack,
@@ -134,44 +140,47 @@ def _begin(
     console: Console,
     force: bool,
 ) -> _Begun[Given, Prepared]:
-    settings = kind.settings(**overlay(given, of=kind.settings))
+    settings = family.settings(**overlay(given, of=family.settings))
     is_to_be_deleted = has_begun(directory)
     if is_to_be_deleted and not force:
         raise already_there(directory)
-    checked = kind.check(settings, Stored(directory), allow_removed=False)
+    checked = family.check(settings, Resumed(directory), allow_removed=False)
     if is_to_be_deleted:  # only for a selection that can begin
         place = stack.enter_context(made_room(directory.next))
-        prepared = stack.enter_context(kind.prepared(checked, directory, place, console))
+        prepared = stack.enter_context(family.prepared(checked, directory, place, console))
         clear(directory, instead=place)
     else:
         clear(directory)
     store = stack.enter_context(opened(directory, create=True))
     stack.enter_context(logging_to(directory.log))
     if not is_to_be_deleted:
-        prepared = stack.enter_context(kind.prepared(checked, directory, directory, console))
+        prepared = stack.enter_context(family.prepared(checked, directory, directory, console))
     return _Begun(settings, prepared, store)
 
 
 def _run(
-    kind: Kind[Given, Checked, Prepared], begun: _Begun[Given, Prepared], directory: RunDirectory, console: Console
+    family: SelectionFamily[Given, Checked, Prepared],
+    begun: _Begun[Given, Prepared],
+    directory: RunDirectory,
+    console: Console,
 ) -> Dict[str, Any]:
     """Write everything that the selection is about into the store, all or none: from then on it can be recovered. Then
     choose, and write down what came out."""
     prepared, store = begun.prepared, begun.store
-    settings = kind.settled(prepared, begun.settings)
+    settings = family.settled(prepared, begun.settings)
     meta = store.meta()
-    entropy = meta.entropy or str(fresh_entropy() if settings.entropy is None else settings.entropy)
-    files = kind.code(prepared)
+    seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
+    files = family.code(prepared)
     _note_changed_code(settings, meta, files, console)
-    with kind.work(prepared, store, console, entropy=int(entropy)) as work:
+    with family.work(prepared, store, console, seed=int(seed)) as work:
         store.put_candidates(
-            kind.rows(prepared),
-            kind=kind.name,
+            family.rows(prepared),
+            kind=family.name,
             settings=as_json(settings),
-            entropy=entropy,
+            seed=seed,
             environments=with_this(meta.environments, settings.include_package, files),
-            changes=(*meta.changes, *_changes(kind, meta, settings, begun.num_done)),
-            **kind.meta(prepared),
+            changes=(*meta.changes, *_changes(family, meta, settings, begun.num_done)),
+            **family.meta(prepared),
         )
         decision = Selection(
             strategy=work.strategy,
@@ -180,38 +189,46 @@ def _run(
             store=store,
             directory=directory,
             listener=work.listener,
-            entropy=int(entropy),
+            seed=int(seed),
             shared_splits=work.shared_splits,
             max_failures=settings.max_failures,
             max_hours=work.max_hours,
-            without=kind.without,
-            may_be_unfit=kind.may_be_unfit,
+            without=family.without,
+            may_be_unfit=family.may_be_unfit,
         ).run()
     history = store.history(max_failures=settings.max_failures)
-    summary = kind.summary(prepared, history, decision, store.meta())
+    summary = family.summary(prepared, history, decision, store.meta())
     with writing_results(directory):
-        kind.conclude(prepared, history, decision)
+        family.conclude(prepared, history, decision)
         write_csv(store.rows(), directory.evaluations_csv)
         write_json(summary, directory.selection_json)
     return summary
 
 
-def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, Any], meta: Meta, root: Path) -> Given:
+def _resumed_settings(
+    family: SelectionFamily[Given, Checked, Prepared], given: Mapping[str, Any], meta: Meta, directory: RunDirectory
+) -> Given:
     """The given settings above those in the store."""
-    if not meta.begun and not given.get(kind.given):
+    root = directory.root
+    if not meta.begun and directory.finished_runs:
         raise StoreError(
-            f"{root}: the selection was stopped before its first {kind.step}, so there is nothing to recover. Give its "
-            f"{kind.given} and options again, without --recover."
+            f"{root}: the store has lost what was written to it: {len(directory.finished_runs)} runs in 'evaluations' "
+            f"are not in it. Restore '{directory.store.name}' and '{directory.store_log.name}' from a copy, or start "
+            "again with --force."
+        )
+    if not meta.begun and not given.get(family.given):
+        raise StoreError(
+            f"{root}: the selection was stopped before its first {family.step}, so there is nothing to recover. Give "
+            f"its {family.given} and options again, without --recover."
         )
     stored = meta.settings or {}
-    if stored and meta.kind != kind.name:
+    if stored and meta.kind != family.name:
         raise StoreError(
             f"{root}: the selection there is one of {COMMANDS.get(meta.kind, meta.kind)}. Resume it with that command."
         )
-    given = by_own_names(given)
-    if str(given.get("entropy")) == meta.entropy:
-        given = {name: value for name, value in given.items() if name != "entropy"}
-    settings = kind.settings(**overlay(stored, given, of=kind.settings))
+    if str(given.get("seed")) == meta.seed:
+        given = {name: value for name, value in given.items() if name != "seed"}
+    settings = family.settings(**overlay(stored, given, of=family.settings))
     forbidden = changed_options(stored, settings) if stored else []
     if forbidden:
         raise ConfigError(
@@ -221,11 +238,13 @@ def _resumed_settings(kind: Kind[Given, Checked, Prepared], given: Mapping[str, 
     return settings
 
 
-def _changes(kind: Kind[Given, Checked, Prepared], meta: Meta, settings: Given, num_done: int) -> List[Dict[str, Any]]:
-    """What a resumed selection changes of how runs are chosen and when it ends, after `num_done` runs."""
+def _changes(
+    family: SelectionFamily[Given, Checked, Prepared], meta: Meta, settings: Given, num_done: int
+) -> List[Dict[str, Any]]:
+    """List the changes that a resumed selection makes to its choice of runs and its end, after `num_done` runs."""
     if not num_done:
         return []
-    before = kind.settings(**overlay(meta.settings or {}, of=kind.settings)).deciding()
+    before = family.settings(**overlay(meta.settings or {}, of=family.settings)).deciding()
     return [
         {"option": name, "before": before[name], "now": now, "num_done": num_done}
         for name, now in settings.deciding().items()
@@ -233,11 +252,38 @@ def _changes(kind: Kind[Given, Checked, Prepared], meta: Meta, settings: Given, 
     ]
 
 
+def _note_owner(directory: RunDirectory, console: Console) -> None:
+    """Going on with a selection trains by its configs and imports its packages."""
+    owner = directory.store.stat().st_uid
+    if owner != os.getuid():
+        _say(
+            f"Note: {directory.root} belongs to the user with the number {owner}. To go on runs the programs, configs "
+            "and packages that it names, with your rights.",
+            console,
+        )
+
+
+def _note_lost_runs(directory: RunDirectory, history: History, console: Console) -> None:
+    finished = [evaluation.request for evaluation in history.evaluations]
+    known = {request.name for request in (*finished, *history.pending, *(each.request for each in history.failures))}
+    lost = sorted(directory.finished_runs - known)
+    if lost:
+        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
+        _say(
+            f"Note: the store has lost {len(lost)} runs that are in 'evaluations': {', '.join(lost[:3])}{more}. Where "
+            "they are needed, they run again with the same seeds.",
+            console,
+        )
+
+
+def _say(sentence: str, console: Console) -> None:
+    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
 def _note_changed_code(settings: SelectionSettings, meta: Meta, files: Sequence[str], console: Console) -> None:
     for name in changed_code(meta.environments, settings.include_package, files):
-        console.print(
+        _say(
             f"Note: the code of {name} is not what it was when this selection was at work last. What is evaluated from "
             "now on uses the new code; if scores change by it, start again in another directory.",
-            highlight=False,
-            soft_wrap=True,
+            console,
         )

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import read_jsonnet
+from fiesta_allennlp.jsonnet_files import read_jsonnet
 from fiesta_allennlp.selection.options import (
-    by_own_names,
+    by_present_names,
     check_names,
     check_options,
     check_values,
@@ -27,7 +27,7 @@ RESOURCES = "Resources"
 
 @dataclass(frozen=True)
 class ChoiceSettings:
-    """What decides which candidate is evaluated next and when it is enough.
+    """Settings that decide which candidate runs next and when a selection ends.
 
     `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`; `strategy` None stands for
     `top_two`, or `sequential_halving` where a budget is given; `belief` None for `split_paired`, or `unpaired` on
@@ -79,7 +79,7 @@ class ChoiceSettings:
 
     @property
     def on_official_splits(self) -> bool:
-        """Whether only seeds vary between evaluations, so that no two of them share anything."""
+        """Whether only seeds vary between runs, so that no two runs share a random split."""
         return False
 
     @property
@@ -87,7 +87,7 @@ class ChoiceSettings:
         return "unpaired" if self.on_official_splits else "split_paired"
 
     def deciding(self) -> Dict[str, Any]:
-        """All that decides which candidate runs next and when the selection ends, with the defaults filled in.
+        """Return all that decides which candidate runs next and when the selection ends, defaults included.
 
         By option; None where there is no such limit, and for the default of `max_evaluations`.
         """
@@ -139,10 +139,10 @@ def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
 
 
 class SelectionSettings(ChoiceSettings):
-    """What every selection that is kept in a directory can be told; each family declares these with its own words."""
+    """Settings of every selection that is kept in a directory; each family declares them in its own words."""
 
     max_failures: int
-    entropy: Optional[int]
+    seed: Optional[int]
     include_package: Tuple[str, ...]
 
 
@@ -176,7 +176,7 @@ def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
 
 
 def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, Any]:
-    """What several layers of given values come to, later ones winning; the values are those of the class `of`.
+    """Merge layers of given values of the class `of`; later layers win.
 
     A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
     the other way round. A layer that gives another executor takes the options of the one below away.
@@ -197,7 +197,7 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
                 if declared.is_of_executor:
                     merged.pop(name, None)
         check_names(list(layer), of)
-        for name, value in by_own_names(layer).items():
+        for name, value in layer.items():
             merged[name] = tuple(value) if isinstance(value, list) else value
     return merged
 
@@ -221,7 +221,7 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
         raise ConfigError(
             f"--config {path}: must be a Jsonnet object with options as keys but is a {type(values).__name__}."
         )
-    given = {name.replace("-", "_"): value for name, value in values.items()}
+    given = by_present_names({name.replace("-", "_"): value for name, value in values.items()})
     if isinstance(given.get("cuda_devices"), list):
         given["cuda_devices"] = ",".join(map(str, given["cuda_devices"]))
     try:

@@ -1,4 +1,4 @@
-"""All that a run knows, in one SQLite file: read by any process, written by one."""
+"""The store of a selection: one SQLite file, read by any process, written by one."""
 
 import json
 import sqlite3
@@ -12,6 +12,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.database import (
+    REQUEST_FIELDS,
     create_database,
     only_counts,
     open_database,
@@ -20,11 +21,12 @@ from fiesta_allennlp.selection.database import (
     read_history,
     transaction,
 )
+from fiesta_allennlp.selection.options import by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version
 
 START_AGAIN = "One was started here and ended before its first run. Start it again, without --recover."
 
-REQUEST_COLUMNS = ", ".join(f.name for f in fields(Request))
+REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
 NEXT_ORDER = (
     "(SELECT 1 + MAX(IFNULL((SELECT MAX(finished_order) FROM evaluations), -1),"
@@ -34,9 +36,9 @@ NEXT_ORDER = (
 
 @dataclass(frozen=True)
 class Meta:
-    """What a store says of its selection, apart from candidates and evaluations.
+    """Facts about a selection, apart from its candidates and runs.
 
-    `settings` are None until the checks were passed. `kind` is that of the selection, `entropy` the root of all seeds
+    `settings` are None until the checks were passed. `kind` is that of the selection, `seed` the root of all seeds
     as text. `removed` are the candidates that the user took out; their evaluations stay. `environments` are the
     machines and versions of its sessions, `working_seconds` the time that all of them took. `changes` are those of
     how runs are chosen and when they end: option, before, now, and how many runs there were. The others belong to a
@@ -45,7 +47,7 @@ class Meta:
 
     settings: Optional[Mapping[str, Any]] = None
     kind: str = "trainings"
-    entropy: Optional[str] = None
+    seed: Optional[str] = None
     removed: Tuple[str, ...] = ()
     environments: Tuple[Dict[str, Any], ...] = ()
     working_seconds: float = 0.0
@@ -56,7 +58,7 @@ class Meta:
 
     @property
     def begun(self) -> bool:
-        """Whether the checks were passed: before, there is nothing to go on with."""
+        """Whether the checks were passed. Before that, there is nothing to resume."""
         return self.settings is not None
 
 
@@ -67,12 +69,15 @@ class StoreReader:
         self._database = database
 
     def meta(self) -> Meta:
-        """What was written with `RunStore.set_meta`."""
+        """Read the fields that `RunStore.set_meta` wrote."""
         rows = self._database.execute("SELECT key, value FROM meta").fetchall()
         known = {f.name for f in fields(Meta)}
-        values = {row["key"]: json.loads(row["value"]) for row in rows if row["key"] in known}
+        values = by_present_names({row["key"]: json.loads(row["value"]) for row in rows})
+        values = {key: value for key, value in values.items() if key in known}
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         settings = values.get("settings")
+        if settings is not None:
+            values["settings"] = settings = by_present_names(settings)
         if settings is not None and "kind" not in values:  # the store of an earlier version
             values["kind"] = "documents" if "documents" in settings else "trainings"
             values["settings"] = of_earlier_version(settings)
@@ -141,8 +146,8 @@ def lock(directory: RunDirectory) -> FileLock:
 
 
 class RunStore(StoreReader):
-    """All that a run knows: every request is written down before its work starts, and every outcome in one transaction
-    when it is there. One process writes; others may read.
+    """The store of a selection: every request is written down before its work starts, and every outcome in one
+    transaction when it is there. One process writes; others may read.
 
     The file is read when it is opened. From then on the history is kept in memory as well, so that a step costs as much
     after two thousand evaluations as after two. It is read again from the file where a change was interrupted.
@@ -287,7 +292,7 @@ class RunStore(StoreReader):
         return self._history
 
     def num_reserved(self) -> int:
-        """How many evaluations were ever reserved and not released."""
+        """The number of runs that were ever reserved and not released."""
         return int(self._database.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
 
     def next_replicate(self, candidate: str) -> int:

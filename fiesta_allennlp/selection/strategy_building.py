@@ -1,13 +1,9 @@
-"""From the options of how to choose to a checked strategy."""
+"""Builds and checks the strategy that the options name."""
 
-import copy
 from typing import Any, Callable, Dict, List, Sequence, TypeVar
 
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import import_module_and_submodules
-
-from fiesta_allennlp.errors import ConfigError, plainly
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.registry import build, import_package
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.strategies.base import Strategy
@@ -32,11 +28,9 @@ def build_strategy(
     params = choice.strategy_params()
     _check_kind(params)
     try:
-        strategy = Strategy.from_params(Params(copy.deepcopy(params)))
-    except (ConfigurationError, TypeError) as error:
-        raise ConfigError(
-            f"--strategy {params['type']} with --belief {params['belief']['type']}: {plainly(error)}"
-        ) from error
+        strategy = build(Strategy, params)
+    except ConfigError as error:
+        raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
     strategy.check(names)
     if choice.on_official_splits and strategy.belief.pairs_splits:
         raise ConfigError(
@@ -54,7 +48,7 @@ def build_strategy(
 
 
 def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
-    """What `build` gives, with these packages imported where it needs them.
+    """Call `build`, and once more with these packages imported if it fails without them.
 
     Raises:
         ConfigError: where they cannot be imported, or do not help.
@@ -68,6 +62,24 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
     return build()
 
 
+def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
+    """Call `build` for commands that only read: they import no package because a store names it.
+
+    Raises:
+        ConfigError: where something is not registered, with the packages that the selection was started with.
+    """
+    try:
+        return build()
+    except ConfigError as error:
+        if not packages:
+            raise
+        named = " ".join(f"--include-package {package}" for package in packages)
+        raise ConfigError(
+            f"{error} The selection was started with {named}. A command that only reads imports no code unless you "
+            "type this option again."
+        ) from error
+
+
 def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
     """Import what `--include-package` names. `whence` says in a message where that comes from.
 
@@ -76,7 +88,7 @@ def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
     """
     for package in packages:
         try:
-            import_module_and_submodules(package)
+            import_package(package)
         except ImportError as error:
             raise ConfigError(
                 f"--include-package {package}{whence} cannot be imported: {error}. Work where it can be, or put its "
@@ -87,7 +99,7 @@ def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
 def _check_kind(params: Dict[str, Any]) -> None:
     """Refuse an option of the one kind of strategy that was given for the other."""
     name = params["type"]
-    if name not in Strategy.list_available():
+    if name not in Strategy.available():
         return
     fixed_budget = issubclass(Strategy.by_name(name), FixedBudget)
     if fixed_budget and "budget" not in params:

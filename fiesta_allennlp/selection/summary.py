@@ -1,4 +1,4 @@
-"""What a selection came to: `selection.json` and `evaluations.csv`."""
+"""The result of a selection: `selection.json` and `evaluations.csv`."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.files import replacing
+from fiesta_allennlp.files import replacing, to_csv
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
@@ -114,7 +114,7 @@ CSV_COLUMNS = (
 def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the content of `selection.json`, with a record for each candidate.
 
-    It copies these `settings`: metric (as `Metric.typed`), strategy, belief, splits, entropy.
+    It copies these `settings`: metric (as `Metric.typed`), strategy, belief, splits, seed.
     """
     candidates = [summarise_candidate(history, decision, name) for name in history.candidates]
     return {
@@ -136,7 +136,7 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
 
 def summarise_candidate(history: History, decision: Decision, name: str) -> CandidateSummary:
     """Summarise the candidate called `name` in numbers."""
-    seconds = [e.seconds for e in history.evaluations if e.request.candidate == name]
+    seconds = [e.seconds for e in history.evaluations_of(name)]
     scores = history.scores(name)
     reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in history.failures if f.request.candidate == name]
     return CandidateSummary(
@@ -194,13 +194,20 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     names = sorted({name for reported in metrics for name in reported})
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*CSV_COLUMNS, *(f"metric:{name}" for name in names)])
+        writer.writerow([*CSV_COLUMNS, *(to_csv(f"metric:{name}") for name in names)])
         for row, reported in zip(rows, metrics, strict=True):
-            writer.writerow([*map(row.get, CSV_COLUMNS), *map(reported.get, names)])
+            writer.writerow([to_csv(value) for value in (*map(row.get, CSV_COLUMNS), *map(reported.get, names))])
 
 
-def number_text(value: Optional[float], digits: int = 4) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+LARGE = 1e7
+"""A number of this size is shown with an exponent: a table has no room for all of its digits."""
+
+
+def number_text(value: Optional[float], digits: int = 4, *, sign: str = "") -> str:
+    """Format a number with as many decimals, or `-` if there is none. With `sign` `+`, a positive one has its sign."""
+    if value is None:
+        return "-"
+    return f"{value:{sign}.4g}" if abs(value) >= LARGE else f"{value:{sign}.{digits}f}"
 
 
 def probability_text(value: Optional[float]) -> str:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
-from allennlp.common import Registrable
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
+from fiesta_allennlp.registry import Registrable
 
 TIE_DIGITS = 9
 """Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""

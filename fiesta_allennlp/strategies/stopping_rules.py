@@ -4,10 +4,10 @@ import math
 from typing import Dict
 
 import numpy as np
-from allennlp.common import Registrable
 
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, apart_threshold, highest_log_evidence
 from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.registry import Registrable
 
 
 class StoppingRule(Registrable):
@@ -16,7 +16,7 @@ class StoppingRule(Registrable):
     A rule holds no state and does not influence which candidates run next.
     """
 
-    default_implementation = "bayesian"
+    default = "bayesian"
 
     def is_sure(self, history: History, decision: Decision, confidence: float) -> bool:
         """Return whether `decision.best` is the best within `decision.margin`, with this confidence.
@@ -81,9 +81,8 @@ def _settled(history: History, candidate: str) -> Dict[int, float]:
     """The first score on every split by its seed, in order of replicates, up to the first that is pending."""
     pending = [request.replicate for request in history.pending if request.candidate == candidate]
     end = min(pending, default=math.inf)
-    own = (evaluation for evaluation in history.evaluations if evaluation.request.candidate == candidate)
     by_split: Dict[int, float] = {}
-    for evaluation in sorted(own, key=lambda evaluation: evaluation.request.replicate):
+    for evaluation in sorted(history.evaluations_of(candidate), key=lambda evaluation: evaluation.request.replicate):
         if evaluation.request.replicate < end:
             by_split.setdefault(evaluation.request.split_seed, evaluation.score)
     return by_split

@@ -1,11 +1,10 @@
 """The second example task: sequence tagging, such as named entities. Importing this package registers its reader,
-models, token embedder and optimiser. `set_defaults` says where its configs look for data.
+models, token embedder and optimiser.
 
 Only `plugin` imports it.
 """
 
 from fiesta_allennlp.tagging.crf_sequence_tagger import CrfSequenceTagger
-from fiesta_allennlp.tagging.defaults import set_defaults
 from fiesta_allennlp.tagging.distinct_character_encoding import DistinctCharacterEncoder
 from fiesta_allennlp.tagging.nadam import NadamOptimizer
 from fiesta_allennlp.tagging.softmax_sequence_tagger import SoftmaxSequenceTagger
@@ -17,5 +16,4 @@ __all__ = [
     "NadamOptimizer",
     "SoftmaxSequenceTagger",
     "TaggedColumnsReader",
-    "set_defaults",
 ]

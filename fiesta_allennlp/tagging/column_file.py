@@ -130,6 +130,6 @@ def _text(path: Union[str, PathLike]) -> str:
 
 
 def _digest(document: Sequence[Sentence]) -> str:
-    """The same for documents of the same words."""
+    """Return a digest that is equal for documents of equal words."""
     text = "\n".join(" ".join(sentence.words) for sentence in document)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

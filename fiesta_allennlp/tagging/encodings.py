@@ -1,4 +1,4 @@
-"""How tags write spans: the encodings IOB1, BIO and BIOUL, checked and converted."""
+"""The encodings of spans as tags, IOB1, BIO and BIOUL, checked and converted."""
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 

@@ -1,4 +1,4 @@
-"""What all sequence taggers share: words in, a tag for each word and scores out."""
+"""The base of all sequence taggers: words in, a tag for each word and scores out."""
 
 from typing import Any, Dict, List, Optional
 

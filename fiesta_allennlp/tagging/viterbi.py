@@ -15,7 +15,7 @@ class Transitions(NamedTuple):
     start: torch.Tensor
     """Shape: (num_tags,)"""
     between: torch.Tensor
-    """From the tag of the row to the tag of the column. Shape: (num_tags, num_tags)"""
+    """The score of going from the tag of the row to the tag of the column. Shape: (num_tags, num_tags)"""
     end: torch.Tensor
     """Shape: (num_tags,)"""
 
@@ -24,7 +24,7 @@ class BestPaths(NamedTuple):
     """The best tags of each sentence and the score of these tags."""
 
     tags: torch.Tensor
-    """What is at masked positions has no meaning. Shape: (batch_size, num_words)"""
+    """The tags; masked positions have no meaning. Shape: (batch_size, num_words)"""
     scores: torch.Tensor
     """Sum of logits and transitions. Shape: (batch_size,)"""
 

@@ -1,5 +1,5 @@
 """The shipped example task: target-dependent sentiment. Importing this package registers its reader, models and
-predictor. `set_defaults` says where its configs look for data.
+predictor.
 
 Only `plugin` imports it.
 """
@@ -7,7 +7,6 @@ Only `plugin` imports it.
 from fiesta_allennlp.modules.token_ids import TokenIdsCollator
 from fiesta_allennlp.modules.unpacked_lstm import UnpackedLstmSeq2Seq, UnpackedLstmSeq2Vec
 from fiesta_allennlp.tdsa.atae_lstm import AtaeLstm
-from fiesta_allennlp.tdsa.defaults import set_defaults
 from fiesta_allennlp.tdsa.ian import Ian
 from fiesta_allennlp.tdsa.predictor import TdsaPredictor
 from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
@@ -26,5 +25,4 @@ __all__ = [
     "UnpackedLstmSeq2Seq",
     "UnpackedLstmSeq2Vec",
     "WordTokenizer",
-    "set_defaults",
 ]

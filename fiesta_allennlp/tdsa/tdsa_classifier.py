@@ -1,4 +1,4 @@
-"""What all classifiers of a target's sentiment share: words in, a representation, labels and scores out."""
+"""The base of all classifiers of a target's sentiment: words in, a representation, labels and scores out."""
 
 from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
 

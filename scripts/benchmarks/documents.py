@@ -25,7 +25,7 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import Evaluation, History, Request
 from fiesta_allennlp.seeding import REPLAY_STRATEGY_STREAM, make_request, replay_rng
-from fiesta_allennlp.selection.kind import Stored
+from fiesta_allennlp.selection.family import Resumed
 
 STRATEGIES: Dict[str, Any] = {
     "top_two": "top_two",
@@ -67,7 +67,7 @@ class Replayed:
 
 def prepare(settings: DocumentSettings) -> Prepared:
     """As for a new selection. Nothing is written."""
-    return DOCUMENTS.check(settings, Stored(RunDirectory(Path())), allow_removed=False)
+    return DOCUMENTS.check(settings, Resumed(RunDirectory(Path())), allow_removed=False)
 
 
 def ask_all(prepared: Prepared) -> Dict[str, Answered]:
@@ -84,18 +84,18 @@ def ask_all(prepared: Prepared) -> Dict[str, Answered]:
     return found
 
 
-def replay(prepared: Prepared, answered: Mapping[str, Answered], entropy: int) -> Replayed:
+def replay(prepared: Prepared, answered: Mapping[str, Answered], seed: int) -> Replayed:
     """One selection in a random order of the documents, without a query."""
     names, choice = list(answered), prepared.choice
     shared = choice.settings.documents_order == "shared"
-    orders = choice.orders(names, entropy)
-    rng = replay_rng(entropy, REPLAY_STRATEGY_STREAM, 0)
+    orders = choice.orders(names, seed)
+    rng = replay_rng(seed, REPLAY_STRATEGY_STREAM, 0)
     history = History(tuple(names))
     decision = choice.strategy.recommend(history)
     while decision.stopped_by is None:
         evaluations: List[Evaluation] = []
         for name in choice.strategy.propose(history, 1, rng):
-            request = make_request(entropy, name, history.num_started(name), shared_splits=shared)
+            request = make_request(seed, name, history.num_started(name), shared_splits=shared)
             evaluations.append(answered[name].evaluation(request, int(orders[name][request.replicate])))
         history = history.after(evaluations)
         decision = choice.strategy.recommend(history)
@@ -110,10 +110,10 @@ def settings_of(directory: Path, systems: Sequence[str], **options: Any) -> Docu
 
 
 def replay_many(task: Tuple[DocumentSettings, range]) -> List[Replayed]:
-    settings, entropies = task
+    settings, seeds = task
     prepared = prepare(settings)
     answered = ask_all(prepared)
-    return [replay(prepared, answered, entropy) for entropy in entropies]
+    return [replay(prepared, answered, seed) for seed in seeds]
 
 
 def true_measures(prepared: Prepared, answered: Mapping[str, Answered]) -> Dict[str, float]:

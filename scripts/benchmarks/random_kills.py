@@ -267,7 +267,7 @@ def kill_many(number: int, targets: Sequence[str], root: Path, *, cluster: str =
             kills = _planned(waiting, plan)
             if not kills:
                 continue
-            options = ["--metric", "accuracy", "--entropy", "5", "-o", SHORT, "--max-failures", "1000", *plan.choosing]
+            options = ["--metric", "accuracy", "--seed", "5", "-o", SHORT, "--max-failures", "1000", *plan.choosing]
             if plan.choosing not in references:
                 whole = Killed(RunDirectory(root / f"whole-{len(references)}"), [*options, "--workers", "1"])
                 whole.run([])

@@ -41,7 +41,7 @@ def write_store(directory: Path, evaluations: List[Evaluation]) -> None:
     store.put_candidates(
         [Candidate(name, f"{name}.jsonnet", {}, facts) for name in names],
         settings=as_json(settings),
-        entropy="1",
+        seed="1",
     )
     store.reserve([evaluation.request for evaluation in evaluations])
     for evaluation in evaluations:

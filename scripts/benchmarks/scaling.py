@@ -30,13 +30,13 @@ os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # a cluster that
 os.environ.update(RAY_AUTH_MODE="token", RAY_worker_niceness="0")
 
 import psutil
-from allennlp.common import Params
 from common import make_parser, print_table
 from selections import Nothing, Silent, prepared_trainings, run_selection
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Outcome
+from fiesta_allennlp.registry import build
 
 EXECUTORS = ("processes", "ray")
 OVERHEAD = ("executor", "ms each", "first 100 after the start", "last 100", "wanted", "ms of the processor")
@@ -88,7 +88,7 @@ def watched(
     stopwatch = Stopwatch(warm_up, total)
     with tempfile.TemporaryDirectory() as scratch, ray_cluster(num_workers) if name == "ray" else nullcontext():
         directory = RunDirectory(Path(scratch))
-        executor = Executor.from_params(Params({"type": name}), directory=directory, workers=num_workers)
+        executor = build(Executor, {"type": name}, directory=directory, workers=num_workers)
         strategy = {"type": "non_adaptive_fb", "budget": total}
         run_selection(directory, candidates, strategy, evaluator, executor, stopwatch)
     return stopwatch

@@ -21,13 +21,13 @@ import numpy as np
 from common import make_parser, print_table
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.searches.lookup import build_searcher
+from fiesta_allennlp.searches.search_settings import shared_out
 from fiesta_allennlp.searches.searchers import Points, SearchHistory
-from fiesta_allennlp.searches.sharing import shared_out
-from fiesta_allennlp.searches.tables import scaled_input
+from fiesta_allennlp.searches.searchers.base import build_searcher
+from fiesta_allennlp.searches.space import scaled_input
 from fiesta_allennlp.selection.settings import registered
 
-ENTROPY = 2017
+SEED = 2017
 TASKS = {"chunking": "conll2000_chunking.pkl", "entities": "ace.pkl", "events": "tempeval3.pkl"}
 RESULTS = ("ID", "Backend", "Epochs", "OptimalEpoch", "Dev_F1", "Test_F1", "Max_Test_F1")
 CATEGORIES = ("Embeddings", "TaggingScheme", "Decoder", "DropoutType", "VariationalDropoutType", "Optimizer")
@@ -105,7 +105,7 @@ def screen(
     """Searches for `configs` configs, whose scores are means of `repeats` runs."""
     rows: List[Tuple[np.ndarray, np.ndarray, float]] = []
     for repetition in range(repetitions):
-        rng = np.random.default_rng([ENTROPY, repetition])
+        rng = np.random.default_rng([SEED, repetition])
         drawn = surface.drawn(pool, rng)
         noisy = drawn.truth + rng.normal(0, surface.noise_sd / np.sqrt(repeats), len(drawn.truth))
         order = search(drawn.points, noisy, searcher, configs, rng)
@@ -145,7 +145,7 @@ def take_the_best(screening: Screening) -> Outcome:
 
 def decide(screening: Screening, *, finalists: int, runs: int) -> Outcome:
     """Sequential halving among the finalists, by fresh scores alone."""
-    rng = np.random.default_rng(ENTROPY)
+    rng = np.random.default_rng(SEED)
     names = np.argsort(-screening.scores, axis=1)[:, :finalists]
     truth = np.repeat(np.take_along_axis(screening.truth, names, axis=1), DRAWS, axis=0)
     means = halved(truth, runs, lambda shape: rng.normal(0, screening.noise_sd, shape))

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 import numpy as np
-from allennlp.common import Params
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.config import load_config, with_absolute_paths
-from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
-from fiesta_allennlp.trainings.preparation import prepare_candidate
 
 
 @dataclass(frozen=True)
@@ -55,19 +56,19 @@ def run_selection(
     with closing(RunStore(directory, create=True)) as store, closing(executor):
         store.put_candidates([Candidate(name, name, {}) for name in candidates])
         Selection(
-            strategy=Strategy.from_params(Params({**strategy, "belief": {"type": "student_t"}})),
+            strategy=build(Strategy, {**strategy, "belief": {"type": "student_t"}}),
             evaluator=evaluator,
             executor=executor,
             store=store,
             directory=directory,
             listener=listener,
-            entropy=1,
+            seed=1,
         ).run()
 
 
 def prepared_trainings(paths: Sequence[Path], vectors_directory: Path, *, overrides: str = "") -> AllenNLPTraining:
     """Trainings of TDSA configs, with word vectors filtered into this directory."""
-    configs = {path.stem: with_absolute_paths(load_config(path, overrides)) for path in paths}
+    configs = {path.stem: with_absolute_paths(load_config(CandidateSpec(path), overrides)) for path in paths}
     vectors = {
         name: dict(prepare_candidate(config, group_by=None, vectors_directory=vectors_directory).vectors)
         for name, config in configs.items()

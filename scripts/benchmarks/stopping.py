@@ -19,7 +19,7 @@ from fiesta_allennlp import replay
 from fiesta_allennlp.replays.sources import ScorePreset
 
 HEADINGS = ("candidates", "splits", "stop", "trainings, mean", "median", "decided", "wrong winner")
-ENTROPY = 1
+SEED = 1
 NUM_STARTS = 3
 NUM_ROUNDS = 100
 RULES = ("bayesian", "glr")
@@ -44,7 +44,7 @@ def row(problem: str, splits: str, stop: str, args: argparse.Namespace) -> List[
         max_evaluations=NUM_ROUNDS * len(names),
         evaluations_per_split=None if problem == "tie" else EVALUATIONS_PER_SPLIT,
         repetitions=args.repetitions,
-        entropy=ENTROPY,
+        seed=SEED,
         progress=False,
     )
     numbers, decided = result.num_evaluations, 1 - result.undecided

@@ -17,7 +17,7 @@ from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.results import ReplayResult
 
-ENTROPY = 20190801
+SEED = 20190801
 """The same for all rows, so that every strategy meets the same scores."""
 
 UNLIMITED = {"with_replacement": True, "max_evaluations": 10_000}
@@ -56,7 +56,7 @@ class Row:
         """What a replay of this row is told, save the scores."""
         released = {"candidates": self.candidates, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
         given = released if self.source is None else {}
-        return {**given, "repetitions": repetitions, "entropy": ENTROPY, **self.options}
+        return {**given, "repetitions": repetitions, "seed": SEED, **self.options}
 
     def settings(self, repetitions: int) -> ReplaySettings:
         return ReplaySettings(**self.all_options(repetitions))

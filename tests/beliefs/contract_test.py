@@ -2,17 +2,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from allennlp.common import Params
 from numpy.testing import assert_allclose
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.registry import build
 from tests.strategies.histories import THREE_EACH, evaluation, history
 
 
-@pytest.fixture(params=Belief.list_available())
+@pytest.fixture(params=Belief.available())
 def belief(request: pytest.FixtureRequest) -> Belief:
-    return Belief.from_params(Params({"type": request.param}))
+    return build(Belief, {"type": request.param})
 
 
 class TestEveryBelief:

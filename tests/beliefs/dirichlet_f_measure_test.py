@@ -3,7 +3,6 @@ from typing import Dict, List, Sequence
 
 import numpy as np
 import pytest
-from allennlp.common import Params
 from numpy.testing import assert_allclose
 from scipy.stats import beta as beta_distribution
 from scipy.stats import kstest
@@ -11,6 +10,7 @@ from scipy.stats import kstest
 from fiesta_allennlp.beliefs import Belief, DirichletFMeasure
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.registry import build
 from tests.strategies.histories import evaluation
 
 BINARY = ("tp", "fp", "fn", "tn")
@@ -157,7 +157,7 @@ class TestCalibration:
 )
 def test_parameters_out_of_range_are_refused(params: "dict[str, object]", message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Belief.from_params(Params({"type": "dirichlet_f_measure", **params}))
+        build(Belief, {"type": "dirichlet_f_measure", **params})
 
 
 def test_counts_that_cannot_be_used_are_refused() -> None:

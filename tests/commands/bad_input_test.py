@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 import fiesta_allennlp.trainings.preparation
-from fiesta_allennlp.commands.running import load
+from fiesta_allennlp.commands.exit_handling import load
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.processes import run_apart
 from tests.commands.conftest import Selections
@@ -72,7 +72,7 @@ def real_processes() -> None:
         (["--belief", '{"type": "dirichlet_f_measure", "num_samples": 100}'], r"num_samples must be a power of 2"),
         (
             ["--belief", '{"type": "dirichlet_f_measure", "beta": "half"}'],
-            r"--belief dirichlet_f_measure: .*Expected beta to be numeric",
+            r"--belief dirichlet_f_measure: 'beta' must be a number but is half",
         ),
         (["--stop", "glrr"], r"glrr.*glr"),
         (["--stop", "glr", "--budget", "20"], r"--stop does not go with --strategy sequential_halving"),
@@ -191,11 +191,11 @@ def test_a_refused_resumption_changes_nothing(
     selections: Selections, candidates: List[str], call: Any, run: Path
 ) -> None:
     strategy = '{"type": "bts", "num_starts": 4}'
-    options = [*candidates, "-s", run, "--metric", "accuracy", "--entropy", 4, "--belief", "student_t"]
+    options = [*candidates, "-s", run, "--metric", "accuracy", "--seed", 4, "--belief", "student_t"]
     assert call(*options, "--strategy", strategy, "--max-evaluations", 8, "--confidence", 0.999999999)[0] == 0
     for refused in (["--budget", "1"], [*candidates, "nowhere.jsonnet"], ["--workers", "0"]):
         selections.refused(*refused, "--recover")
-    selections.resume("--entropy", 4, "--confidence", 0.99999999, "--max-evaluations", 9)
+    selections.resume("--seed", 4, "--confidence", 0.99999999, "--max-evaluations", 9)
     summary = json.loads((run / "selection.json").read_text())
     assert (summary["strategy"]["type"], summary["strategy"]["num_starts"]) == ("bts", 4)
     assert summary["num_evaluations"] in (8, 9)
@@ -229,9 +229,9 @@ def test_candidates_on_different_data(write_config: Callable[..., Path], reviews
     ("content", "message"),
     [
         ("", r"'able'.*(at least|ratios|no|empty)"),
-        ('{"text": "x", "label": ', r"'able'.*train.jsonl, line 1, after 0 instances: not valid JSON: Expecting value"),
-        ('{"text": "a", "label": "good"}\n' * 2 + '{"label": "good"}\n', r"train.jsonl, line 3, after 2 .*: 'text'"),
-        ('{"text": "a", "label": "good"}\n\n', r"train.jsonl, line 2, after 1 instances: not valid JSON"),
+        ('{"text": "x", "label": ', r"'able'.*train.jsonl, after 0 instances: not valid JSON: Expecting value"),
+        ('{"text": "a", "label": "good"}\n' * 2 + '{"label": "good"}\n', r"train.jsonl, after 2 .*: 'text'"),
+        ('{"text": "a", "label": "good"}\n\n', r"train.jsonl, after 1 instances: not valid JSON"),
     ],
 )
 def test_bad_data(candidates: List[str], reviews: Path, call: Any, run: Path, content: str, message: str) -> None:
@@ -285,7 +285,7 @@ def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path
     result = call(*candidates, "-s", run, "--metric", "accuracy", "--config", run.parent / "settings.jsonnet")
     assert_refused(result, r"'able'.*no_such_package", run)
     with pytest.raises(ConfigError, match="--include-package no_such_package cannot be imported: No module .*PYTHON"):
-        load(Namespace(include_package=["no_such_package"]), plugin=False)
+        load(Namespace(include_package=["no_such_package"]))
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ GONE = object()
         ("dataset_reader", [], r"able.jsonnet: 'dataset_reader' must be an object such as .* but is \[\]"),
         ("model.type", "basic_clasifier", r"'able'.*'basic_clasifier'.*[Dd]id you mean 'basic_classifier'"),
         ("model.colour", "red", r"'able'.*colour"),
-        ("model.seq2vec_encodre", "red", r"'able'.*'seq2vec_encodre' is not a key of .*Did you mean 'seq2vec_encoder'"),
+        ("model.seq2vec_encodre", "red", r"'able'.*'seq2vec_encodre' is not a key of Model"),
         ("model.seq2vec_encoder", GONE, r"'able'.*seq2vec_encoder"),
         ("model.seq2vec_encoder.embedding_dim", 5, r"'able'.*(shape|dim)"),
         ("model.seq2vec_encoder.type", "bow", r"'able'.*'bow'"),
@@ -359,7 +359,7 @@ GONE = object()
         (
             "data_loader.batchsize",
             8,
-            r"'able'.*'batchsize' is not a key of MultiProcessDataLoader. Did you mean 'batch_size'",
+            r"'able'.*'batchsize' is not a key of MultiProcessDataLoader",
         ),
         (
             "data_loader.batches_per_epoch",

@@ -7,7 +7,7 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import pytest
 
-from fiesta_allennlp.commands.fiesta_select import add_arguments, select_from_args
+from fiesta_allennlp.commands import add_command
 
 BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
 """Learns nothing, so its accuracy is about a half."""
@@ -26,17 +26,18 @@ Call = Callable[..., Tuple[int, str]]
 
 @pytest.fixture
 def in_process(capsys: pytest.CaptureFixture) -> Callable[..., Call]:
-    """Makes of a command's two functions what runs it in this process."""
+    """Makes of a command's name what runs it in this process."""
 
-    def make(
-        add: Callable[[argparse.ArgumentParser], Any], run: Callable[[argparse.Namespace], Any], name: str
-    ) -> Call:
+    def run(name: str, arguments: Sequence[Any]) -> None:
+        commands = argparse.ArgumentParser().add_subparsers()
+        parser = add_command(commands, name, called=f"fiesta-{name}", program="allennlp")
+        args = parser.parse_args([str(a) for a in arguments])
+        args.func(args)
+
+    def make(name: str) -> Call:
         def call(*arguments: Any) -> Tuple[int, str]:
-            parser = argparse.ArgumentParser()
-            add(parser)
-            parser.set_defaults(program=f"allennlp {name}")
             with pytest.raises(SystemExit) as stopped:
-                run(parser.parse_args([str(a) for a in arguments]))
+                run(name, arguments)
             captured = capsys.readouterr()
             return stopped.value.code, captured.out + captured.err
 
@@ -47,7 +48,7 @@ def in_process(capsys: pytest.CaptureFixture) -> Callable[..., Call]:
 
 @pytest.fixture
 def call(in_process: Callable[..., Call]) -> Call:
-    return in_process(add_arguments, select_from_args, "fiesta-select")
+    return in_process("select")
 
 
 @pytest.fixture

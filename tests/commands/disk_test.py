@@ -11,7 +11,7 @@ from fiesta_allennlp.selection.store import RunStore
 from tests.commands.fiesta_select_test import scores_of
 from tests.conftest import until
 
-OPTIONS = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", "5"]
+OPTIONS = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--seed", "5"]
 
 
 def mount(*arguments: Any) -> None:

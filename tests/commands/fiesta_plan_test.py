@@ -4,26 +4,25 @@ from typing import Any, Callable
 
 import pytest
 
-from fiesta_allennlp.commands.fiesta_plan import add_arguments, plan_from_args
 from tests.commands.conftest import Call
 
 
 @pytest.fixture
 def call(in_process: Callable[..., Call]) -> Call:
-    return in_process(add_arguments, plan_from_args, "fiesta-plan")
+    return in_process("plan")
 
 
 def test_a_plan_by_numbers_tells_and_leaves_its_file(call: Any, tmp_path: Path) -> None:
     output = tmp_path / "plan.json"
     numbers = ["--gap", 1, "--sd", 0.01, "--split-sd", 0.02, "--candidates", 2, "--seconds", 3600, "--confidence", 0.8]
-    status, text = call(*numbers, "--repetitions", 2, "--entropy", 5, "--output", output)
+    status, text = call(*numbers, "--repetitions", 2, "--seed", 5, "--output", output)
     assert status == 0, text
     # 3 runs of the winner and of a rival are the fewest
     assert "Expect 6 runs" in text and "6 h 0 min by one worker" in text
     assert "2 simulated selections in which all other candidates lie 1 below the best one" in text
     content = json.loads(output.read_text())
     assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [6, 6, 6]
-    assert (content["entropy"], content["strategy"]["confidence"]) == ("5", 0.8)
+    assert (content["seed"], content["strategy"]["confidence"]) == ("5", 0.8)
     assert (content["sd"], content["scale"]) == (0.01, "score")
     assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]
 
@@ -38,5 +37,5 @@ def test_what_is_wrong_is_said_in_one_message(call: Any) -> None:
 
 
 def test_an_interrupted_plan_says_so(call: Any, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
-    monkeypatch.setattr("fiesta_allennlp.replays.planning.NestedMargins.run", lambda *_: ctrl_c())
+    monkeypatch.setattr("fiesta_allennlp.replays.planning.NestedMargins.run_all", lambda *_: ctrl_c())
     assert call("--gap", 1, "--sd", 1) == (130, "Interrupted; no repetition has finished.\n")

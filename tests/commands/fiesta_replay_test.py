@@ -7,18 +7,17 @@ from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.commands.fiesta_replay import add_arguments, replay_from_args
-from fiesta_allennlp.replays.replay import Repetition, Replayer
+from fiesta_allennlp.replays.replay import LARGEST_CHUNK, Repetition, Replayer
 from tests.commands.conftest import Call
 from tests.conftest import REPOSITORY
 from tests.warm import Command
 
-QUICK = ["--processes", "1", "--repetitions", "4", "--entropy", "5"]
+QUICK = ["--processes", "1", "--repetitions", "4", "--seed", "5"]
 
 
 @pytest.fixture
 def call(in_process: Callable[..., Call]) -> Call:
-    return in_process(add_arguments, replay_from_args, "fiesta-replay")
+    return in_process("replay")
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
     assert "Warning: this takes 2 splits of each candidate for the truth" in text
     assert "larger. fiesta-plan includes the uncertainty of a small pilot." in text
     summary = json.loads(output.read_text())
-    assert (summary["repetitions"], summary["best"], summary["correct"], summary["entropy"]) == (4, "high", 1.0, "5")
+    assert (summary["repetitions"], summary["best"], summary["correct"], summary["seed"]) == (4, "high", 1.0, "5")
     assert (summary["evaluations_per_split"], summary["batch_size"], summary["splits"]) == (2, 2, "shared")
     assert summary["strategy"]["budget"] == 6
     assert [candidate["name"] for candidate in summary["candidates"]] == ["high", "low"]
@@ -66,13 +65,13 @@ def test_every_option_reaches_the_replay(call: Any, tmp_path: Path) -> None:
     assert (summary["strategy"]["margin"], summary["correct"]) == (0.5, 1.0)
 
 
-def test_equal_entropy_repeats_a_replay(call: Any, tmp_path: Path) -> None:
+def test_equal_seeds_repeats_a_replay(call: Any, tmp_path: Path) -> None:
     def numbers(*options: Any) -> Any:
         few = ["--processes", 1, "--repetitions", 2, "--confidence", 0.6]
         assert call("tie", *few, "--output", tmp_path / "o.json", *options)[0] == 0
         return json.loads((tmp_path / "o.json").read_text())["evaluations"]
 
-    assert numbers("--entropy", 5) == numbers("--entropy", 5) != numbers("--entropy", 6)
+    assert numbers("--seed", 5) == numbers("--seed", 5) != numbers("--seed", 6)
 
 
 def test_a_table_that_runs_out_names_the_option_that_helps(table: Path, call: Any) -> None:
@@ -119,26 +118,26 @@ def test_debug_shows_the_traceback(call: Any) -> None:
 def test_an_interrupted_replay_prints_what_has_finished(
     call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
-    def run(self: Replayer, repetition: int) -> Repetition:
-        if repetition == 3:
+    def run_all(self: Replayer, repetitions: range) -> List[Repetition]:
+        if LARGEST_CHUNK in repetitions:
             ctrl_c()
-        return whole(self, repetition)
+        return whole(self, repetitions)
 
-    whole = Replayer.run
-    monkeypatch.setattr(Replayer, "run", run)
-    options = ["--budget", 48, "--processes", 1, "--repetitions", 9]
+    whole = Replayer.run_all
+    monkeypatch.setattr(Replayer, "run_all", run_all)
+    options = ["--budget", 48, "--processes", 1, "--repetitions", LARGEST_CHUNK + 1]
     status, text = call("tie", *options, "--output", tmp_path / "out.json")
     assert status == 130, text
-    assert "3 repetitions of sequential_halving" in text
+    assert "20 repetitions of sequential_halving" in text
     assert "Interrupted: these are the repetitions that finished." in text
     summary = json.loads((tmp_path / "out.json").read_text())
-    assert (summary["repetitions"], summary["interrupted"]) == (3, True)
+    assert (summary["repetitions"], summary["interrupted"]) == (20, True)
 
 
 def test_an_interrupt_before_anything_has_finished(
     call: Any, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
-    monkeypatch.setattr(Replayer, "run", lambda *_: ctrl_c())
+    monkeypatch.setattr(Replayer, "run_all", lambda *_: ctrl_c())
     status, text = call("tie", "--processes", 1)
     assert (status, text) == (130, "Interrupted; no repetition has finished.\n")
 

@@ -5,7 +5,6 @@ from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.commands.fiesta_report import add_arguments, report_from_args
 from tests.commands.conftest import Call
 from tests.conftest import REPOSITORY
 from tests.selections import write_selection
@@ -16,7 +15,7 @@ SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.7, 0.65, 0.6]}
 
 @pytest.fixture
 def call(in_process: Callable[..., Call]) -> Call:
-    return in_process(add_arguments, report_from_args, "fiesta-report")
+    return in_process("report")
 
 
 @pytest.fixture

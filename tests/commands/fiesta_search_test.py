@@ -10,7 +10,6 @@ from typing import Any, Callable, List, Tuple
 import pytest
 
 import fiesta_allennlp
-from fiesta_allennlp.commands.fiesta_search import add_arguments, search_from_args
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports import pages
@@ -31,7 +30,7 @@ OPTIONS += ("--pool", POOL)
 
 @pytest.fixture
 def search(in_process: Callable[..., Any]) -> Callable[..., Tuple[int, str]]:
-    return in_process(add_arguments, search_from_args, "fiesta-search")
+    return in_process("search")
 
 
 @pytest.fixture
@@ -192,6 +191,7 @@ def test_force_replaces_both_stages_once_the_checks_have_passed(
 
 def test_a_template_that_changed_is_refused(changeable: Path, done: Done, search: Any) -> None:
     (changeable / "store.sqlite").unlink()  # as where the second stage has not begun
+    shutil.rmtree(changeable / "evaluations")
     template = Path(done.files[0])
     before = template.read_text()
     template.write_text(before + " + { model+: { dropout: 0.5 } }")
@@ -210,7 +210,7 @@ def test_it_is_a_call_too(files: List[str], run: Path, undisturbed: Path) -> Non
     assert f"Screened {CONFIGS} configs" in repr(found) and "test accuracy" in repr(found)
     with pytest.raises(ConfigError, match="the space: 'n': must be a list of different values"):
         fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run / "other", configs=3)
-    with pytest.raises(ConfigError, match="configs=N"):
+    with pytest.raises(ConfigError, match="--configs N"):
         fiesta_allennlp.search(files[0], SPACE, directory=run / "other")
 
 

@@ -58,11 +58,11 @@ def test_a_selection_decides_and_leaves_its_files(candidates: List[str], tmp_pat
     assert str(config["dataset_reader"]["split_seed"]) in {r["split_seed"] for r in rows}
 
 
-def test_equal_entropy_repeats_a_selection(candidates: List[str], tmp_path: Path, call: Any) -> None:
+def test_equal_seeds_repeats_a_selection(candidates: List[str], tmp_path: Path, call: Any) -> None:
     for name in ("first", "second"):
-        call(*candidates, "-s", tmp_path / name, "--metric", "accuracy", "--budget", 6, "--entropy", 5)
+        call(*candidates, "-s", tmp_path / name, "--metric", "accuracy", "--budget", 6, "--seed", 5)
     assert scores_of(tmp_path / "first") == scores_of(tmp_path / "second")
-    call(*candidates, "-s", tmp_path / "third", "--metric", "accuracy", "--budget", 6, "--entropy", 6)
+    call(*candidates, "-s", tmp_path / "third", "--metric", "accuracy", "--budget", 6, "--seed", 6)
     assert scores_of(tmp_path / "first") != scores_of(tmp_path / "third")
 
 
@@ -207,7 +207,7 @@ def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
     uninterrupted: Set[Tuple[str, str, str]],
     how: signal.Signals,
 ) -> None:
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "10", "--entropy", "77"]
+    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "10", "--seed", "77"]
     process = start(*candidates, "-s", tmp_path / "stopped", *options)
     until(lambda: num_finished(tmp_path / "stopped") >= 3 or process.poll() is not None, seconds=120)
     process.send_signal(how)
@@ -260,7 +260,7 @@ class Deadly(TrainerCallback):
     deadly = {"trainer": {**BLIND["trainer"], "callbacks": ["deadly"]}}
     candidates[1] = str(write_config("blind", deadly))
     config = tmp_path / "settings.jsonnet"
-    config.write_text("{ metric: 'accuracy', budget: 4, entropy: 3, include_package: ['deadly'] }")
+    config.write_text("{ metric: 'accuracy', budget: 4, seed: 3, include_package: ['deadly'] }")
     status, output = call(*candidates, "-s", tmp_path / "killed", "--config", config)
     assert status == 0, output
     assert "blind-0 failed (killed)" in output
@@ -305,7 +305,7 @@ def test_python_m_does_the_same_without_a_plugins_file(candidates: List[str], tm
 def test_data_that_change_in_the_middle_end_the_selection(
     candidates: List[str], reviews: Path, tmp_path: Path, call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", 5, "--budget", 4]
+    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 4]
     assert call(*candidates, "-s", tmp_path / "whole", *options)[0] == 0
     run, train = tmp_path / "run", reviews / "train.jsonl"
     text = train.read_text()
@@ -336,7 +336,7 @@ def test_official_splits_repeat_from_the_config_alone(
 ) -> None:
     run = tmp_path / "run"
     official = [*candidates, "--metric", "accuracy", "--splits", "official"]
-    status, output = call(*official, "-s", run, "--budget", 4, "--entropy", 5)
+    status, output = call(*official, "-s", run, "--budget", 4, "--seed", 5)
     assert status == 0, output
     assert "only seeds varied. P(best) is therefore about new seeds on this one split." in output
     config = json.loads((run / "evaluations" / "able-0" / "config.json").read_text())

@@ -5,7 +5,6 @@ from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.commands.fiesta_status import add_arguments, status_from_args
 from tests.selections import ENVIRONMENT, write_selection
 
 RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
@@ -14,7 +13,7 @@ RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
 @pytest.fixture
 def status(in_process: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(RUNS / "project")
-    return in_process(add_arguments, status_from_args, "fiesta-status")
+    return in_process("status")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Selections
 from tests.commands.fiesta_select_test import scores_of
 
-EQUALLY = ("--strategy", "non_adaptive_fb", "--entropy", 5, "--budget", 6)
+EQUALLY = ("--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6)
 
 
 class Taken:

@@ -17,7 +17,7 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     points.write_text('{"n": 1}\n{"n": 1, "trainer.optimizer.lr": 0.02}\n')
     settings = {"candidates": [template], "points": str(points), "metric": "accuracy", "budget": 2}
     config = tmp_path / "settings.jsonnet"
-    config.write_text(json.dumps({**settings, "strategy": "non_adaptive_fb", "entropy": 5}))
+    config.write_text(json.dumps({**settings, "strategy": "non_adaptive_fb", "seed": 5}))
     status, output = call("-s", run, "--config", config)
     assert status == 0, output
     assert "Note: the configs of n=1 and n=1,trainer.optimizer.lr=0.02 are equal apart from seeds" in output

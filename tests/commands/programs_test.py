@@ -76,8 +76,8 @@ def test_a_selection_of_programs_alone_claims_nothing_of_allennlp(programs: List
 
 def test_each_way_to_fail_is_told_and_the_others_go_on(programs: List[str], write: Write, run: Path, call: Any) -> None:
     """One that hangs, with its child, is killed; one that leaves a child behind keeps its score."""
-    hang = 'sleep 601 & echo $! > "$5/../../hung"; wait'
-    leave = f'setsid sleep 602 >/dev/null 2>&1 & echo $! > "$5/../../left"; {POOR}'
+    hang = 'sleep 601 & echo $! > "$5/../../../hung"; wait'
+    leave = f'setsid sleep 602 >/dev/null 2>&1 & echo $! > "$5/../../../left"; {POOR}'
     bad = [
         write("silent", "true"),
         write("nan", "echo accuracy nan"),
@@ -85,7 +85,7 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(programs: List[str], writ
         write("broken", "echo no such layer >&2; exit 3"),
         write("hanging", hang),
         write("unwritten", "true", metrics="{directory}/metrics.json"),
-        write("outside", f'echo x > "$5/../../outside"; {POOR}'),
+        write("outside", f'echo x > "$5/../../../outside"; {POOR}'),
         write("leaving", leave),
     ]
     options = ["--strategy", "non_adaptive_fb", "--budget", 20, "--max-failures", 1, "--time-limit", 2, "--workers", 2]
@@ -169,7 +169,7 @@ def test_only_the_winners_best_model_is_kept(write: Write, run: Path, call: Any)
     status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 6, "--keep", "best")
     assert status == 0, output
     best = max((row for row in scores_of(run) if row[0] == "good"), key=lambda row: float(row[2]))
-    assert [path.parent.name for path in run.glob("evaluations/*/model")] == [f"good-{best[1]}"]
+    assert [path.parent.parent.name for path in run.glob("evaluations/*/output/model")] == [f"good-{best[1]}"]
 
 
 def test_a_dry_run_tells_the_command_and_runs_nothing(programs: List[str], reviews: Path, run: Path, call: Any) -> None:
@@ -178,7 +178,10 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(programs: List[str], revie
     assert status == 0, output
     assert re.search(r"poor +- +known after a run", output)
     assert "Every split: train 40, validation 12, test 20; no groups." in output
-    assert "DIR/evaluations/good-0/data/validation DIR/evaluations/good-0/data/test 1 DIR/evaluations/good-0" in output
+    assert (
+        "DIR/evaluations/good-0/data/validation DIR/evaluations/good-0/data/test 1 DIR/evaluations/good-0/output"
+        in output
+    )
     assert sorted(reviews.rglob("*")) == before
 
 

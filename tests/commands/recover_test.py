@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import signal
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +19,6 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading
-from fiesta_allennlp.trainings.data_files import mark_data
 from tests.commands.conftest import BLIND, Selections
 from tests.commands.fiesta_select_test import num_finished, scores_of, start
 from tests.conftest import still_runs, until
@@ -41,28 +39,21 @@ def entry_of(run: Path, name: str) -> Dict[str, Any]:
 
 
 def test_an_added_candidate_joins_and_the_old_evaluations_stay(
-    selections: Selections, candidates: List[str], third: str, run: Path, reviews: Path
+    selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    """Also where an older version wrote down the fingerprint of a URL's name alone."""
-    place = f"file://{reviews}" if sys.version_info >= (3, 11) else reviews  # AllenNLP's own pins read no such URL
-    paths = {part: f"{place}/{part}.jsonl" for part in ("train", "validation", "test")}
-    selections.begin("--entropy", 5, "-o", json.dumps({f"{part}_data_path": path for part, path in paths.items()}))
-    now, earlier = (mark_data(paths, by_name=by_name).fingerprint for by_name in (False, True))
-    with closing(RunStore(RunDirectory(run), create=False)) as store:
-        assert now in store.candidates()[0].facts["pool"]["data"]
-        store._database.execute("UPDATE candidates SET facts = replace(facts, ?, ?)", (now, earlier))
+    selections.begin("--seed", 5)
     before = scores_of(run)
     selections.resume(*candidates, third)
     assert before < scores_of(run)
     assert entry_of(run, "third")["num_evaluations"] >= 2
     assert [entry["name"] for entry in summary_of(run)["candidates"]] == ["able", "blind", "third"]
-    assert summary_of(run)["entropy"] == "5"
+    assert summary_of(run)["seed"] == "5"
 
 
 def test_a_budget_must_have_room_for_an_added_candidate(
     selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    selections.begin("--strategy", "non_adaptive_fb", "--entropy", 5, "--budget", 4)
+    selections.begin("--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 4)
     before = (run / "evaluations.csv").read_bytes()
     output = selections.refused(*candidates, third, "--recover")
     # With 5, one evaluation of each of three: the old ones have two each, and there is room for one more.
@@ -135,7 +126,7 @@ def test_allow_removed_belongs_to_recover(selections: Selections, candidates: Li
 def test_pending_trainings_of_a_removed_candidate_are_dropped_and_finished_ones_kept(
     selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
-    selections.begin("--strategy", "non_adaptive_fb", "--budget", 6, "--entropy", 5, more=[third])
+    selections.begin("--strategy", "non_adaptive_fb", "--budget", 6, "--seed", 5, more=[third])
     whole = scores_of(run)
     store = RunStore(RunDirectory(run), create=False)
     # As after a kill: one training of blind had finished and was not recorded, another had not finished.
@@ -180,7 +171,7 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
     tokens = {"type": "embedding", "embedding_dim": 4, "pretrained_file": str(reviews / "vectors.txt")}
     model = {"text_field_embedder": {"token_embedders": {"tokens": tokens}}}
     configs = [write_config(name, **model) for name in ("one", "two")]
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", 5]
+    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--seed", 5]
     assert call(*configs, "-s", run, *options, "--budget", 4)[0] == 0
     store = RunStore(RunDirectory(run), create=False)
     store._database.execute("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate = 1")
@@ -238,7 +229,7 @@ counter.write_text(str(jumps + 1))
 true = time.time
 time.time = lambda: true() - 86400 * jumps
 
-import fiesta_allennlp.trainings.evaluator as training
+import fiesta_allennlp.trainings.allennlp.evaluator as training
 
 class Jumped(datetime.datetime):
     @classmethod
@@ -299,7 +290,7 @@ def test_an_interruption_during_the_checks_leaves_nothing_behind(
 def test_a_kill_during_the_checks_needs_no_force(
     selections: Selections, candidates: List[str], call: Any, run: Path
 ) -> None:
-    process = start(*candidates, "-s", run, "--metric", "accuracy", "--budget", "2", "--entropy", "5")
+    process = start(*candidates, "-s", run, "--metric", "accuracy", "--budget", "2", "--seed", "5")
     until(lambda: (run / "checks").exists() or process.poll() is not None, seconds=120)
     process.kill()
     process.communicate()
@@ -308,8 +299,8 @@ def test_a_kill_during_the_checks_needs_no_force(
     status, output = call("-s", run.with_name("copy"), "--recover")
     assert status == 2
     assert "the selection was stopped before its first run" in output
-    selections.begin("--budget", 2, "--entropy", 6)
-    assert summary_of(run)["entropy"] == "6"
+    selections.begin("--budget", 2, "--seed", 6)
+    assert summary_of(run)["seed"] == "6"
 
 
 @pytest.mark.parametrize(
@@ -373,7 +364,7 @@ def test_versions_and_hardware_are_written_down_and_others_are_added(
         with reading(RunDirectory(run)) as store:
             return store.meta().environments
 
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--entropy", 5]
+    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--seed", 5]
     assert call(*candidates, "-s", run, *options, "--budget", 4)[0] == 0
     assert list(environments()) == [environment()]
     assert call("-s", run, "--recover")[0] == 0

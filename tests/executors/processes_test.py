@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
 import pytest
-import torch
-from allennlp.common import Params
-from allennlp.data import DatasetReader, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, ProgramError, ProgramKilledError, ReaderError
@@ -23,7 +19,7 @@ from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
-from tests.conftest import until
+from tests.conftest import REPOSITORY, until
 from tests.warm import Command
 
 
@@ -110,6 +106,28 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+STAY_LIGHT = """
+import sys
+from pathlib import Path
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.executors.processes import ProcessExecutor
+from tests.executors.light import Light
+from tests.executors.processes_test import request
+
+executor = ProcessExecutor(RunDirectory(Path(sys.argv[1])))
+executor.submit(Light("stay_light"), request(0))
+print(*(type(outcome).__name__ for outcome in executor.completed()))
+executor.close()
+"""
+"""In a process of its own: the fork server of this one may have loaded AllenNLP for another test."""
+
+
+def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(tmp_path: Path) -> None:
+    started = [sys.executable, "-c", STAY_LIGHT, str(tmp_path)]
+    done = subprocess.run(started, cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.stdout == "Evaluation\n", done.stderr
 
 
 def test_outcomes_come_back_from_more_requests_than_workers(make: Callable[..., ProcessExecutor]) -> None:
@@ -329,6 +347,11 @@ class Loading(Evaluator):
     path: str
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        import torch
+        from allennlp.common import Params
+        from allennlp.data import DatasetReader, Vocabulary
+        from allennlp.data.data_loaders import MultiProcessDataLoader
+
         reader = DatasetReader.from_params(
             Params({"type": "text_classification_json", "tokenizer": {"type": "whitespace"}})
         )

@@ -30,6 +30,7 @@ from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY, until
+from tests.executors.light import Light
 from tests.executors.processes_test import Behaviour, is_running, request
 from tests.programs import program_config
 from tests.warm import Command
@@ -94,6 +95,10 @@ class Changed(Evaluator):
 
 def started(place: Path) -> List[int]:
     return [int(path.name.partition("-")[2]) for path in place.glob("started-*")]
+
+
+def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(make: Callable[..., RayExecutor]) -> None:
+    assert isinstance(only(make(), Light("stay_light")), Evaluation)
 
 
 def test_scores_and_files_come_back(make: Callable[..., RayExecutor], directory: RunDirectory) -> None:
@@ -204,7 +209,7 @@ def test_a_program_gets_its_sets_and_its_script_on_a_node(
     outcome = only(executor, ProgramRun({request(0).candidate: config}, "accuracy", str(reviews)))
     assert isinstance(outcome, Evaluation) and outcome.score == float(f"0.{request(0).random_seed}")
     left = directory.evaluation(request(0).name)
-    assert len((left / "test").read_text().splitlines()) == 20 and not (left / "data").exists()
+    assert len((left / "output" / "test").read_text().splitlines()) == 20 and not (left / "data").exists()
     sent = json.loads((left / "program.json").read_text())["command"][1]
     assert sent.endswith("/score.sh") and sent != str(reviews / "score.sh")
 
@@ -379,7 +384,7 @@ def test_numbers_out_of_range_are_refused(directory: RunDirectory, option: str, 
 
 # The whole command, on stock classifiers that train in a blink.
 
-OPTIONS = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 10, "entropy": 77}
+OPTIONS = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 10, "seed": 77}
 
 
 @pytest.fixture

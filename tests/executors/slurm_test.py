@@ -36,7 +36,7 @@ def directory(tmp_path: Path) -> RunDirectory:
 
 
 @pytest.fixture
-def make(slurm: LocalSlurm, light: None, directory: RunDirectory) -> Iterator[Callable[..., SlurmExecutor]]:
+def make(slurm: LocalSlurm, directory: RunDirectory) -> Iterator[Callable[..., SlurmExecutor]]:
     made: List[SlurmExecutor] = []
 
     def build(**kwargs: Any) -> SlurmExecutor:
@@ -72,7 +72,7 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(
     make: Callable[..., SlurmExecutor], directory: RunDirectory
 ) -> None:
     executor = make(runs_per_job=20, time_limit=4)
-    for replicate, what in enumerate(("score", "raise", "lack", "die", "hang", "see_a_gpu")):
+    for replicate, what in enumerate(("score", "raise", "lack", "die", "hang", "see_a_gpu", "stay_light")):
         executor.submit(Light(what), request(replicate))
     outcomes: Dict[int, Outcome] = {}
     for outcome in executor.completed():
@@ -80,7 +80,7 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(
         assert "this is the log of" in directory.evaluation_log(outcome.request.name).read_text()
         left = [claim.run for claim in executor._open().done().values()]
         assert not isinstance(outcome, Failure) or outcome.request.name not in left, "it would count again after a kill"
-    assert scores(outcomes.values()) == [0]
+    assert scores(outcomes.values()) == [0, 6]
     failures = {k: (o.kind, o.error) for k, o in outcomes.items() if isinstance(o, Failure)}
     assert failures[1] == ("error", "ValueError: no such luck")
     assert failures[2] == ("machine", "OSError: [Errno 24] Too many open files")
@@ -423,7 +423,7 @@ def test_what_is_missing_is_told(directory: RunDirectory, monkeypatch: pytest.Mo
 
 # The whole command, on stock classifiers that train in a blink.
 
-OPTIONS = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "entropy": 77}
+OPTIONS = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "seed": 77}
 
 
 def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from tests.strategies.histories import THREE_EACH, history
 
 def test_belief_calc_is_the_belief() -> None:
     scores = np.array(list(THREE_EACH.values()))
-    calculated = util.belief_calc(scores.mean(axis=1), scores.var(axis=1), np.array([3, 3, 3]), 10)
+    calculated = util.belief_calc(scores.mean(axis=1), scores.var(axis=1), np.array([3, 3, 3]))
     assert_allclose(calculated, StudentT().posterior(history(THREE_EACH)).prob_best())
 
 

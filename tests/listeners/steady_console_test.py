@@ -2,6 +2,8 @@ import os
 from io import BytesIO, StringIO, TextIOWrapper
 
 import pytest
+from rich.markup import escape
+from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
@@ -54,8 +56,26 @@ def test_a_full_disk_ends_nothing() -> None:
         console.print("none")
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_what_a_terminal_would_obey_is_shown_as_escapes(is_terminal: bool) -> None:
+    file = StringIO()
+    console = SteadyConsole(file=file, force_terminal=is_terminal, width=60, color_system=None)
+    table = Table(title="t\x07", box=None)
+    table.add_column("h\x1b[2J")
+    table.add_row(escape("a\x1b[red]\u202e\r"))
+    console.print(table)
+    console.print("one\n\x1b]0;TITLE\x07", markup=False)
+    assert [line.strip() for line in file.getvalue().splitlines()] == [
+        r"t\x07",
+        r"h\x1b[2J",
+        r"a\x1b[red]\u202e\r",
+        "one",
+        r"\x1b]0;TITLE\x07",
+    ]
+
+
 def test_what_an_output_cannot_encode_is_a_question_mark() -> None:
     written = BytesIO()
     console = SteadyConsole(file=TextIOWrapper(written, encoding="latin-1"))
     console.print("caf\u00e9 \u2013 \udcff")
-    assert written.getvalue() == b"caf\xe9 ? ?\n"
+    assert written.getvalue() == b"caf\xe9 ? \\udcff\n"

@@ -11,8 +11,9 @@ from allennlp.data.fields import ArrayField, LabelField, MetadataField, Sequence
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer, TokenCharactersIndexer
 
 from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.config import load_config
-from fiesta_allennlp.trainings.evaluator import AllenNLPTraining
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tdsa" / "restaurants.xml"
 
@@ -84,7 +85,7 @@ def test_characters_and_a_label_for_each_word(least: int) -> None:
 def test_a_training_gets_the_same_score(tmp_path: Path) -> None:
     path = Path("training_configs/sample/tdlstm.jsonnet")
     configs = {
-        name: load_config(path, f'{{"data_loader.collate_fn": "{kind}", "trainer.num_epochs": 2}}')
+        name: load_config(CandidateSpec(path), f'{{"data_loader.collate_fn": "{kind}", "trainer.num_epochs": 2}}')
         for name, kind in (("slow", "allennlp"), ("fast", "token_ids"))
     }
     request = make_request(1, "slow", 0, shared_splits=True)

@@ -11,10 +11,11 @@ import pytest
 from fiesta_allennlp import plan
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.split_effects import Scores, effects_posterior
-from fiesta_allennlp.replays.margins import LatestPosterior, NestedMargins, margins_of, with_margin
+from fiesta_allennlp.replays.margins import NestedMargins, margins_of, with_margin
 from fiesta_allennlp.replays.pilot import problem_of
 from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
+from fiesta_allennlp.replays.side_by_side import PreparedBelief
 from fiesta_allennlp.replays.sources import Sampling
 from tests.selections import write_selection
 
@@ -31,7 +32,7 @@ def pilot(tmp_path: Path) -> Path:
 
 def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     """With a gap of 1,000 sds the first look that may stop does: after 3 runs of both."""
-    found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, entropy=1)
+    found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
     assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (6, 1, 0)
     assert found.default.mean_seconds == 6 * 1800 / 2
     assert found.equal is not None and found.halving is not None
@@ -42,7 +43,7 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
 
 
 def test_a_tie_ends_by_the_maximum_and_is_explained() -> None:
-    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=20, repetitions=2, entropy=1)
+    found = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=20, repetitions=2, seed=1)
     assert found.default.runs.high == 20
     assert found.default.correct == 1
     assert "No number of runs separates equal candidates" in repr(found)
@@ -52,23 +53,23 @@ def test_a_tie_ends_by_the_maximum_and_is_explained() -> None:
 def test_margins_stop_earlier_on_the_same_path() -> None:
     """With a margin of 100 sds the first look that may stop does: 2 runs of both to begin with, then one in a round up
     to the 3 that both need. Without a margin the tie goes on to the maximum."""
-    problem = problem_of(PlanSettings(gap=0, sd=0.01, max_evaluations=20, entropy=2))
+    problem = problem_of(PlanSettings(gap=0, sd=0.01, max_evaluations=20, seed=2))
     none, wide = nested = tuple(with_margin(problem, margin) for margin in (0.0, 1.0))
-    found = NestedMargins(nested).run(0)
+    (found,) = NestedMargins(nested).run_all(range(1))
     assert [(outcome.num_evaluations, outcome.num_rounds) for outcome in found] == [(20, 20), (6, 6)]
     assert [outcome.stopped_by for outcome in found] == ["max_evaluations", "confidence"]
-    assert found == (none.run(0), wide.run(0))
+    assert found == (*none.run_all(range(1)), *wide.run_all(range(1)))
 
 
 def test_all_ways_to_choose_are_judged_within_the_margin() -> None:
     """A margin above the gap makes every answer right."""
-    found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=12, budget=4, repetitions=4, entropy=1)
+    found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=12, budget=4, repetitions=4, seed=1)
     assert found.halving is not None and found.equal is not None
     assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
 
 
 def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
-    found = plan(pilot, repetitions=3, entropy=3)
+    found = plan(pilot, repetitions=3, seed=3)
     assert (found.problem.num_done, found.limit) == (9, 40)
     assert found.problem.choice.confidence == 0.9
     assert 9 <= found.default.runs.low <= found.default.runs.high <= 40
@@ -82,7 +83,7 @@ def test_a_pilot_that_used_all_its_runs_is_refused_at_once(tmp_path: Path) -> No
     write_selection(tmp_path / "spent", scores, max_evaluations=6, confidence=0.95).close()
     with pytest.raises(FiestaError, match="spent: no run is left .* it has 6 and the limit is 6 .*margin.0.096 it has"):
         plan(tmp_path / "spent", repetitions=2)
-    assert plan(tmp_path / "spent", repetitions=2, max_evaluations=8, entropy=1).limit == 8
+    assert plan(tmp_path / "spent", repetitions=2, max_evaluations=8, seed=1).limit == 8
 
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
@@ -119,7 +120,7 @@ def test_a_posterior_is_computed_once(pilot: Path) -> None:
     from fiesta_allennlp.beliefs import SplitPaired
 
     own = SplitPaired()
-    belief = LatestPosterior(own)
+    belief = PreparedBelief(own)
     history = problem.source.start
     assert history is not None
     posterior = belief.posterior(history)
@@ -129,15 +130,15 @@ def test_a_posterior_is_computed_once(pilot: Path) -> None:
     assert margins_of(problem)[0] == 0
 
 
-def test_equal_entropy_repeats_a_plan_from_a_table(tmp_path: Path) -> None:
+def test_equal_seeds_repeats_a_plan_from_a_table(tmp_path: Path) -> None:
     table = tmp_path / "scores.json"
     table.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
-    first, again = (plan(table, repetitions=2, entropy=5) for _ in range(2))
+    first, again = (plan(table, repetitions=2, seed=5) for _ in range(2))
     assert (first.default, first.halving) == (again.default, again.halving)
-    given = plan(table, repetitions=2, seconds=36, budget=8, entropy=5)
+    given = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
     assert given.halving is not None and (given.budget, given.halving.mean_runs) == (8, 8)
     assert "hours more" in repr(given) and "so " + str(round(given.default.mean_runs) - 6) + " more" in repr(given)
-    with pytest.raises(FiestaError, match="^budget must be above the 6 runs that the pilot has but got 6"):
+    with pytest.raises(FiestaError, match="^--budget must be above the 6 runs that the pilot has but got 6"):
         plan(table, budget=6)
 
 
@@ -156,7 +157,7 @@ def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
     scores = {"a": [0.61, 0.62, 0.60], "b": [0.31, 0.33, 0.32], "c": [0.5, 0.52]}
     started = {"max_evaluations": None, "confidence": 0.9, "meta": {"removed": ["c"]}}
     write_selection(tmp_path / "run", scores, **started).close()
-    assert plan(tmp_path / "run", repetitions=1, entropy=1).limit == 50 * 2 + 2
+    assert plan(tmp_path / "run", repetitions=1, seed=1).limit == 50 * 2 + 2
 
 
 def test_a_selection_has_its_own_splits(pilot: Path) -> None:
@@ -169,7 +170,7 @@ def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> Non
     """With the directions of the strategy and of the truth apart, no selection would be right."""
     losses = {"high": [3.50, 3.52, 3.49], "low": [3.20, 3.22, 3.21]}
     write_selection(tmp_path / "run", losses, metric="-loss", max_evaluations=40, confidence=0.9).close()
-    found = plan(tmp_path / "run", repetitions=2, entropy=5)
+    found = plan(tmp_path / "run", repetitions=2, seed=5)
     assert found.problem.source.minimise
     assert found.equal is not None and found.halving is not None
     assert found.default.correct == found.equal.correct == found.halving.correct == 1
@@ -190,20 +191,20 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({**NUMBERS, "sd": -0.03}, "^sd must be above 0 but got -0.03"),
-        ({**NUMBERS, "gap": -1}, "^gap must not be negative but got -1"),
-        ({**NUMBERS, "gap": float("nan")}, "^gap must be a finite number but got nan"),
-        ({**NUMBERS, "candidates": 1}, "^candidates must be at least 2 but got 1"),
-        ({**NUMBERS, "minimise": True}, "^minimise=True is for tables of scores"),
+        ({**NUMBERS, "sd": -0.03}, "^--sd must be above 0 but got -0.03"),
+        ({**NUMBERS, "gap": -1}, "^--gap must not be negative but got -1"),
+        ({**NUMBERS, "gap": float("nan")}, "^--gap must be a finite number but got nan"),
+        ({**NUMBERS, "candidates": 1}, "^--candidates must be at least 2 but got 1"),
+        ({**NUMBERS, "minimise": True}, "^--minimise is for tables of scores"),
         ({**NUMBERS, "evaluations_per_split": 2}, "for a table of scores as JSON, but there is none"),
         ({"source": "x.csv", "evaluations_per_split": 2}, "x.csv says itself which scores share a split"),
-        ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, '^split_sd=0.02 does not go with splits="official"'),
-        ({**NUMBERS, "belief": "logit_split_paired"}, "^belief logit_split_paired models logits"),
-        ({**NUMBERS, "splits": "other"}, "^splits must be one of shared, independent, official but got 'other'"),
-        ({"gap": 0.01}, "or gap and sd, such as gap=0.01 sd=0.03 candidates=4"),
-        ({**NUMBERS, "source": "runs/x"}, "^gap does not go with runs/x"),
+        ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 does not go with --splits official"),
+        ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired models logits"),
+        ({**NUMBERS, "splits": "other"}, "^--splits must be one of shared, independent, official but got 'other'"),
+        ({"gap": 0.01}, "or --gap and --sd, such as --gap 0.01 --sd 0.03 --candidates 4"),
+        ({**NUMBERS, "source": "runs/x"}, "^--gap does not go with runs/x"),
         ({"source": "nowhere"}, "nowhere: does not exist. Give the directory of a selection"),
-        ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^strategy: a plan needs one that stops at a confidence"),
+        ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy: a plan needs one that stops at a confidence"),
         ({**NUMBERS, "candidates": 3, "budget": 5}, "budget must be at least 6"),
         ({**NUMBERS, "sdd": 1}, "Did you mean 'sd'"),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.replays.replay import Repetition, prepare_replay, replay
+from fiesta_allennlp.replays.replay import Repetition, in_chunks, prepare_replay, replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScorePreset
 from fiesta_allennlp.replays.summary import summarise_replay
@@ -19,7 +19,7 @@ from fiesta_allennlp.strategies import Strategy
 
 
 def settings(**options: Any) -> ReplaySettings:
-    return ReplaySettings(**{"scores": "tdsa-8", "repetitions": 6, "processes": 1, "entropy": 7, **options})
+    return ReplaySettings(**{"scores": "tdsa-8", "repetitions": 6, "processes": 1, "seed": 7, **options})
 
 
 @pytest.fixture
@@ -128,14 +128,14 @@ def test_the_result_does_not_depend_on_the_number_of_processes(batch_size: int) 
     one, two = (replay(settings(**options, processes=processes)) for processes in (1, 2))
     assert one.repetitions == two.repetitions
     assert two.settings.processes == 2
-    assert replay(settings(**options, entropy=8)).repetitions != one.repetitions
+    assert replay(settings(**options, seed=8)).repetitions != one.repetitions
 
 
-def test_fresh_entropy_is_recorded_and_repeats_the_replay() -> None:
-    first = replay(settings(entropy=None, confidence=0.8))
-    assert first.settings.entropy is not None
+def test_a_fresh_seed_is_recorded_and_repeats_the_replay() -> None:
+    first = replay(settings(seed=None, confidence=0.8))
+    assert first.settings.seed is not None
     assert replay(first.settings).repetitions == first.repetitions
-    assert replay(settings(entropy=None, confidence=0.8)).settings.entropy != first.settings.entropy
+    assert replay(settings(seed=None, confidence=0.8)).settings.seed != first.settings.seed
 
 
 def test_more_repetitions_begin_with_the_same_ones() -> None:
@@ -163,7 +163,7 @@ class Watcher(Strategy):
 def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
     watcher = Watcher(num_rounds=3)
     replayer = prepare_replay(settings(scores="tie", candidates=("third", "first"), splits=splits, batch_size=4))
-    result = replace(replayer, strategy=watcher).run(0)
+    (result,) = replace(replayer, strategy=watcher).run_all(range(1))
     assert (result.num_evaluations, result.num_rounds) == (12, 3)
     assert [len(history.evaluations) for history in watcher.seen] == [0, 4, 8, 12]
     end = watcher.seen[-1]
@@ -209,7 +209,7 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
         ({"batch_size": 0}, "--batch-size must be at least 1 but got 0"),
         ({"processes": 0}, "--processes must be at least 1 but got 0"),
         ({"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
-        ({"entropy": -1}, "--seed must not be negative but got -1"),
+        ({"seed": -1}, "--seed must not be negative but got -1"),
         ({"splits": "paired"}, "--splits must be one of shared, independent, official but got 'paired'"),
         ({"candidates": "ian,atae"}, '--candidates must be a list but got "ian,atae"'),
         ({"candidates": ("ian",)}, "at least 2 candidates but got 1"),
@@ -223,3 +223,9 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
 def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         replay(settings(**options))
+
+
+def test_repetitions_that_begin_later_are_all_made() -> None:
+    """As those of a plan, which begins with a few."""
+    made = [number for _, results in in_chunks(list, range(20, 75), num_processes=1) for number in results]
+    assert made == list(range(20, 75))

@@ -10,7 +10,7 @@ REPETITIONS = (
     Repetition("b", "max_evaluations", True, 40, 10),
     Repetition("a", "max_evaluations", False, 40, 10),
 )
-SETTINGS = ReplaySettings(scores="s.json", evaluations_per_split=5, entropy=2**100, batch_size=4, confidence=0.9)
+SETTINGS = ReplaySettings(scores="s.json", evaluations_per_split=5, seed=2**100, batch_size=4, confidence=0.9)
 REPLAY = Replay(SETTINGS, {"a": 0.5, "b": 0.6, "c": 0.1}, REPETITIONS, seconds=1.5, interrupted=False)
 
 
@@ -29,7 +29,7 @@ def test_a_summary_worked_by_hand() -> None:
     }
     assert summary["rounds"] == {"mean": 7.0}
     assert (summary["splits"], summary["batch_size"], summary["with_replacement"]) == ("shared", 4, False)
-    assert summary["entropy"] == str(2**100)
+    assert summary["seed"] == str(2**100)
     assert summary["strategy"]["confidence"] == 0.9
     assert summary["belief"] == summary["strategy"]["belief"]
     assert summary["candidates"] == [

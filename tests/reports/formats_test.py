@@ -1,4 +1,6 @@
-from fiesta_allennlp.reports.formats import escape_latex, escape_markdown, shown_names
+from rich.table import Table
+
+from fiesta_allennlp.reports.formats import as_text, escape_latex, escape_markdown, shown_names
 
 
 def test_short_names_stay() -> None:
@@ -22,3 +24,11 @@ def test_characters_without_a_glyph_are_boxes() -> None:
 def test_escapes() -> None:
     assert escape_latex("\\a{b}$^~") == r"\textbackslash{}a\{b\}\$\textasciicircum{}\textasciitilde{}"
     assert escape_markdown("a\n b`[c]") == r"a b\`\[c\]"
+
+
+def test_invisible_characters_are_escapes_that_each_format_shows() -> None:
+    assert escape_latex("a\x1b") == r"a\textbackslash{}x1b"
+    assert escape_markdown("a\x1b") == r"a\\x1b"
+    table = Table("h")
+    table.add_row("a\x1b")
+    assert r"a\x1b" in as_text(table, [])

@@ -64,7 +64,7 @@ def made_up(
         comparisons=tuple(compared(best, rival) for rival in candidates[1:]),
         single_score=SingleScore(best.name, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
         development=Development("validation_macro_f1", 0.61, len(order), {best.name: 0.4}),
-        checklist=(("seeds", "entropy 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
+        checklist=(("seeds", "seed 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
         notes=("The scores are invented.",),
     )
 

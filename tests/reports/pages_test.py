@@ -9,8 +9,9 @@ import pytest
 
 from fiesta_allennlp.reports.comparison import compare, with_holm
 from fiesta_allennlp.reports.content import CandidateReport, Development, Report
-from fiesta_allennlp.reports.pages import render_latex, render_markdown
+from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
 from fiesta_allennlp.reports.single_scores import single_score
+from tests.reports.made_up import made_up
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 
@@ -112,6 +113,16 @@ def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
     assert r"\textless{}i\textgreater{}\&\textquotedbl{}x\textquotedbl{} & 3" in text
     assert r"50\% \textbar{} *bold* \#1 & 0" in text
     assert r"\usepackage{booktabs}" in text
+
+
+def test_no_file_has_what_a_terminal_obeys_or_a_spreadsheet_runs() -> None:
+    made = made_up(3, names=["a\x1b[2J", "b\u202ec", "=1+1"])
+    page, table = render_markdown(made) + render_latex(made), render_csv(made)
+    assert not {"\x1b", "\u202e"} & {*page, *table}
+    assert r"a\textbackslash{}x1b[2J" in page and r"| b\\u202ec |" in page
+    assert {line.partition(",")[0] for line in table.splitlines()} == {
+        "candidate", r"a\x1b[2J", r"b\u202ec", "'=1+1"
+    }  # fmt: skip
 
 
 def test_a_report_of_nothing_but_candidates_is_short() -> None:

@@ -87,7 +87,7 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
     for text in ("Lower scores are better:", "Left of 0, the first candidate was better", "by f1 (lower is better)"):
         assert text in shown
     lines = render_csv(low).splitlines()
-    assert {line.rpartition(",")[2] for line in lines} == {"metric", "-f1"}
+    assert {line.rpartition(",")[2] for line in lines} == {"metric", "'-f1"}
     for name, given in (("scores.csv", {}), ("plain.csv", {"minimise": True})):
         kept = lines if name == "scores.csv" else [line.rpartition(",")[0] for line in lines]
         (tmp_path / name).write_text("\n".join(kept))
@@ -198,6 +198,18 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
 
 def history_of(path: Path) -> Any:
     return from_scores(path, TableOptions()).history
+
+
+def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise MemoryError
+
+    out = tmp_path / "out"
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
+    with pytest.raises(MemoryError):
+        report(run, output=out)
+    assert {path.name for path in out.iterdir()} == {"report.md", "table.tex", "scores.csv", "figures"}
+    assert "## Candidates" in (out / "report.md").read_text(encoding="utf-8")
 
 
 def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ from typing import Any, Callable, Deque, Iterator, List, Mapping, Optional, Sequ
 
 import numpy as np
 import pytest
-from allennlp.common import Params
 
 from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.retries import PAUSES, Retries
@@ -94,7 +94,7 @@ class Run:
 
     directory: RunDirectory
     params: dict
-    entropy: int = 1
+    seed: int = 1
     max_failures: int = 3
     max_hours: Optional[float] = None
     pauses: Sequence[float] = (0.0, 0.0)
@@ -109,13 +109,13 @@ class Run:
         self.executor, self.listener = executor, Quiet()
         try:
             return Selection(
-                strategy=Strategy.from_params(Params({"belief": {"type": "student_t"}, **self.params})),
+                strategy=build(Strategy, {"belief": {"type": "student_t"}, **self.params}),
                 evaluator=evaluator or Normal(),
                 executor=self.executor,
                 store=store,
                 directory=self.directory,
                 listener=self.listener,
-                entropy=self.entropy,
+                seed=self.seed,
                 max_failures=self.max_failures,
                 max_hours=self.max_hours,
                 retries=Retries(self.pauses),

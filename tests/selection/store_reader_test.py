@@ -24,7 +24,7 @@ def test_it_reads_what_the_writer_knows(tmp_path: Path) -> None:
         assert reader.history(max_failures=3) == store.history(max_failures=3)
         assert reader.candidates() == store.candidates()
         assert reader.rows() == store.rows()
-        assert (reader.meta().removed, reader.meta().begun, reader.meta().entropy) == (("b",), True, "7")
+        assert (reader.meta().removed, reader.meta().begun, reader.meta().seed) == (("b",), True, "7")
     store.close()
 
 

@@ -173,14 +173,14 @@ def test_a_full_disk_is_told_as_such_and_loses_nothing(store: RunStore) -> None:
 
 
 def test_everything_is_there_after_closing_and_opening(store: RunStore, directory: RunDirectory) -> None:
-    store.set_meta(kind="trainings", entropy=str(2**127), settings={"metric": "f1"})
+    store.set_meta(kind="trainings", seed=str(2**127), settings={"metric": "f1"})
     store.reserve([request("a", 0), request("b", 0)])
     store.record(Evaluation(request("a", 0), 0.1 + 0.2, "f1"))
     before = store.history(max_failures=3)
     store.close()
     reopened = RunStore(directory, create=False)
     assert reopened.history(max_failures=3) == before
-    assert reopened.meta().entropy == str(2**127)
+    assert reopened.meta().seed == str(2**127)
     assert reopened.meta().settings == {"metric": "f1"}
     assert reopened.meta().run is None
     reopened.close()

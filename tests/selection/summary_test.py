@@ -10,7 +10,14 @@ import pytest
 from fiesta_allennlp.records import CredibleMargin, Decision, Evaluation, Failure, History
 from fiesta_allennlp.reports.words import in_words, savings_in_words
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.selection.summary import duration_text, probability_text, summarise, write_csv, write_json
+from fiesta_allennlp.selection.summary import (
+    duration_text,
+    number_text,
+    probability_text,
+    summarise,
+    write_csv,
+    write_json,
+)
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 
@@ -197,6 +204,24 @@ def test_csv_has_the_columns_and_every_metric(tmp_path: Path) -> None:
     assert (read[0]["metric:x"], read[1]["metric:x"], read[1]["score"]) == ("1", "", "")
     assert read[1]["error"] == 'said "no", twice'
     assert list(read[0])[:4] == ["candidate", "replicate", "status", "score"]
+
+
+def test_csv_has_no_formula_and_no_half_of_a_character(tmp_path: Path) -> None:
+    row = {"candidate": "@SUM(1)", "status": "finished", "score": -0.5, "metrics": r'{"\ud800": 1, "=x": -2}'}
+    write_csv([row], tmp_path / "e.csv")
+    head, line = (tmp_path / "e.csv").read_text(encoding="utf-8").splitlines()
+    assert head.endswith(r",error,metric:=x,metric:\ud800")
+    assert line == "'@SUM(1),,finished,-0.5,,,,,,,,,-2,1"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0.12345, "0.1235"), (9999999.0, "9999999.0000"), (1e7, "1e+07"), (-1.23456e99, "-1.235e+99")],
+)
+def test_a_large_number_has_an_exponent(value: Optional[float], text: str) -> None:
+    assert number_text(value) == text
+    assert number_text(2.0, 1, sign="+") == "+2.0"
+    assert number_text(1e8, sign="+") == "+1e+08"
 
 
 def test_json_is_written_whole_and_without_nan(tmp_path: Path, history: History) -> None:

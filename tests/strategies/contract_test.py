@@ -12,13 +12,13 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies import StoppingRule, Strategy
 from tests.strategies.histories import THREE_EACH, evaluation, history, request
-from tests.strategies.simulation import ON_COUNTS, Simulation, build, most_evaluations
+from tests.strategies.simulation import ON_COUNTS, Simulation, built, most_evaluations
 
 MEANS = {"weak": 0.55, "good": 0.63, "best": 0.65, "fair": 0.60}
 LIMITS = {"budget": 48, "max_evaluations": 90, "confidence": 0.9}
 
 
-@pytest.fixture(params=Strategy.list_available())
+@pytest.fixture(params=Strategy.available())
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -29,7 +29,7 @@ def name(request: pytest.FixtureRequest) -> str:
 def test_finds_a_candidate_and_stops_within_its_bounds(
     name: str, num_workers: int, shuffled: bool, belief: "str | dict[str, object]"
 ) -> None:
-    strategy = build(name, belief=belief, **LIMITS)
+    strategy = built(name, belief=belief, **LIMITS)
     strategy.check(list(MEANS))
     decision, end = Simulation(strategy, MEANS, num_workers, shuffled, seed=5).run()
     assert decision.stopped_by in {"confidence", "budget"}
@@ -42,7 +42,7 @@ def test_finds_a_candidate_and_stops_within_its_bounds(
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("failure_rate", [0.1, 0.5, 1.0])
 def test_stops_whatever_fails(name: str, num_workers: int, seed: int, failure_rate: float) -> None:
-    simulation = Simulation(build(name, **LIMITS), MEANS, num_workers, True, failure_rate, seed)
+    simulation = Simulation(built(name, **LIMITS), MEANS, num_workers, True, failure_rate, seed)
     decision, end = simulation.run()
     assert decision.stopped_by is not None
     assert (decision.stopped_by == "failures") == (len(end.active) < 2)
@@ -54,7 +54,7 @@ def test_stops_whatever_fails(name: str, num_workers: int, seed: int, failure_ra
 
 @pytest.mark.parametrize("num_workers", [1, 5])
 def test_equal_candidates_end_at_the_limit(name: str, num_workers: int) -> None:
-    strategy = build(name, budget=30, max_evaluations=30, confidence=0.999999)
+    strategy = built(name, budget=30, max_evaluations=30, confidence=0.999999)
     decision, end = Simulation(strategy, dict.fromkeys("abc", 0.6), num_workers, True).run()
     assert decision.stopped_by in {"max_evaluations", "budget"}
     assert decision.best in end.candidates
@@ -62,22 +62,22 @@ def test_equal_candidates_end_at_the_limit(name: str, num_workers: int) -> None:
 
 
 def test_no_slots_give_no_names(name: str) -> None:
-    assert build(name, **LIMITS).propose(history({"a": [], "b": []}), 0, np.random.default_rng(1)) == []
+    assert built(name, **LIMITS).propose(history({"a": [], "b": []}), 0, np.random.default_rng(1)) == []
 
 
 def test_begins_with_each_candidate_once_in_their_order(name: str) -> None:
-    proposed = build(name, **LIMITS).propose(history({"b": [], "a": [], "c": []}), 3, np.random.default_rng(1))
+    proposed = built(name, **LIMITS).propose(history({"b": [], "a": [], "c": []}), 3, np.random.default_rng(1))
     assert proposed == ["b", "a", "c"]
 
 
 def test_a_failure_is_replaced(name: str) -> None:
     # The first of "a" failed, so it is behind although it has been tried as often.
     now = history({"a": [], "b": [0.5], "c": [0.5]})
-    assert build(name, **LIMITS).propose(now, 1, np.random.default_rng(1)) == ["a"]
+    assert built(name, **LIMITS).propose(now, 1, np.random.default_rng(1)) == ["a"]
 
 
 def test_fewer_than_two_candidates_end_it_without_a_claim(name: str) -> None:
-    strategy = build(name, **LIMITS)
+    strategy = built(name, **LIMITS)
     decision = strategy.recommend(history(THREE_EACH, withdrawn=["a", "b"], pending=["a"]))
     assert (decision.stopped_by, decision.best) == ("failures", "c")
     assert decision.confidence is None
@@ -87,11 +87,11 @@ def test_fewer_than_two_candidates_end_it_without_a_claim(name: str) -> None:
 
 
 def test_probabilities_cover_the_active_candidates(name: str) -> None:
-    decision = build(name, **LIMITS).recommend(history(THREE_EACH, withdrawn=["b"]))
+    decision = built(name, **LIMITS).recommend(history(THREE_EACH, withdrawn=["b"]))
     assert list(decision.prob_best) == ["a", "c"]
     assert sum(decision.prob_best.values()) == pytest.approx(1)
     assert decision.prob_within_margin == decision.prob_best
-    few = build(name, **LIMITS).recommend(history({**THREE_EACH, "b": [0.5, 0.6]}))
+    few = built(name, **LIMITS).recommend(history({**THREE_EACH, "b": [0.5, 0.6]}))
     assert few.prob_best == {}
 
 
@@ -101,7 +101,7 @@ def test_probabilities_cover_the_active_candidates(name: str) -> None:
 )
 def test_check_refuses_candidates(name: str, candidates: "list[str]", message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build(name, **LIMITS).check(candidates)
+        built(name, **LIMITS).check(candidates)
 
 
 @settings(max_examples=40, deadline=None)
@@ -119,9 +119,9 @@ def test_any_history_gives_an_answer(data: some.DataObject) -> None:
     )
     slots = data.draw(some.integers(0, 9))
     limits = {"max_evaluations": 20, "confidence": 0.9, "margin": 0.01}
-    for name in Strategy.list_available():
-        rule = data.draw(some.sampled_from(StoppingRule.list_available()))
-        strategy = build(name, belief=belief, budget=data.draw(some.integers(8, 40)), stop=rule, **limits)
+    for name in Strategy.available():
+        rule = data.draw(some.sampled_from(StoppingRule.available()))
+        strategy = built(name, belief=belief, budget=data.draw(some.integers(8, 40)), stop=rule, **limits)
         decision = strategy.recommend(now)
         proposed = strategy.propose(now, slots, np.random.default_rng(0))
         assert len(proposed) <= slots
@@ -138,8 +138,8 @@ def test_any_history_gives_an_answer(data: some.DataObject) -> None:
 @given(data=some.data())
 def test_any_order_of_finishing_failing_joining_and_leaving_ends_within_the_budget(data: some.DataObject) -> None:
     """Whatever the scores are, whoever finishes first, whatever fails, and while candidates come and go."""
-    name = data.draw(some.sampled_from(Strategy.list_available()))
-    strategy = build(name, budget=24, max_evaluations=24, confidence=0.999)
+    name = data.draw(some.sampled_from(Strategy.available()))
+    strategy = built(name, budget=24, max_evaluations=24, confidence=0.999)
     scores = some.one_of(some.floats(0, 1), some.floats(-1e100, 1e100), some.sampled_from([0.5, 0.6]))
     now, replicates = History(("a", "b", "c")), Counter()
     for step in range(120):

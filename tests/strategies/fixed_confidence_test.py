@@ -2,17 +2,17 @@ from typing import cast
 
 import numpy as np
 import pytest
-from allennlp.common import Params
 
 from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import CredibleMargin
+from fiesta_allennlp.registry import build
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
 from fiesta_allennlp.strategies.fixed_confidence import rounded_up
 from tests.strategies.histories import THREE_EACH, history
-from tests.strategies.simulation import build
+from tests.strategies.simulation import built
 
-FIXED_CONFIDENCE = [name for name in Strategy.list_available() if issubclass(Strategy.by_name(name), FixedConfidence)]
+FIXED_CONFIDENCE = [name for name in Strategy.available() if issubclass(Strategy.by_name(name), FixedConfidence)]
 ADAPTIVE = [name for name in FIXED_CONFIDENCE if name != "non_adaptive_fc"]
 CLEAR = {"a": [0.900, 0.901, 0.902, 0.900], "b": [0.500, 0.501, 0.502, 0.501]}
 ANY_RNG = np.random.default_rng(0)
@@ -34,19 +34,19 @@ def prefix(count: int) -> "dict[str, list[float]]":
 
 def test_every_option_comes_from_params(name: str) -> None:
     options = {"confidence": 0.8, "margin": 0.02, "num_starts": 4, "max_evaluations": 77}
-    strategy = build(name, **options)
+    strategy = built(name, **options)
     assert isinstance(strategy, FixedConfidence)
     assert isinstance(strategy.belief, StudentT)
     assert {key: getattr(strategy, key) for key in options} == options
 
 
 def test_an_unknown_option_is_refused(name: str) -> None:
-    with pytest.raises(Exception, match="num_start"):
-        Strategy.from_params(Params({"type": name, "belief": {"type": "student_t"}, "num_start": 3}))
+    with pytest.raises(ConfigError, match="num_start"):
+        build(Strategy, {"type": name, "belief": {"type": "student_t"}, "num_start": 3})
 
 
 def test_starts_go_round_by_the_fewest_and_then_wait(adaptive: str) -> None:
-    strategy = build(adaptive)
+    strategy = built(adaptive)
     assert strategy.propose(history({"a": [], "b": [], "c": []}), 5, ANY_RNG) == ["a", "b", "c", "a", "b"]
     now = history({"a": [0.5, 0.6], "b": [0.5], "c": [0.5, 0.6]}, pending=["a", "c"])
     assert strategy.propose(now, 5, ANY_RNG) == ["b", "b"]
@@ -56,7 +56,7 @@ def test_starts_go_round_by_the_fewest_and_then_wait(adaptive: str) -> None:
 
 
 def test_stops_by_confidence_when_all_starts_have_finished(name: str) -> None:
-    strategy = build(name)
+    strategy = built(name)
     assert strategy.recommend(history({**prefix(3), "b": CLEAR["b"][:2]}, pending=["b"])).stopped_by is None
     decision = strategy.recommend(history(prefix(3)))
     assert (decision.best, decision.stopped_by) == ("a", "confidence")
@@ -66,12 +66,12 @@ def test_stops_by_confidence_when_all_starts_have_finished(name: str) -> None:
 
 def test_stops_with_evaluations_pending(adaptive: str) -> None:
     now = history(prefix(3), pending=["a", "b"])
-    assert build(adaptive).recommend(now).stopped_by == "confidence"
-    assert build(adaptive).propose(now, 4, ANY_RNG) == []
+    assert built(adaptive).recommend(now).stopped_by == "confidence"
+    assert built(adaptive).propose(now, 4, ANY_RNG) == []
 
 
 def test_more_starts_than_the_belief_needs_are_waited_for(name: str) -> None:
-    strategy = build(name, num_starts=4)
+    strategy = built(name, num_starts=4)
     decision = strategy.recommend(history(prefix(3)))
     assert decision.best == "a"
     assert decision.confidence is not None
@@ -81,7 +81,7 @@ def test_more_starts_than_the_belief_needs_are_waited_for(name: str) -> None:
 
 
 def test_max_evaluations_counts_pending_ones_and_waits_for_them(adaptive: str) -> None:
-    strategy = build(adaptive, max_evaluations=10)
+    strategy = built(adaptive, max_evaluations=10)
     assert len(strategy.propose(history(THREE_EACH), 5, ANY_RNG)) == 1
     waiting = history(THREE_EACH, pending=["a"])
     assert strategy.propose(waiting, 5, ANY_RNG) == []
@@ -92,22 +92,22 @@ def test_max_evaluations_counts_pending_ones_and_waits_for_them(adaptive: str) -
 
 
 def test_max_evaluations_is_fifty_for_each_by_default(name: str) -> None:
-    assert build(name).bounds(3) == (9, 150)
-    assert build(name, num_starts=5, max_evaluations=60).bounds(3) == (15, 60)
+    assert built(name).bounds(3) == (9, 150)
+    assert built(name, num_starts=5, max_evaluations=60).bounds(3) == (15, 60)
 
 
 def test_margin_chooses_by_the_probability_within_it(name: str) -> None:
     # "a" varies and may be far ahead or far behind; "b" and "c" are near to each other and share what it leaves.
     near = [0.615, 0.616, 0.617, 0.616, 0.615, 0.617]
     scores = {"a": [0.54, 0.59, 0.63, 0.69, 0.58, 0.65], "b": near, "c": near}
-    decision = build(name, margin=0.03).recommend(history(scores))
+    decision = built(name, margin=0.03).recommend(history(scores))
     within = decision.prob_within_margin
     assert decision.prob_best["a"] > decision.prob_best["b"]
     assert within["b"] > within["a"]
     assert decision.best == "b"
     assert decision.confidence == within["b"]
     assert decision.margin == 0.03
-    backwards = build(name, margin=0.03).recommend(history({key: scores[key] for key in "cba"}))
+    backwards = built(name, margin=0.03).recommend(history({key: scores[key] for key in "cba"}))
     assert backwards.best == "c"
 
 
@@ -121,13 +121,13 @@ def test_an_undecided_selection_is_over_at_its_credible_margin_and_not_below(ada
         sizes = rng.integers(5, 12, 4)
         noise = rng.uniform(0.005, 0.03, 4)
         now = history({c: rng.normal(0.6, s, n).tolist() for c, s, n in zip("abcd", noise, sizes, strict=True)})
-        before = build(adaptive).recommend(now)
-        found = build(adaptive).credible_margin(now)
+        before = built(adaptive).recommend(now)
+        found = built(adaptive).credible_margin(now)
         assert found is not None
         if before.stopped_by is None:
-            after = build(adaptive, margin=found.margin).recommend(now)
+            after = built(adaptive, margin=found.margin).recommend(now)
             assert (after.stopped_by, after.best) == ("confidence", found.best)
-            assert build(adaptive, margin=0.9 * found.margin).recommend(now).stopped_by is None
+            assert built(adaptive, margin=0.9 * found.margin).recommend(now).stopped_by is None
             others += found.best != before.best
     assert others, "in some it is another one than the one that leads"
 
@@ -141,26 +141,26 @@ def test_margins_are_rounded_up(margin: float, rounded: float) -> None:
 
 
 def test_no_margin_is_told_where_none_would_decide(name: str) -> None:
-    assert build(name).credible_margin(history(prefix(2))) is None, "too few for the belief"
-    assert build(name, num_starts=6).credible_margin(history(CLOSE)) is None, "the starts come first"
-    assert build(name, stop={"type": "glr"}).credible_margin(history(CLOSE)) is None, "the rule is another one"
-    assert build(name, belief={"type": "logit_student_t"}).credible_margin(history(CLOSE)) is None
-    assert build(name).credible_margin(history(CLEAR)) == CredibleMargin(0.0, "a")
+    assert built(name).credible_margin(history(prefix(2))) is None, "too few for the belief"
+    assert built(name, num_starts=6).credible_margin(history(CLOSE)) is None, "the starts come first"
+    assert built(name, stop={"type": "glr"}).credible_margin(history(CLOSE)) is None, "the rule is another one"
+    assert built(name, belief={"type": "logit_student_t"}).credible_margin(history(CLOSE)) is None
+    assert built(name).credible_margin(history(CLEAR)) == CredibleMargin(0.0, "a")
 
 
 def test_equal_constants_are_told_apart_at_next_to_no_margin(name: str) -> None:
-    found = build(name).credible_margin(history({"a": [0.5] * 5, "b": [0.5] * 5}))
+    found = built(name).credible_margin(history({"a": [0.5] * 5, "b": [0.5] * 5}))
     assert found is not None and 0 <= found.margin < 1e-6
 
 
 def test_no_margin_is_told_for_a_confidence_that_only_a_senseless_one_has(name: str) -> None:
-    assert build(name, confidence=1 - 1e-12).credible_margin(history(CLOSE)) is None
+    assert built(name, confidence=1 - 1e-12).credible_margin(history(CLOSE)) is None
 
 
 def test_margin_stops_between_equals(name: str) -> None:
     scores = {"a": [0.60, 0.61, 0.62, 0.61], "b": [0.61, 0.62, 0.60, 0.61]}
-    assert build(name).recommend(history(scores)).stopped_by is None
-    decision = build(name, margin=0.1).recommend(history(scores))
+    assert built(name).recommend(history(scores)).stopped_by is None
+    decision = built(name, margin=0.1).recommend(history(scores))
     assert decision.stopped_by == "confidence"
     assert decision.best is not None
     assert decision.confidence is not None
@@ -168,7 +168,7 @@ def test_margin_stops_between_equals(name: str) -> None:
 
 
 def test_equal_probabilities_within_the_margin_fall_to_the_more_probably_best(name: str) -> None:
-    decision = build(name, margin=0.1).recommend(history({"a": [0.5] * 3, "b": [0.55] * 3, "c": [0.55] * 3}))
+    decision = built(name, margin=0.1).recommend(history({"a": [0.5] * 3, "b": [0.55] * 3, "c": [0.55] * 3}))
     assert decision.prob_within_margin == {"a": 1, "b": 1, "c": 1}
     assert decision.prob_best == {"a": 0, "b": 0.5, "c": 0.5}
     assert decision.best == "b"
@@ -192,16 +192,16 @@ def test_equal_probabilities_within_the_margin_fall_to_the_more_probably_best(na
 )
 def test_check_names_rule_value_and_remedy(name: str, options: "dict[str, object]", message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build(name, **options).check(["a", "b", "c", "d"])
+        built(name, **options).check(["a", "b", "c", "d"])
 
 
 def test_check_accepts_the_edges(name: str) -> None:
-    build(name, max_evaluations=12, margin=0.0, num_starts=3).check(["a", "b", "c", "d"])
-    build(name, belief="logit_student_t").check(["a", "b"])
+    built(name, max_evaluations=12, margin=0.0, num_starts=3).check(["a", "b", "c", "d"])
+    built(name, belief="logit_student_t").check(["a", "b"])
 
 
 def test_a_winner_and_a_rival_need_enough_evaluations_for_the_belief(adaptive: str) -> None:
-    strategy = build(adaptive, belief="split_paired")
+    strategy = built(adaptive, belief="split_paired")
     early = {"a": [0.70, 0.71], "b": [0.60, 0.61], "c": [0.50, 0.51]}
     decision = strategy.recommend(history(early))
     assert decision.confidence is not None
@@ -220,7 +220,7 @@ def test_a_winner_and_a_rival_need_enough_evaluations_for_the_belief(adaptive: s
 def test_a_winner_that_one_failed_run_would_overturn_is_not_named(adaptive: str) -> None:
     # P(best) of a is .955 and its lead .024, but one failed run of its four would cost 10.2 noise sds / 4 = .035.
     scores = {"a": [0.7, 0.71, 0.707, 0.707], "b": [0.698, 0.67, 0.676], "c": [0.587, 0.599, 0.61]}
-    strategy = build(adaptive, belief="split_paired")
+    strategy = built(adaptive, belief="split_paired")
     decision = strategy.recommend(history(scores))
     assert decision.confidence == pytest.approx(0.9555, abs=1e-3)
     assert decision.stopped_by is None
@@ -231,18 +231,18 @@ def test_a_winner_that_one_failed_run_would_overturn_is_not_named(adaptive: str)
     # A margin makes up for the missing .0095.
     assert strategy.credible_margin(history(scores)) == CredibleMargin(0.0096, "a")
     for margin, stopped_by in ((0.0096, "confidence"), (0.0094, None)):
-        content = build(adaptive, belief="split_paired", margin=margin)
+        content = built(adaptive, belief="split_paired", margin=margin)
         assert content.recommend(history(scores)).stopped_by == stopped_by
     earlier = {"type": "split_paired", "second_look": False}
     assert (
-        build(adaptive, belief=earlier).recommend(history({**scores, "a": [0.7, 0.71, 0.707, 0.707, 0.7]})).best == "a"
+        built(adaptive, belief=earlier).recommend(history({**scores, "a": [0.7, 0.71, 0.707, 0.707, 0.7]})).best == "a"
     )
 
 
 def test_a_candidate_that_was_hardly_tried_runs_again_before_a_winner_is_named() -> None:
     ups_and_downs = [0.01 * (-1) ** k for k in range(27)]
     scores = {"a": [0.72 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs], "c": [0.59, 0.61]}
-    strategy, rng = build("top_two", belief="split_paired"), np.random.default_rng(1)
+    strategy, rng = built("top_two", belief="split_paired"), np.random.default_rng(1)
     decision = strategy.recommend(history(scores))
     assert decision.confidence is not None
     assert decision.confidence > 0.99
@@ -257,16 +257,16 @@ def test_a_candidate_that_was_hardly_tried_runs_again_before_a_winner_is_named()
 
 
 def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> None:
-    build(adaptive, belief="split_paired", max_evaluations=10).check(["a", "b", "c", "d"])
+    built(adaptive, belief="split_paired", max_evaluations=10).check(["a", "b", "c", "d"])
     why = "2 more because a winner at confidence 0.95 and its rival need 3 each"
     message = rf"at least 10 \(4 candidates x 2 starting runs, {why}\) but got 9. Give a larger --max-evaluations"
     with pytest.raises(ConfigError, match=message):
-        build(adaptive, belief="split_paired", max_evaluations=9).check(["a", "b", "c", "d"])
+        built(adaptive, belief="split_paired", max_evaluations=9).check(["a", "b", "c", "d"])
 
 
 def test_starts_are_what_the_belief_needs_by_default(name: str) -> None:
     for belief, num_starts in (("student_t", 3), ("split_paired", 2)):
-        assert cast(FixedConfidence, build(name, belief=belief)).num_starts == num_starts
+        assert cast(FixedConfidence, built(name, belief=belief)).num_starts == num_starts
 
 
 @pytest.mark.parametrize(
@@ -282,17 +282,17 @@ def test_starts_are_what_the_belief_needs_by_default(name: str) -> None:
 )
 def test_candidates_that_join_need_room(name: str, limit: str, least: int) -> None:
     now = history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.5, 0.6], "c": []})
-    build(name, **{limit: least}).check_room(now)
+    built(name, **{limit: least}).check_room(now)
     with pytest.raises(ConfigError, match=f"{limit} must be at least {least}\\b.*but is {least - 1}. Give a larger --"):
-        build(name, **{limit: least - 1}).check_room(now)
+        built(name, **{limit: least - 1}).check_room(now)
 
 
 def test_candidates_that_join_leave_room_for_a_winner_and_a_rival() -> None:
-    strategy = cast(FixedConfidence, build("top_two", belief="split_paired", max_evaluations=8))
+    strategy = cast(FixedConfidence, built("top_two", belief="split_paired", max_evaluations=8))
     assert (strategy.num_starts, strategy.to_win) == (2, 3)
     # Five so far, two to start c, and a and b lack one each of three.
     now = history({"a": [0.5, 0.6], "b": [0.4, 0.5], "c": [], "d": [0.5]}, removed=["d"])
-    build("top_two", belief="split_paired", max_evaluations=9).check_room(now)
+    built("top_two", belief="split_paired", max_evaluations=9).check_room(now)
     with pytest.raises(
         ConfigError, match="at least 9 .*, 2 more because a winner .* need 3 each.* is 8. Give a larger --"
     ):
@@ -302,14 +302,14 @@ def test_candidates_that_join_leave_room_for_a_winner_and_a_rival() -> None:
 @pytest.mark.parametrize("name", ["top_two", "non_adaptive_fb", "sequential_halving"])
 def test_withdrawn_candidates_need_no_room_but_have_used_some(name: str) -> None:
     now = history({"a": [0.5] * 3, "b": [0.4] * 3, "c": [0.4] * 3}, withdrawn=["c"])
-    build(name, budget=9, max_evaluations=9).check_room(now)
+    built(name, budget=9, max_evaluations=9).check_room(now)
 
 
 def test_removed_candidates_have_no_part_in_the_default_limit() -> None:
-    strategy = cast(FixedConfidence, build("top_two"))
+    strategy = cast(FixedConfidence, built("top_two"))
     scores = {"a": [0.5] * 3, "b": [0.4] * 3, "c": [0.4] * 4}
     # Fifty for each of three; or for each of two, whatever the third has taken.
     assert strategy.room(history(scores)) == strategy.room(history(scores, withdrawn=["c"])) == 150 - 10
     assert strategy.room(history(scores, removed=["c"])) == 100 - 6
-    given = cast(FixedConfidence, build("top_two", max_evaluations=20))
+    given = cast(FixedConfidence, built("top_two", max_evaluations=20))
     assert given.room(history(scores, removed=["c"])) == 20 - 10

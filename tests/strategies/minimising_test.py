@@ -12,7 +12,7 @@ from fiesta_allennlp.records import History, Request
 from fiesta_allennlp.strategies import GeneralizedLikelihoodRatioStop, Strategy, TopTwo
 from fiesta_allennlp.strategies.minimising import Minimising, MinimisingBelief
 from tests.strategies.histories import THREE_EACH, history
-from tests.strategies.simulation import Simulation, build
+from tests.strategies.simulation import Simulation, built
 
 ERRORS = {"weak": 3.45, "best": 3.35, "fair": 3.40}
 LIMITS = {"budget": 24, "max_evaluations": 40, "confidence": 0.9}
@@ -31,11 +31,14 @@ class AnyStrategy(Simulation):
         return self.sign * super().score(done)
 
 
-@pytest.mark.parametrize("name", Strategy.list_available())
+@pytest.mark.parametrize("name", Strategy.available())
 @pytest.mark.parametrize("belief", ["student_t", "split_paired"])
 def test_every_strategy_chooses_as_by_negated_scores(name: str, belief: str) -> None:
     ends = []
-    for strategy, sign in ((build(name, belief=belief, **LIMITS), -1), (build(name, belief=belief, **LIMITS), 1)):
+    for strategy, sign in (
+        (built(name, belief=belief, **LIMITS), -1),
+        (built(name, belief=belief, **LIMITS), 1),
+    ):
         chosen = Minimising(strategy) if sign == 1 else strategy
         decision, end = AnyStrategy(chosen, ERRORS, num_workers=2, shuffled=True, seed=3, sign=sign).run()
         ends.append((decision, [(e.request, sign * e.score) for e in end.evaluations], chosen.credible_margin(end)))
@@ -54,7 +57,7 @@ def test_the_stopping_rule_sees_negated_scores() -> None:
 
 def test_a_margin_is_a_distance() -> None:
     scores = {"low": [1.00, 1.01, 0.99], "near": [1.05, 1.06, 1.04], "far": [2.0, 2.01, 1.99]}
-    strategy = Minimising(build("top_two", belief="split_paired", margin=0.1))
+    strategy = Minimising(built("top_two", belief="split_paired", margin=0.1))
     decision = strategy.recommend(history(scores))
     assert decision.margin == 0.1
     assert decision.prob_within_margin["near"] > 0.9 > decision.prob_best["near"]

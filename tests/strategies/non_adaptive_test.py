@@ -5,7 +5,7 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError
 from tests.strategies.histories import history
-from tests.strategies.simulation import Simulation, build
+from tests.strategies.simulation import Simulation, built
 
 RNG = np.random.default_rng(0)
 CLEAR = {"a": [0.900, 0.901, 0.902], "b": [0.500, 0.501, 0.502]}
@@ -13,7 +13,7 @@ OPEN = {"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65]}
 
 
 def test_more_slots_than_candidates_begin_no_further_round() -> None:
-    strategy = build("non_adaptive_fc")
+    strategy = built("non_adaptive_fc")
     assert strategy.propose(history({"a": [], "b": [], "c": []}), 8, RNG) == ["a", "b", "c"]
     assert strategy.propose(history(OPEN, pending=["a"]), 8, RNG) == ["b"]
     assert strategy.propose(history({**OPEN, "a": [*OPEN["a"], 0.6]}, pending=["b"]), 8, RNG) == []
@@ -21,7 +21,7 @@ def test_more_slots_than_candidates_begin_no_further_round() -> None:
 
 
 def test_stops_at_complete_rounds_only() -> None:
-    strategy = build("non_adaptive_fc")
+    strategy = built("non_adaptive_fc")
     assert strategy.recommend(history(CLEAR)).stopped_by == "confidence"
     for open_round in (
         history(CLEAR, pending=["a"]),
@@ -36,11 +36,11 @@ def test_stops_at_complete_rounds_only() -> None:
 
 def test_a_withdrawn_candidate_does_not_keep_a_round_open() -> None:
     now = history({**CLEAR, "c": [0.4]}, pending=["c"], withdrawn=["c"])
-    assert build("non_adaptive_fc").recommend(now).stopped_by == "confidence"
+    assert built("non_adaptive_fc").recommend(now).stopped_by == "confidence"
 
 
 def test_a_round_that_the_limit_would_cut_is_not_begun() -> None:
-    strategy = build("non_adaptive_fc", max_evaluations=11, confidence=0.999999)
+    strategy = built("non_adaptive_fc", max_evaluations=11, confidence=0.999999)
     decision, end = Simulation(strategy, dict.fromkeys("abc", 0.6), 4).run()
     assert decision.stopped_by == "max_evaluations"
     assert [end.num_finished(name) for name in "abc"] == [3, 3, 3]
@@ -49,14 +49,14 @@ def test_a_round_that_the_limit_would_cut_is_not_begun() -> None:
 
 @pytest.mark.parametrize("num_workers", [1, 4])
 def test_every_candidate_is_evaluated_equally_often(num_workers: int) -> None:
-    strategy = build("non_adaptive_fc", max_evaluations=200)
+    strategy = built("non_adaptive_fc", max_evaluations=200)
     decision, end = Simulation(strategy, {"a": 0.60, "b": 0.62, "c": 0.61}, num_workers, True).run()
     assert decision.stopped_by == "confidence"
     assert len({end.num_finished(name) for name in "abc"}) == 1
 
 
 def test_budget_is_divided_and_the_best_mean_wins() -> None:
-    strategy = build("non_adaptive_fb", budget=11)
+    strategy = built("non_adaptive_fb", budget=11)
     decision, end = Simulation(strategy, {"a": 0.1, "b": 0.9, "c": 0.5}, 2, True).run()
     assert (decision.best, decision.stopped_by) == ("b", "budget")
     assert [end.num_finished(name) for name in "abc"] == [3, 3, 3]
@@ -65,31 +65,31 @@ def test_budget_is_divided_and_the_best_mean_wins() -> None:
 
 def test_of_equal_means_the_first_wins_and_probabilities_are_reported() -> None:
     same = {"b": [0.5, 0.6, 0.7], "a": [0.7, 0.5, 0.6]}
-    decision = build("non_adaptive_fb", budget=6).recommend(history(same))
+    decision = built("non_adaptive_fb", budget=6).recommend(history(same))
     assert (decision.best, decision.stopped_by) == ("b", "budget")
     assert decision.confidence == pytest.approx(0.5)
 
 
 def test_nothing_is_best_until_every_candidate_has_a_score() -> None:
-    assert build("non_adaptive_fb", budget=6).recommend(history({"a": [0.5], "b": []})).best is None
+    assert built("non_adaptive_fb", budget=6).recommend(history({"a": [0.5], "b": []})).best is None
 
 
 def test_the_share_of_a_withdrawn_candidate_is_not_spent() -> None:
     now = history({"a": [0.5] * 4, "b": [0.4] * 4, "c": [0.9]}, withdrawn=["c"])
-    strategy = build("non_adaptive_fb", budget=12)
+    strategy = built("non_adaptive_fb", budget=12)
     assert strategy.propose(now, 4, RNG) == []
     assert strategy.recommend(now).best == "a"
     assert strategy.recommend(now).stopped_by == "budget"
 
 
 def test_budget_needs_one_evaluation_each() -> None:
-    build("non_adaptive_fb", budget=3).check(["a", "b", "c"])
+    built("non_adaptive_fb", budget=3).check(["a", "b", "c"])
     with pytest.raises(ConfigError, match=r"budget must be at least 3 \(3 candidates x 1 evaluation\) but got 2."):
-        build("non_adaptive_fb", budget=2).check(["a", "b", "c"])
+        built("non_adaptive_fb", budget=2).check(["a", "b", "c"])
 
 
 def test_a_removed_candidate_leaves_the_rest_of_the_budget_to_the_others() -> None:
     now = history({"a": [0.9], "b": [0.8], "c": [0.7]}, removed=["c"])
-    strategy = build("non_adaptive_fb", budget=8)
+    strategy = built("non_adaptive_fb", budget=8)
     assert strategy.propose(now, 9, np.random.default_rng(0)) == list("abab")
     assert strategy.propose(replace(now, removed=frozenset()), 9, np.random.default_rng(0)) == list("ab")

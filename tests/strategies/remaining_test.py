@@ -9,7 +9,7 @@ from fiesta_allennlp.listeners.progress import remaining_text
 from fiesta_allennlp.records import History, Remaining
 from fiesta_allennlp.strategies.remaining import remaining
 from tests.strategies.histories import evaluation
-from tests.strategies.simulation import build
+from tests.strategies.simulation import built
 
 SURE = np.full(2, 1e9)
 
@@ -56,7 +56,7 @@ def test_it_does_not_depend_on_the_unit_of_the_score() -> None:
 
 def test_as_many_as_selections_then_make() -> None:
     """About half of the selections end in the middle half, and the others on both sides of it."""
-    strategy = build("top_two", belief="split_paired", margin=0.005, max_evaluations=100)
+    strategy = built("top_two", belief="split_paired", margin=0.005, max_evaluations=100)
     sides = []
     for seed in range(30):
         rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError
 from tests.strategies.histories import history
-from tests.strategies.simulation import Simulation, build
+from tests.strategies.simulation import Simulation, built
 
 RNG = np.random.default_rng(0)
 FAR_APART = {"a": 0.9, "b": 0.7, "c": 0.5, "d": 0.3}
@@ -15,7 +15,7 @@ FAR_APART = {"a": 0.9, "b": 0.7, "c": 0.5, "d": 0.3}
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_the_run_of_table_1(num_workers: int, shuffled: bool) -> None:
     # 4 candidates and a budget of 16: two each, then four each for the better two.
-    strategy = build("sequential_halving", budget=16)
+    strategy = built("sequential_halving", budget=16)
     decision, end = Simulation(strategy, FAR_APART, num_workers, shuffled).run()
     assert (decision.best, decision.stopped_by) == ("a", "budget")
     assert [end.num_finished(name) for name in "abcd"] == [6, 6, 2, 2]
@@ -23,7 +23,7 @@ def test_the_run_of_table_1(num_workers: int, shuffled: bool) -> None:
 
 
 def test_round_by_round() -> None:
-    strategy = build("sequential_halving", budget=16)
+    strategy = built("sequential_halving", budget=16)
     first = {"a": [0.5, 0.6], "b": [0.9, 0.1], "c": [0.7, 0.8], "d": [0.1, 0.2]}
     assert strategy.propose(history({name: [] for name in "abcd"}), 9, RNG) == list("abcdabcd")
     assert strategy.propose(history({**first, "d": [0.1]}, pending=["d"]), 9, RNG) == []
@@ -38,7 +38,7 @@ def test_round_by_round() -> None:
 
 def test_five_candidates_by_hand() -> None:
     # 3 rounds of 60 / 3 = 20 evaluations: 5 x 4, then 3 x 6 (2 are left over), then 2 x 10.
-    strategy = build("sequential_halving", budget=60)
+    strategy = built("sequential_halving", budget=60)
     decision, end = Simulation(strategy, {**FAR_APART, "e": 0.1}, 4, True).run()
     assert decision.best == "a"
     assert [end.num_finished(name) for name in "abcde"] == [20, 20, 10, 4, 4]
@@ -49,7 +49,7 @@ def test_five_candidates_by_hand() -> None:
 def test_the_order_of_finishing_plays_no_part(seed: int) -> None:
     close = {"a": 0.60, "b": 0.61, "c": 0.62, "d": 0.61, "e": 0.60, "f": 0.62}
     ends = [
-        Simulation(build("sequential_halving", budget=60), close, num_workers, shuffled, seed=seed).run()
+        Simulation(built("sequential_halving", budget=60), close, num_workers, shuffled, seed=seed).run()
         for num_workers, shuffled in [(1, False), (3, True), (8, True)]
     ]
     assert len({decision.best for decision, _ in ends}) == 1
@@ -59,16 +59,16 @@ def test_the_order_of_finishing_plays_no_part(seed: int) -> None:
 def test_a_round_counts_its_own_scores_by_replicate() -> None:
     # A third score of "d" that the first round did not plan does not bring it into the second.
     now = history({"a": [0.5, 0.5], "b": [0.6, 0.6], "c": [0.1, 0.1], "d": [0.2, 0.2, 9.0]})
-    assert set(build("sequential_halving", budget=16).propose(now, 9, RNG)) == {"a", "b"}
+    assert set(built("sequential_halving", budget=16).propose(now, 9, RNG)) == {"a", "b"}
 
 
 def test_of_equal_candidates_the_first_survive() -> None:
     now = history({name: [0.5, 0.5] for name in "dcba"})
-    assert build("sequential_halving", budget=16).propose(now, 2, RNG) == ["d", "c"]
+    assert built("sequential_halving", budget=16).propose(now, 2, RNG) == ["d", "c"]
 
 
 def test_a_displaced_candidate_takes_the_place_of_a_withdrawn_one_within_the_budget() -> None:
-    strategy = build("sequential_halving", budget=16)
+    strategy = built("sequential_halving", budget=16)
     scores = {"a": [0.9, 0.9, 0.9], "b": [0.8] * 6, "c": [0.7, 0.7], "d": [0.1, 0.1]}
     now = history(scores, withdrawn=["a"])
     # 13 are spent: "c" would need 4 more, and gets the 3 that are left.
@@ -80,38 +80,38 @@ def test_a_displaced_candidate_takes_the_place_of_a_withdrawn_one_within_the_bud
 
 
 def test_probabilities_are_reported_where_all_have_enough_evaluations() -> None:
-    strategy = build("sequential_halving", budget=24)
+    strategy = built("sequential_halving", budget=24)
     decision, _ = Simulation(strategy, FAR_APART).run()
     assert set(decision.prob_best) == set("abcd")
     assert decision.confidence == decision.prob_best["a"]
-    few, _ = Simulation(build("sequential_halving", budget=16), FAR_APART).run()
+    few, _ = Simulation(built("sequential_halving", budget=16), FAR_APART).run()
     assert few.confidence is None
 
 
 @pytest.mark.parametrize(("size", "least", "rounds"), [(2, 2, 1), (3, 6, 2), (4, 8, 2), (5, 15, 3), (12, 48, 4)])
 def test_check_needs_one_new_evaluation_each_in_every_round(size: int, least: int, rounds: int) -> None:
     names = [str(number) for number in range(size)]
-    build("sequential_halving", budget=least).check(names)
+    built("sequential_halving", budget=least).check(names)
     message = f"budget must be at least {least} ({size} candidates x {rounds} rounds) but got {least - 1}."
     with pytest.raises(ConfigError, match=re.escape(message)):
-        build("sequential_halving", budget=least - 1).check(names)
+        built("sequential_halving", budget=least - 1).check(names)
 
 
 def test_a_removed_candidate_is_no_part_of_the_plan() -> None:
     scores = {"a": [0.9, 0.9], "b": [0.8, 0.8], "c": [0.7, 0.7], "d": [0.1, 0.1]}
-    strategy = build("sequential_halving", budget=18)
+    strategy = built("sequential_halving", budget=18)
     # Three candidates, two rounds, and 16 of 18: 16 // (3 x 2) = 2 each, then 16 // (2 x 2) = 4 of each of two.
     assert strategy.propose(history(scores, removed=["d"]), 9, RNG) == list("abababab")
-    _, end = Simulation(build("sequential_halving", budget=12), FAR_APART).run()
+    _, end = Simulation(built("sequential_halving", budget=12), FAR_APART).run()
     assert [end.num_finished(name) for name in "abcd"] == [4, 4, 1, 1]
     gone = history({"a": [0.9], "b": [0.8], "c": [0.7], "d": [0.1]}, removed=["d"])
     # 12 - 1 = 11: 11 // 6 = 1 each, then 11 // 4 = 2.
-    assert build("sequential_halving", budget=12).propose(gone, 9, RNG) == list("abab")
+    assert built("sequential_halving", budget=12).propose(gone, 9, RNG) == list("abab")
 
 
 def test_a_budget_that_a_removed_candidate_has_used_up_is_over() -> None:
     now = history({"a": [0.9, 0.1], "b": [0.8], "c": [0.7], "d": [0.1] * 6}, removed=["d"])
-    strategy = build("sequential_halving", budget=10)
+    strategy = built("sequential_halving", budget=10)
     assert strategy.propose(now, 9, RNG) == []
     decision = strategy.recommend(now)
     assert (decision.best, decision.stopped_by) == ("b", "budget")

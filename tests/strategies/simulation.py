@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Tuple, Union
 
 import numpy as np
-from allennlp.common import Params
 
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Request
+from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import candidate_key
 from fiesta_allennlp.strategies import FixedBudget, FixedConfidence, Strategy
 from tests.strategies.histories import counts_of, request
@@ -19,13 +19,13 @@ ON_COUNTS = {"type": "dirichlet_f_measure", "concentration": 1000.0}
 """A belief to which the counts of these scores are about as noisy as they are."""
 
 
-def build(name: str, *, belief: Union[str, Mapping[str, object]] = "student_t", **options: object) -> Strategy:
+def built(name: str, *, belief: Union[str, Mapping[str, object]] = "student_t", **options: object) -> Strategy:
     """The strategy registered as `name`, as AllenNLP builds it. `budget` goes to the fixed-budget ones only, and
     every other option to the fixed-confidence ones only."""
     is_budget = issubclass(Strategy.by_name(name), FixedBudget)
     fitting = {key: value for key, value in options.items() if (key == "budget") == is_budget}
     config = {"type": belief} if isinstance(belief, str) else dict(belief)
-    return Strategy.from_params(Params({"type": name, "belief": config, **fitting}))
+    return build(Strategy, {"type": name, "belief": config, **fitting})
 
 
 def most_evaluations(strategy: Strategy) -> int:

@@ -4,10 +4,10 @@ from typing import List, Mapping, Sequence
 
 import numpy as np
 import pytest
-from allennlp.common import Params
 
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, highest_log_evidence
 from fiesta_allennlp.records import Decision, Evaluation, History
+from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.strategies import (
     BayesianStop,
@@ -17,12 +17,12 @@ from fiesta_allennlp.strategies import (
     Strategy,
 )
 from tests.strategies.histories import history
-from tests.strategies.simulation import Simulation, build
+from tests.strategies.simulation import Simulation, built
 
 GLR = GeneralizedLikelihoodRatioStop()
 SCORES = {"a": [0.62, 0.64, 0.63, 0.66, 0.61, 0.65], "b": [0.60, 0.61, 0.62, 0.62, 0.60, 0.62]}
 DIFFERENCES = np.array(SCORES["a"]) - np.array(SCORES["b"])
-FIXED_CONFIDENCE = [name for name in Strategy.list_available() if issubclass(Strategy.by_name(name), FixedConfidence)]
+FIXED_CONFIDENCE = [name for name in Strategy.available() if issubclass(Strategy.by_name(name), FixedConfidence)]
 
 
 def evidence_reached(now: History, *, margin: float = 0.0, best: str = "a") -> float:
@@ -52,16 +52,16 @@ def without(now: History, candidate: str, replicate: int) -> History:
 
 
 def test_bayesian_is_the_default_everywhere() -> None:
-    assert isinstance(StoppingRule.from_params(Params({})), BayesianStop)
+    assert isinstance(build(StoppingRule, {}), BayesianStop)
     for name in FIXED_CONFIDENCE:
-        strategy = build(name)
+        strategy = built(name)
         assert isinstance(strategy, FixedConfidence)
         assert isinstance(strategy.stop, BayesianStop)
 
 
 @pytest.mark.parametrize("name", FIXED_CONFIDENCE)
 def test_every_strategy_takes_a_rule(name: str) -> None:
-    for strategy in (build(name, stop="glr"), build(name, stop={"type": "glr"})):
+    for strategy in (built(name, stop="glr"), built(name, stop={"type": "glr"})):
         assert isinstance(strategy, FixedConfidence)
         assert isinstance(strategy.stop, GeneralizedLikelihoodRatioStop)
 
@@ -146,7 +146,7 @@ def test_glr_ends_a_selection_later_than_bayesian(name: str, num_workers: int) -
     means = {"weak": 0.55, "best": 0.65, "fair": 0.62}
     ends: List[History] = []
     for rule in ("bayesian", "glr"):
-        strategy = build(name, max_evaluations=300, confidence=0.9, stop=rule)
+        strategy = built(name, max_evaluations=300, confidence=0.9, stop=rule)
         decision, end = Simulation(strategy, means, num_workers, True, 0.05, seed=6).run()
         assert (decision.best, decision.stopped_by) == ("best", "confidence")
         ends.append(end)

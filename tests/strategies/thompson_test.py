@@ -11,7 +11,7 @@ from fiesta_allennlp.strategies.base import believed
 from fiesta_allennlp.strategies.thompson import draw
 from tests.strategies.histories import THREE_EACH, evaluation, history, request
 from tests.strategies.scripted import scripted
-from tests.strategies.simulation import Simulation, build
+from tests.strategies.simulation import Simulation, built
 
 MEANS = {"weak": 0.55, "good": 0.63, "best": 0.65, "fair": 0.60}
 STARTED = history(THREE_EACH)
@@ -44,7 +44,7 @@ def test_thompson_draws_every_slot_from_what_is_believed_now() -> None:
 
 
 def batch(size: "int | None") -> BatchThompson:
-    return cast(BatchThompson, build("bts", **({} if size is None else {"batch_size": size})))
+    return cast(BatchThompson, built("bts", **({} if size is None else {"batch_size": size})))
 
 
 def test_a_batch_is_as_large_as_the_free_slots_by_default() -> None:
@@ -105,7 +105,7 @@ def test_a_pending_start_of_a_withdrawn_candidate_is_waited_for() -> None:
 @pytest.mark.parametrize("num_workers", [1, 3, 8])
 @pytest.mark.parametrize("failure_rate", [0.0, 0.15])
 def test_batches_of_any_size_end(batch_size: int, num_workers: int, failure_rate: float) -> None:
-    strategy = build("bts", batch_size=batch_size, max_evaluations=100, confidence=0.9)
+    strategy = built("bts", batch_size=batch_size, max_evaluations=100, confidence=0.9)
     decision, _ = Simulation(strategy, MEANS, num_workers, True, failure_rate, seed=2).run()
     assert decision.stopped_by in {"confidence", "max_evaluations", "failures"}
 

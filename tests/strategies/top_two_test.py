@@ -10,7 +10,7 @@ from fiesta_allennlp.strategies import TopTwo, TopTwoThompson
 from fiesta_allennlp.strategies.base import Look, believed
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.scripted import scripted
-from tests.strategies.simulation import build
+from tests.strategies.simulation import built
 
 PI = {"a": 0.6, "b": 0.3, "c": 0.1}
 NOW = history(THREE_EACH)
@@ -69,9 +69,9 @@ def test_frequencies_are_those_of_algorithm_2() -> None:
 
 
 def test_ttts_is_the_papers_whatever_the_default_is() -> None:
-    strategy = cast(TopTwoThompson, build("ttts"))
+    strategy = cast(TopTwoThompson, built("ttts"))
     assert (type(strategy), strategy.challenger, strategy.beta) == (TopTwoThompson, "posterior", 0.5)
-    assert cast(TopTwoThompson, build("ttts", beta=1.0)).beta == 1.0
+    assert cast(TopTwoThompson, built("ttts", beta=1.0)).beta == 1.0
 
 
 def test_pi_is_what_is_believed_now() -> None:
@@ -82,19 +82,19 @@ def test_pi_is_what_is_believed_now() -> None:
 
 
 def test_beta_comes_from_params_and_is_checked() -> None:
-    strategy = cast(TopTwo, build("top_two", beta=0.25))
+    strategy = cast(TopTwo, built("top_two", beta=0.25))
     assert strategy.beta == 0.25
     strategy.check(["a", "b"])
     for beta in (0.0, 1.01, -1.0):
         with pytest.raises(
             ConfigError, match=f"beta must be above 0 and at most 1, such as 0.5, or left out, but got {beta}"
         ):
-            build("top_two", beta=beta).check(["a", "b"])
+            built("top_two", beta=beta).check(["a", "b"])
 
 
 def test_challenger_is_one_of_two() -> None:
     with pytest.raises(ConfigError, match="challenger must be cost or posterior but got 'best'"):
-        build("top_two", challenger="best").check(["a", "b"])
+        built("top_two", challenger="best").check(["a", "b"])
 
 
 POSTERIOR = StudentTPosterior(

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.tagging.tagged_columns import TaggedColumnsReader
-from fiesta_allennlp.trainings.resplit import ResplitReader
+from fiesta_allennlp.trainings.allennlp.resplit import ResplitReader
 
 SMALL = Path(__file__).parents[1] / "fixtures" / "tagging" / "small.conll"
 

@@ -30,13 +30,14 @@ def load(options: Mapping[str, Any]) -> Any:
     """Load the predictor of an archive, with everything registered that a config may name."""
     import torch
     from allennlp.common.plugins import import_plugins
-    from allennlp.common.util import import_module_and_submodules
     from allennlp.predictors import Predictor
+
+    from fiesta_allennlp.registry import import_package
 
     torch.set_num_threads(options["num_threads"])
     import_plugins()
     for package in (PLUGIN, *options["packages"]):
-        import_module_and_submodules(package)
+        import_package(package)
     return Predictor.from_path(
         options["path"],
         predictor_name=options["predictor"],

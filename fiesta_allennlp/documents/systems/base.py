@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
-from allennlp.common import Registrable
-
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.systems.body import check_body, render
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
 from fiesta_allennlp.files import shortened
+from fiesta_allennlp.registry import Registrable
 
 EACH = ("document", "item")
 
@@ -64,7 +63,7 @@ class System(Registrable):
     """
 
     keeps_answers = True
-    """Whether answers are worth keeping. Not where they are in a file already."""
+    """False where the answers are in a file already."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is sent to a system: a template filled with a document's fields."""
+"""The request to a system: a template filled with the fields of a document."""
 
 import json
 import re

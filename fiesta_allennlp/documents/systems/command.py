@@ -21,7 +21,7 @@ class ProcessSystem(System):
     """
 
     speaks_first = False
-    """Whether it prints a line when it is ready: `{}`, or `{"error": ...}` where it cannot start."""
+    """True if the program prints a line when it is ready: `{}`, or `{"error": ...}` if it cannot start."""
 
     def __init__(self, *, start_time_limit: float = 60.0, tries: int = 2, **kwargs: Any) -> None:
         super().__init__(**kwargs)

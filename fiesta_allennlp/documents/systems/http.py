@@ -21,7 +21,7 @@ AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may be answered."""
 
 DOWN = (429, 502, 503, 504)
-"""Those of them that speak of the server and not of the request."""
+"""The statuses that concern the server, not the request."""
 
 LONGEST_ANSWER = 2**26
 SECONDS_TO_CONNECT = 10.0

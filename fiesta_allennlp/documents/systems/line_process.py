@@ -8,7 +8,7 @@ from typing import List, Optional, Sequence
 
 from fiesta_allennlp.documents.systems.base import Died, OutOfTime, Unanswered
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import shortened
+from fiesta_allennlp.files import not_through_links, shortened
 
 GUARD = Path(__file__).with_name("guard.py")
 
@@ -55,7 +55,7 @@ class LineProcess:
             reading, self._alive = os.pipe()
             guarded = [sys.executable, "-I", "-S", str(GUARD), str(reading), *self._command]
             try:
-                with self._log.open("ab") as log:
+                with open(self._log, "ab", opener=not_through_links) as log:
                     self._process = subprocess.Popen(
                         guarded,
                         stdin=subprocess.PIPE,
@@ -161,7 +161,7 @@ class LineProcess:
         )
 
     def _at_end(self) -> bool:
-        """Whether the output has ended; keeps what is read to find out."""
+        """Return whether the output has ended, and keep what was read to find out."""
         if not self._unread and self._is_readable():
             self._unread = self._read()
             return not self._unread

@@ -1,4 +1,4 @@
-"""How fast an endpoint is asked, and whether it is down."""
+"""Limits the rate of requests to an endpoint, and notes when it is down."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Dict
 
 MOST_OUTAGES = 2
-"""How often an endpoint may answer others between two failures of one question, and still count as down."""
+"""The number of other answers between two failures of a question up to which an endpoint counts as down."""
 
 
 class Outages:

@@ -35,7 +35,7 @@ def draw_differences(report: Report, look: Look) -> "Optional[Drawing]":
     points = [difference for comparison in comparisons for difference in comparison.paired_differences]
     means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
     limits = rows.limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
-    axes.axvline(0, color="black", linewidth=0.8)
+    axes.axvline(0, color="black", linewidth=0.8, zorder=1)
     if report.margin:
         axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
     for row, comparison in enumerate(comparisons):

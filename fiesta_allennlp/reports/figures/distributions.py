@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Optional, Tuple
 
 import numpy as np
-from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.reports.content import CandidateReport, Report
 from fiesta_allennlp.reports.figures import rows
@@ -71,6 +70,8 @@ def _draw_summary(axes: "Axes", candidate: CandidateReport, row: int, *, limits:
 
 def _density(scores: np.ndarray) -> "Tuple[np.ndarray, np.ndarray]":
     """Where, and how wide the half of a violin is there. Shapes: `(num_places,)` twice."""
+    from scipy.stats import gaussian_kde
+
     at = np.linspace(scores.min(), scores.max(), 80)
     density = gaussian_kde(scores)(at)
     return at, HALF_WIDTH * density / density.max()

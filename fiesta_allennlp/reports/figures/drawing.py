@@ -9,16 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.files import replacing
 from fiesta_allennlp.reports.content import Report
 from fiesta_allennlp.reports.figures.allocation import ALLOCATION
 from fiesta_allennlp.reports.figures.differences import DIFFERENCES
 from fiesta_allennlp.reports.figures.distributions import DISTRIBUTIONS
-from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Figure, Look, styled
+from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Figure, Look, of_the_best, styled
 from fiesta_allennlp.reports.figures.measures import MEASURES
 from fiesta_allennlp.reports.figures.path import PATH
 from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT, PARALLEL
 
-FIGURES: Tuple[Figure, ...] = (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION, BEST_SO_FAR, PARALLEL, FRONT)
+FIGURES: Tuple[Figure, ...] = (
+    *map(of_the_best, (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION)),
+    BEST_SO_FAR,
+    PARALLEL,
+    FRONT,
+)
 
 FIGURE_ENDINGS = (".png", ".pdf")
 
@@ -59,7 +65,8 @@ def draw_all(report: Report, directory: Path) -> Tuple[Path, ...]:
             for ending in FIGURE_ENDINGS:
                 paths.append(directory / f"{figure.name}{ending}")
                 metadata: Any = {"CreationDate": None} if ending == ".pdf" else None
-                drawing.savefig(paths[-1], dpi=200, metadata=metadata)
+                with replacing(paths[-1]) as part:
+                    drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
     return tuple(paths)
 
 

@@ -1,7 +1,7 @@
 """What a figure of a report is, and the look that all of them share. Nothing in them depends on colour alone."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Sequence
 
 from fiesta_allennlp.reports.content import Report
@@ -45,6 +45,34 @@ class Figure:
     draw: "Callable[[Report, Look], Optional[Drawing]]"
     alt: Callable[[Report], str]
     caption: Callable[[Report], str]
+
+
+MOST_CANDIDATES, NUM_SHOWN = 40, 30
+"""Of more candidates than the first number, a figure shows as many as the second."""
+
+
+def of_the_best(figure: Figure) -> Figure:
+    """A figure with a row or a line for each candidate, which shows the best 30 of more than 40 candidates."""
+    return replace(
+        figure,
+        draw=lambda report, look: figure.draw(best_candidates(report), look),
+        caption=lambda report: figure.caption(best_candidates(report)) + _num_shown_text(report),
+    )
+
+
+def best_candidates(report: Report) -> Report:
+    """The report of the candidates that figures show, with the comparisons among them and the order of all runs."""
+    if len(report.candidates) <= MOST_CANDIDATES:
+        return report
+    shown = report.ranked[:NUM_SHOWN]
+    names = {candidate.name for candidate in shown}
+    return replace(report, candidates=shown, comparisons=tuple(c for c in report.comparisons if c.second in names))
+
+
+def _num_shown_text(report: Report) -> str:
+    number = len(report.candidates)
+    shown = f" The figure shows the best {NUM_SHOWN} of {number} {report.words.candidates}."
+    return shown if number > MOST_CANDIDATES else ""
 
 
 WIDE = Look(width=7.6, font=9.0, name_length=30)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MOST_POINTS = 5000
 """With more points than this they are drawn as pixels, also in PDF and SVG files, which would grow too large."""
 
+POINTS = 1.5
+"""The zorder of points, between violins and lines. Nothing else has it, so pixels of all rows make one bitmap."""
+
 
 def height_of(num_rows: int) -> float:
     """Inches for the rows, a legend and the axis beneath."""
@@ -55,7 +58,8 @@ def set_scores(axes: "Axes", limits: Interval, label: str, *, look: Look) -> Non
 
 def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
     size = 3.0 if len(values) <= 150 else 1.8
-    axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, rasterized=rasterised)
+    (line,) = axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=POINTS)
+    line.set_rasterized(rasterised)
 
 
 def draw_mean(axes: "Axes", mean: float, row: int) -> None:

@@ -46,7 +46,7 @@ def systems(tmp_path: Path) -> List[str]:
         (["--workers", "0"], r"--workers must be at least 1 but got 0"),
         (["--time-limit", "0"], r"--time-limit must be above 0 but got 0"),
         (["--max-failures", "0"], r"--max-failures must be at least 1 but got 0"),
-        (["--entropy", "-1"], r"--seed must not be negative but got -1"),
+        (["--seed", "-1"], r"--seed must not be negative but got -1"),
         (["--confidence", "95"], r"confidence must be above 0 and below 1.*95"),
         (["--confidence", "0.9", "--budget", "9"], r"--confidence and --budget are mutually exclusive"),
         (["--margin", "-1"], r"margin must"),

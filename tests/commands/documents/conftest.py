@@ -6,11 +6,10 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from fiesta_allennlp.commands.fiesta_documents import add_arguments, documents_from_args
 from tests.commands.conftest import Call
 from tests.document_systems import write_documents
 
-QUICK = ["--belief", "student_t", "--metric", "accuracy", "--entropy", "1"]
+QUICK = ["--belief", "student_t", "--metric", "accuracy", "--seed", "1"]
 """A belief that is fast, a metric that is easy to work out, and always the same order of documents."""
 
 LEARNED = {"type": "dirichlet_f_measure", "learn_concentration": True}
@@ -19,7 +18,7 @@ LEARNED = {"type": "dirichlet_f_measure", "learn_concentration": True}
 
 @pytest.fixture
 def call(in_process: Callable[..., Call]) -> Call:
-    return in_process(add_arguments, documents_from_args, "fiesta-documents")
+    return in_process("documents")
 
 
 @pytest.fixture

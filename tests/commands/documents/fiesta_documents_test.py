@@ -42,7 +42,7 @@ def test_a_selection_decides_and_leaves_its_files(tmp_path: Path, documents: Pat
         write_program(tmp_path, "able", wrong=20, cost=0.5),
         write_program(tmp_path, "poor", wrong=2, cost=0.25),
     ]
-    status, output = call(*systems, "--documents", documents, "-s", run, *QUICK, "--entropy", 4)
+    status, output = call(*systems, "--documents", documents, "-s", run, *QUICK, "--seed", 4)
     assert status == 0, output
     assert "able is the best with probability" in output
     summary = summary_of(run)
@@ -105,7 +105,7 @@ def test_answers_are_paid_for_once_by_all_selections(tmp_path: Path, documents: 
     options = [*systems, "--documents", documents, *QUICK, "--answers", tmp_path / "all.sqlite", "--budget", 40]
     assert call(*options, "-s", tmp_path / "first")[0] == 0
     before = {name: asked(tmp_path, name) for name in ("a", "b")}
-    assert call(*options, "-s", tmp_path / "second", "--entropy", 77)[0] == 0
+    assert call(*options, "-s", tmp_path / "second", "--seed", 77)[0] == 0
     for name in ("a", "b"):
         now = asked(tmp_path, name)
         assert max(now.values()) == 1
@@ -118,7 +118,7 @@ def test_force_deletes_the_selection_and_keeps_the_answers(
     tmp_path: Path, documents: Path, run: Path, call: Any
 ) -> None:
     systems = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 4), ("b", 2))]
-    options = [*systems, "--documents", documents, "-s", run, *QUICK, "--budget", 20, "--entropy", 3]
+    options = [*systems, "--documents", documents, "-s", run, *QUICK, "--budget", 20, "--seed", 3]
     assert call(*options)[0] == 0
     before = scores_of(run)
     status, output = call(*options)
@@ -130,7 +130,7 @@ def test_force_deletes_the_selection_and_keeps_the_answers(
 
 
 def test_a_new_version_is_asked_again(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    options = ["--documents", documents, "-s", run, *QUICK, "--budget", 10, "--entropy", 3, "--force"]
+    options = ["--documents", documents, "-s", run, *QUICK, "--budget", 10, "--seed", 3, "--force"]
     b = write_program(tmp_path, "b", wrong=2)
     assert call(write_program(tmp_path, "a", wrong=4), b, *options)[0] == 0
     assert call(write_program(tmp_path, "a", wrong=4, version="2"), b, *options)[0] == 0
@@ -380,7 +380,7 @@ def num_answers(run: Path) -> int:
 def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(tmp_path: Path, documents: Path, call: Any) -> None:
     """`kill -9` to the parent at random moments; the final store equals that of an uninterrupted selection."""
     (tmp_path / "whole").mkdir()
-    options = ["--documents", documents, *QUICK, "--confidence", 0.999, "--entropy", 11]
+    options = ["--documents", documents, *QUICK, "--confidence", 0.999, "--seed", 11]
     whole = [write_program(tmp_path / "whole", n, wrong=w, cost=1.0) for n, w in (("a", 5), ("b", 3))]
     assert call(*whole, "-s", tmp_path / "whole" / "run", *options)[0] == 0
 

@@ -8,7 +8,6 @@ from typing import Any, Callable, Dict
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.commands import fiesta_report
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError, StoreError
@@ -24,7 +23,7 @@ from tests.document_systems import write_program
 def made(tmp_path: Path, documents: Path, run: Path, call: Any) -> Path:
     """A selection with the default belief, which is about measures."""
     systems = [write_program(tmp_path, name, wrong=wrong, cost=0.5) for name, wrong in (("a", 20), ("b", 2))]
-    status, output = call(*systems, "--documents", documents, "-s", run, "--entropy", 4, "--max-evaluations", 40)
+    status, output = call(*systems, "--documents", documents, "-s", run, "--seed", 4, "--max-evaluations", 40)
     assert status in (0, 1), output
     return run
 
@@ -63,7 +62,7 @@ def test_a_report_tells_what_the_selection_told(made: Path) -> None:
 
 
 def test_the_command_writes_every_file(made: Path, in_process: Callable[..., Call]) -> None:
-    call = in_process(fiesta_report.add_arguments, fiesta_report.report_from_args, "fiesta-report")
+    call = in_process("report")
     status, output = call(made)
     assert status == 0, output
     there = {path.name for path in (made / "report").rglob("*") if path.is_file()}

@@ -1,5 +1,6 @@
 """The figures of a report: what they show, and that nothing in them is cut or overlaps."""
 
+import io
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -205,8 +206,28 @@ def test_more_points_than_files_can_hold_are_drawn_as_pixels() -> None:
     report = made_up(2)
     scores = tuple(np.random.default_rng(1).normal(0.5, 0.1, 5001).tolist())
     many = replace(report.candidates[0], scores=scores)
-    lines = drawn(replace(report, candidates=(many, report.candidates[1])), "distributions").axes[0].lines
-    assert all(line.get_rasterized() for line in lines if line.get_marker() == "o")
+    figure = drawn(replace(report, candidates=(many, report.candidates[1])), "distributions")
+    assert all(line.get_rasterized() for line in figure.axes[0].lines if line.get_marker() == "o")
+    figure.savefig(picture := io.StringIO(), format="svg")
+    assert picture.getvalue().count("<image") == 1
+
+
+@pytest.mark.parametrize(("name", "first"), [("distributions", 0), ("differences", 1), ("allocation", 0)])
+def test_of_more_than_40_candidates_the_best_30_have_rows(name: str, first: int) -> None:
+    report = made_up(45)
+    report = replace(report, candidates=report.candidates[::-1])
+    shown = [text.get_text() for text in drawn(report, name).axes[-1].get_yticklabels()]
+    assert shown == [candidate.name for candidate in report.ranked[first:30]]
+    assert BY_NAME[name].caption(report).endswith(" The figure shows the best 30 of 45 candidates.")
+    assert "The figure shows" not in BY_NAME[name].caption(made_up(40))
+
+
+def test_of_more_than_40_candidates_the_best_30_have_lines_or_measures() -> None:
+    report, systems = made_up(45), by_documents(45)
+    lines = [line for line in drawn(report, "path").axes[0].lines if len(line.get_xdata()) == len(report.path)]
+    assert len(lines) == len(drawn(systems, "measures").axes[0].get_yticks()) == 30
+    assert BY_NAME["path"].caption(report).count("30 of 45 candidates") == 1
+    assert BY_NAME["measures"].caption(systems).endswith(" The figure shows the best 30 of 45 systems.")
 
 
 def test_alt_texts() -> None:

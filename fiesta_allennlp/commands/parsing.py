@@ -1,4 +1,4 @@
-"""What several commands are told: the directory of a selection, and settings, typed or in a file."""
+"""Arguments of several commands: the directory of a selection, and settings, typed or in a file."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any, Dict, NoReturn, Optional, Sequence, Type
 
 
 def add_given(parser: argparse.ArgumentParser, settings: Type[Any], name: str, **kwargs: Any) -> None:
-    """What is given without an option, as the settings explain it."""
+    """Add a positional argument, explained by the settings."""
     from fiesta_allennlp.selection.options import options_of
 
     declared = dict(options_of(settings))[name]
@@ -14,7 +14,7 @@ def add_given(parser: argparse.ArgumentParser, settings: Type[Any], name: str, *
 
 
 def add_directory(parser: argparse.ArgumentParser, *, force: str, dry_run: str) -> None:
-    """Where the selection is kept, and what is to be done with it. `force` and `dry_run` are these options' help."""
+    """Add the directory and what to do with it. `force` and `dry_run` are the help of these options."""
     parser.add_argument(
         "-s", "--serialization-dir", type=Path, help="directory of the selection; required unless --dry-run"
     )
@@ -26,14 +26,9 @@ def add_directory(parser: argparse.ArgumentParser, *, force: str, dry_run: str) 
         action="store_true",
         help="go on in the background once the checks are done; DIR/detached.log gets the output",
     )
-    add_debug(parser)
     parser.add_argument(
         "--config", type=Path, help="a Jsonnet file with any of the options below; options that are typed override it"
     )
-
-
-def add_debug(parser: Any) -> None:
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
 
 def explain_minus(parser: argparse.ArgumentParser, name: str, example: str) -> None:

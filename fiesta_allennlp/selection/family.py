@@ -1,4 +1,4 @@
-"""What one kind of selection knows, such as one by training: its options, its checks and what evaluates."""
+"""A family of selections, such as one by training: its options, its checks and its evaluator."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -28,8 +28,8 @@ from fiesta_allennlp.strategies.base import Strategy
 
 
 @dataclass(frozen=True)
-class Stored:
-    """What the store of a directory has when a selection is resumed; of a new one, nothing."""
+class Resumed:
+    """The content of the store when a selection is resumed; empty for a new selection."""
 
     directory: RunDirectory
     meta: Meta = field(default_factory=Meta)
@@ -38,8 +38,8 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Work:
-    """What the loop works with; see `Selection`."""
+class LoopParts:
+    """The parts that the loop works with, as `Selection` explains them."""
 
     strategy: Strategy
     evaluator: Evaluator
@@ -54,8 +54,8 @@ Checked = TypeVar("Checked")
 Prepared = TypeVar("Prepared")
 
 
-class Kind(ABC, Generic[Given, Checked, Prepared]):
-    """What one kind of selection knows: its options, what is checked before the first evaluation, and what evaluates.
+class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
+    """A family of selections: its options, its checks before the first run, and its evaluator.
 
     `name` is written into the store, `settings` are the class of its options, `given` is the one that names the
     candidates, `step` is what an evaluation is called, and `without` is how to go on without a candidate.
@@ -70,8 +70,8 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
     may_be_unfit: ClassVar[bool] = True
 
     @abstractmethod
-    def check(self, settings: Given, stored: Stored, *, allow_removed: bool) -> Checked:
-        """All that can be known without writing anything: files, options, and what the store has of both.
+    def check(self, settings: Given, stored: Resumed, *, allow_removed: bool) -> Checked:
+        """Check all that can be known without writing: files and options, also against the store.
 
         Raises:
             FiestaError: on the first thing that is wrong.
@@ -81,7 +81,7 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
     def prepared(
         self, checked: Checked, directory: RunDirectory, place: RunDirectory, console: Console
     ) -> ContextManager[Prepared]:
-        """What is built, opened and tried before the first evaluation; closed at the end of the context.
+        """Build, open and try what the runs need; close it at the end of the context.
 
         Its logs, and files to work with, are written below `place` and are found below `directory` afterwards.
 
@@ -106,8 +106,8 @@ class Kind(ABC, Generic[Given, Checked, Prepared]):
         return ()
 
     @abstractmethod
-    def work(self, prepared: Prepared, store: RunStore, console: Console, *, entropy: int) -> ContextManager[Work]:
-        """What the loop works with, from now on and until the end of the context."""
+    def work(self, prepared: Prepared, store: RunStore, console: Console, *, seed: int) -> ContextManager[LoopParts]:
+        """Open the parts that the loop works with, until the end of the context."""
 
     @abstractmethod
     def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:

@@ -1,0 +1,202 @@
+"""Classes that can be chosen by name, and objects built from plain data.
+
+Only registered names can be built. A text from somebody else's file therefore cannot name other code to run.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import sys
+import types
+from collections import abc, defaultdict
+from typing import (
+    Any,
+    Callable,
+    ClassVar,
+    DefaultDict,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from fiesta_allennlp.errors import ConfigError, not_keys, unknown_name
+from fiesta_allennlp.files import shortened
+
+Registered = TypeVar("Registered", bound="Registrable")
+Added = TypeVar("Added", bound=type)
+
+SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+"""The words of a message for each simple type."""
+
+
+class Registrable:
+    """Base class of what users can choose by name, such as strategies.
+
+    Register a class with its base: ``@Strategy.register("mine")``. `default` is the name that `build` takes if the
+    mapping has no `type`.
+    """
+
+    default: ClassVar[Optional[str]] = None
+    _registered: ClassVar[DefaultDict[type, Dict[str, type]]] = defaultdict(dict)
+
+    @classmethod
+    def register(cls, name: str) -> Callable[[Added], Added]:
+        """Return a decorator that registers a class as `name`.
+
+        Raises:
+            ConfigError: if another class has the name already.
+        """
+
+        def add(added: Added) -> Added:
+            other = Registrable._registered[cls].setdefault(name, added)
+            if other is not added:
+                raise ConfigError(
+                    f"'{name}' is registered already, for {other.__module__}.{other.__qualname__}. Choose another name."
+                )
+            return added
+
+        return add
+
+    @classmethod
+    def by_name(cls: Type[Registered], name: str) -> Type[Registered]:
+        """Return the class that is registered as `name`.
+
+        Raises:
+            ConfigError: if there is none; the message has the near names.
+        """
+        found = Registrable._registered[cls].get(name) if isinstance(name, str) else None
+        if found is None:
+            raise ConfigError(unknown_name(shortened(name), "type", cls.available()))
+        return found
+
+    @classmethod
+    def available(cls) -> List[str]:
+        """Return all registered names, sorted."""
+        return sorted(Registrable._registered[cls])
+
+
+def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> Registered:
+    """Build the registered object that a mapping describes: its `type` and the arguments of its constructor.
+
+    An argument whose annotation is a `Registrable` class is built from a mapping, or a name, as well.
+
+    Args:
+        extras: finished arguments for the constructor. Those that it does not take are left out.
+
+    Raises:
+        ConfigError: if a name is not registered, a key is unknown or missing, or a value has the wrong type. Also
+            whatever the constructor raises.
+    """
+    values = dict(mapping)
+    found = base.by_name(values.pop("type", base.default))
+    parameters, takes_all = _parameters(found)
+    unknown = [] if takes_all else [key for key in values if key not in parameters]
+    if unknown:
+        raise ConfigError(not_keys(unknown, found.__name__, [name for name in parameters if name not in extras]))
+    arguments = {key: _value(value, _annotation(parameters, key), key) for key, value in values.items()}
+    arguments.update({key: value for key, value in extras.items() if takes_all or key in parameters})
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in arguments:
+            raise ConfigError(f"{found.__name__} needs a value for '{name}'.")
+    return found(**arguments)
+
+
+def import_package(name: str) -> None:
+    """Import a module, or a package with all its modules, so that it can register its classes. It may lie in the
+    current directory.
+
+    Raises:
+        ImportError: if it cannot be imported.
+    """
+    importlib.invalidate_caches()
+    sys.path.append("")
+    try:
+        package = importlib.import_module(name)
+        for module in pkgutil.walk_packages(getattr(package, "__path__", []), f"{name}."):
+            importlib.import_module(module.name)
+    finally:
+        sys.path.remove("")
+
+
+def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
+    """The parameters of a constructor, and of those above it that get its `**kwargs`; whether the last one takes more
+    keys still."""
+    found: Dict[str, inspect.Parameter] = {}
+    takes_all = False
+    for owner in built.__mro__:
+        if "__init__" not in vars(owner) or owner is object:
+            continue
+        constructor = vars(owner)["__init__"]
+        own, hints = inspect.signature(constructor).parameters, get_type_hints(constructor)
+        for name, parameter in list(own.items())[1:]:
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                found.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values())
+        if not takes_all:
+            break
+    return found, takes_all
+
+
+def _annotation(parameters: Mapping[str, inspect.Parameter], key: str) -> Any:
+    return parameters[key].annotation if key in parameters else Any
+
+
+def _value(value: Any, annotation: Any, key: str) -> Any:
+    """A value in the form that an annotation asks for.
+
+    Raises:
+        ConfigError: if it has another one.
+    """
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        return _one_of(value, inner, key)
+    if inspect.isclass(annotation) and issubclass(annotation, Registrable):
+        if isinstance(value, annotation):
+            return value
+        return build(annotation, value if isinstance(value, Mapping) else {"type": value})
+    if annotation in SIMPLE:
+        return _simple(value, annotation, key)
+    if inspect.isclass(origin) and issubclass(origin, abc.Mapping):
+        return {name: _value(each, inner[1], f"{key}.{name}") for name, each in _plain(value, Mapping, key).items()}
+    if inspect.isclass(origin) and issubclass(origin, abc.Iterable):
+        return [_value(each, inner[0], key) for each in _plain(value, Sequence, key)]
+    return value
+
+
+def _one_of(value: Any, annotations: Iterable[Any], key: str) -> Any:
+    """Build the value for the first annotation that fits."""
+    if value is None and type(None) in annotations:
+        return None
+    errors: List[ConfigError] = []
+    for annotation in annotations:
+        if annotation is type(None):
+            continue
+        try:
+            return _value(value, annotation, key)
+        except ConfigError as error:
+            errors.append(error)
+    raise errors[-1]
+
+
+def _simple(value: Any, annotation: type, key: str) -> Any:
+    fits = (int, float) if annotation is float else annotation
+    if not isinstance(value, fits) or (isinstance(value, bool) and annotation is not bool):
+        raise ConfigError(f"'{key}' must be {SIMPLE[annotation]} but is {shortened(value)}.")
+    return value
+
+
+def _plain(value: Any, wanted: Any, key: str) -> Any:
+    if not isinstance(value, wanted) or isinstance(value, str):
+        what = "an object" if wanted is Mapping else "a list"
+        raise ConfigError(f"'{key}' must be {what} but is {shortened(value)}.")
+    return value

@@ -1,0 +1,92 @@
+"""What the commands that train nothing leave out when they start."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Set, Tuple
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.commands import HELP
+from tests.selections import write_selection
+
+TRAINING = {"torch", "allennlp", "transformers", "spacy", "sklearn"}
+SCIPY = {"scipy.stats", "scipy.optimize", "scipy.spatial"}
+DRAWING = {"matplotlib", "jinja2"}
+PROCESSES = {"pebble", "multiprocessing"}
+
+SIMULATED = TRAINING | SCIPY | DRAWING | PROCESSES
+PLAN = ("plan", "--gap", "1", "--sd", "1", "--repetitions", "1")
+REPLAY = ("replay", "tdsa-8", "--repetitions", "1", "--max-evaluations", "24")
+
+START = """
+import sys
+from fiesta_allennlp.__main__ import main
+lines = sys.argv[1:]
+for line in lines:
+    sys.argv = ["fiesta", *line.split("|")]
+    try:
+        main()
+    except SystemExit as stopped:
+        assert not stopped.code, stopped.code
+print(*sys.modules, sep="\\n", file=sys.stderr)
+"""
+
+
+def loaded(*commands: Tuple[str, ...]) -> Set[str]:
+    """The modules that a fresh interpreter has after these commands."""
+    typed = ["|".join(words) for words in commands]
+    done = subprocess.run([sys.executable, "-c", START, *typed], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+@pytest.fixture(scope="module")
+def selection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that was interrupted, so that its margin is computed too."""
+    root = tmp_path_factory.mktemp("light") / "selection"
+    scores = np.random.default_rng(1).normal([[0.7], [0.69], [0.66]], 0.02, (3, 6))
+    write_selection(root, dict(zip("abc", scores.tolist(), strict=True))).close()
+    return root
+
+
+def test_help_needs_the_standard_library_alone() -> None:
+    left_out = SIMULATED | {"numpy", "scipy", "rich", "sqlite3"}
+    assert loaded(("--help",), *((name, "--help") for name in HELP)) & left_out == set()
+
+
+@pytest.mark.parametrize("command", [PLAN, REPLAY])
+def test_a_simulation_needs_numpy_and_special_functions(command: Tuple[str, ...]) -> None:
+    found = loaded(command)
+    assert found & SIMULATED == set()
+    assert {"numpy", "scipy.special"} <= found
+
+
+def test_a_status_draws_and_tests_nothing(selection: Path) -> None:
+    assert loaded(("status", str(selection))) & SIMULATED == set()
+
+
+def test_a_dry_run_of_programs_needs_no_training_library(tmp_path: Path) -> None:
+    for name in "ab":
+        command = ["true", name, "{split_seed}", "{directory}"]
+        (tmp_path / f"{name}.jsonnet").write_text(json.dumps({"type": "program", "command": command}))
+    programs = [str(tmp_path / f"{name}.jsonnet") for name in "ab"]
+    assert loaded(("select", *programs, "--metric", "f1", "--dry-run")) & (TRAINING | DRAWING) == set()
+
+
+def test_systems_with_predictions_need_no_training_library(tmp_path: Path) -> None:
+    records = [{"id": number, "text": "x", "label": "ab"[number % 2]} for number in range(30)]
+    for name, label in (("gold", None), ("one", "a"), ("two", "b")):
+        lines = [json.dumps({**record, "label": label or record["label"]}) for record in records]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    systems = [str(tmp_path / f"{name}.jsonl") for name in ("one", "two")]
+    typed = ("documents", *systems, "--documents", str(tmp_path / "gold.jsonl"), "--dry-run")
+    assert loaded(typed) & (TRAINING | DRAWING) == set()
+
+
+def test_a_report_trains_nothing(selection: Path) -> None:
+    found = loaded(("report", str(selection)))
+    assert found & (TRAINING | PROCESSES) == set()
+    assert found >= DRAWING

@@ -1,0 +1,119 @@
+"""Only registered names are built, at every depth, and every wrong key or value is named."""
+
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import pytest
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.registry import Registrable, build, import_package
+from fiesta_allennlp.strategies import Strategy
+
+
+class Engine(Registrable):
+    default = "electric"
+
+
+@Engine.register("electric")
+class Electric(Engine):
+    def __init__(self, *, power: float = 1.0) -> None:
+        self.power = power
+
+
+class Car(Registrable):
+    def __init__(self, *, engine: Engine, seats: int = 4, names: Optional[List[str]] = None) -> None:
+        self.engine, self.seats, self.names = engine, seats, names
+
+
+@Car.register("van")
+class Van(Car):
+    def __init__(self, *, load: float, owner: str = "", doors: Optional[Dict[str, int]] = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.load, self.owner, self.doors = load, owner, doors
+
+
+@Engine.register("any")
+class AnyEngine(Engine):
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+
+def test_nested_parts_are_built_and_arguments_go_up() -> None:
+    given = {"type": "van", "load": 2, "engine": {"power": 3.5}, "seats": 2, "names": ["a"], "doors": {"left": 1}}
+    van = build(Car, given, owner="me")
+    assert isinstance(van, Van) and isinstance(van.engine, Electric)
+    assert (van.load, van.engine.power, van.seats, van.names, van.doors, van.owner) == (
+        2,
+        3.5,
+        2,
+        ["a"],
+        {"left": 1},
+        "me",
+    )
+    assert build(Car, {"type": "van", "load": 1, "engine": "electric", "names": None}).names is None
+
+
+def test_extras_that_are_not_taken_are_left_out() -> None:
+    assert build(Engine, {}, owner="me").power == 1.0
+    assert vars(build(Engine, {"type": "any", "x": 1}, owner="me"))["options"] == {"x": 1, "owner": "me"}
+
+
+VAN = {"type": "van", "load": 1, "engine": {}}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            {"type": "vna"},
+            "'type' is 'vna', which nothing is registered as. Did you mean 'van'? Valid names: van.",
+        ),
+        ({"type": 7}, "'type' is '7', which nothing is registered as."),
+        ({"type": ["van"]}, "which nothing is registered as."),
+        ({"laod": 1}, "'laod' is not a key of Van. Did you mean 'load'?"),
+        ({"seat": 1}, "'seat' is not a key of Van. Did you mean 'seats'?"),
+        ({"load": "much"}, "'load' must be a number but is much."),
+        ({"load": True}, "'load' must be a number but is true."),
+        ({"seats": 2.5}, "'seats' must be a whole number but is 2.5."),
+        ({"names": "ab"}, "'names' must be a list but is ab."),
+        ({"names": [1]}, "'names' must be a text but is 1."),
+        ({"doors": {"left": "x"}}, "'doors.left' must be a whole number but is x."),
+        ({"engine": {"power": None}}, "'power' must be a number but is null."),
+        ({"engine": {"type": "subprocess.Popen", "args": ["true"]}}, "'type' is 'subprocess.Popen', which nothing"),
+    ],
+)
+def test_what_is_wrong_is_named(change: Dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        build(Car, {**VAN, **change})
+    assert told in str(raised.value)
+
+
+def test_a_missing_argument_is_named() -> None:
+    with pytest.raises(ConfigError, match="Van needs a value for 'load'"):
+        build(Car, {"type": "van", "engine": {}})
+
+
+def test_a_name_is_taken_once() -> None:
+    with pytest.raises(ConfigError, match=r"'electric' is registered already, for tests.registry_test.Electric"):
+        Engine.register("electric")(Van)
+    assert Engine.register("electric")(Electric) is Electric
+
+
+def test_names_are_those_of_the_base() -> None:
+    assert Car.available() == ["van"] and Engine.available() == ["any", "electric"]
+    assert "top_two" in Strategy.available() and Strategy.by_name("top_two").__name__ == "TopTwo"
+
+
+def test_a_package_is_imported_with_all_its_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    for place in ("outer/__init__", "outer/inner/__init__", "outer/inner/deep"):
+        (tmp_path / f"{place}.py").write_text("")
+    (tmp_path / "outer" / "broken.py").write_text("import no_such_module")
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    with pytest.raises(ImportError, match="no_such_module"):
+        import_package("outer")
+    (tmp_path / "outer" / "broken.py").unlink()
+    import_package("outer")
+    assert "outer.inner.deep" in sys.modules and sys.path == before
