@@ -1,6 +1,5 @@
-import math
 from abc import ABC, abstractmethod
-from typing import List, Optional, Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 
@@ -26,6 +25,9 @@ class Posterior(ABC):
     location: np.ndarray
     scale: np.ndarray
 
+    noise_sd: float = 0.0
+    """Run-to-run standard deviation that the candidates have in common, 0 where the model has none."""
+
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw the mean scores of all candidates jointly. Shape: `(size, num_candidates)`."""
@@ -33,16 +35,6 @@ class Posterior(ABC):
     @abstractmethod
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """Compute P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 if `margin` is 0."""
-
-    def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
-        """Return the candidates to run again before `best` may be named, one for each run that is lacking, in order.
-        By default no run is."""
-        return []
-
-    def runs_to_win(self, lead: np.ndarray, *, confidence: float) -> np.ndarray:
-        """Return how many runs `lacking` asks of a winner that leads its nearest rival, with the margin, by `lead`. By
-        default 0. Shapes: as `lead`."""
-        return np.zeros_like(lead)
 
 
 class Belief(Registrable):
@@ -60,10 +52,6 @@ class Belief(Registrable):
     pairs_splits: bool = False
     """Whether scores on one split are compared as pairs."""
 
-    def min_to_win(self, confidence: float) -> int:
-        """Return how many finished runs a winner and one rival need before this model may end a selection."""
-        return self.min_evaluations
-
     def posterior(self, history: History) -> Posterior:
         """Compute the posterior after the finished runs.
 
@@ -75,10 +63,13 @@ class Belief(Registrable):
         """
         raise NotImplementedError
 
-    def posteriors(self, histories: Sequence[History]) -> Sequence[Posterior]:
+    def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> Sequence[Posterior]:
         """Compute `posterior` of several histories with equally many active candidates.
 
         A simulation asks for them together, because some models then need a fraction of the time.
+
+        Args:
+            margins: those whose P(best) the caller will ask for, so that it can be computed together.
         """
         return [self.posterior(history) for history in histories]
 
@@ -119,12 +110,3 @@ def least_margin(posterior: Posterior, confidence: float) -> Optional[float]:
         middle = (too_small + enough) / 2
         too_small, enough = (middle, enough) if lacking(middle) > 0 else (too_small, middle)
     return enough
-
-
-def least_to_win(confidence: float) -> int:
-    """Compute log2(1 / (1 - confidence)), rounded up: 3 for .8, 4 for .9, 5 for .95, 7 for .99.
-
-    Suppose that two candidates are equal. In this number of consecutive runs, the same one is always the better one
-    with a probability of at most 1 - confidence.
-    """
-    return math.ceil(round(-math.log2(1 - confidence), 9))

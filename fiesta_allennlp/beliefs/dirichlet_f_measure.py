@@ -4,7 +4,7 @@ from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations, least_to_win
+from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
 from fiesta_allennlp.counts import COUNT_PREFIX, Counts
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import weighted_draws
@@ -56,9 +56,7 @@ class DirichletFMeasure(Belief):
     documents. Candidates are independent given their rates, even if they answered the same documents.
 
     Every run must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more than two
-    labels, ``count:<gold>><predicted>``. One run of each candidate is enough to begin with. A winner is named only when
-    it and a rival have log2(1 / (1 - confidence)) runs, rounded up, which is 5 for .95. The reason is that after a
-    document or two the prior decides.
+    labels, ``count:<gold>><predicted>``. One run of each candidate is enough to begin with.
 
     The paper has four kinds. With `macro` there are as many as pairs of labels, and most of them are rare. The model
     then assumes that a candidate answers each label right about as often as all labels together; see `MeasureModel`.
@@ -105,9 +103,6 @@ class DirichletFMeasure(Belief):
         if num_samples < LEAST_SAMPLES or math.log2(num_samples) % 1:
             raise ConfigError(f"num_samples must be a power of 2, at least {LEAST_SAMPLES}, but got {num_samples}.")
         self._model = MeasureModel(beta, average, concentration, learn_concentration, prior_concentration, num_samples)
-
-    def min_to_win(self, confidence: float) -> int:
-        return max(self.min_evaluations, least_to_win(confidence))
 
     def posterior(self, history: History) -> FMeasurePosterior:
         counts = [self._counts(history, name) for name in history.active]

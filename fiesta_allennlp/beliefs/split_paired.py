@@ -3,44 +3,10 @@ from typing import List, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, least_to_win
-from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior
-from fiesta_allennlp.probability.noise import ODD_SHARE
-from fiesta_allennlp.probability.second_look import lacking, runs_to_win
+from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior, compute_together
 from fiesta_allennlp.probability.split_effects import MeanScores, Scores, mean_scores_of_all
 from fiesta_allennlp.records import History
-
-LEAST_TO_WIN = 3
-"""Two runs of a winner show too little of its noise."""
-
-EARLIER_ODD_SHARE = 0.1
-"""The prior share of odd noise before there was a second look, when it alone guarded against it."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SplitPairedPosterior(StudentTPosterior):
-    """Posterior that also names the candidates that must run again before a winner is named.
-
-    The rule is in `fiesta_allennlp.probability.second_look`.
-    """
-
-    num_runs: np.ndarray
-    noise_sd: float
-    own_noise_sd: np.ndarray
-
-    def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
-        return lacking(
-            self.location,
-            self.num_runs,
-            self.noise_sd,
-            self.own_noise_sd,
-            best=best,
-            confidence=confidence,
-            margin=margin,
-        )
-
-    def runs_to_win(self, lead: np.ndarray, *, confidence: float) -> np.ndarray:
-        return runs_to_win(lead, self.noise_sd, confidence=confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,62 +42,45 @@ class SplitPaired(ScoreBelief):
     Candidates may have different replicates. If splits have no effect, or if no two candidates share one, the
     comparison is unpaired. The posterior is that of the mean scores minus a shift that all candidates have in common.
 
-    A winner is named only if it and a rival have three runs each, if one failed run of the winner would not overturn
-    the result, and if no candidate was hardly tried or is noisy and near; see
-    `fiesta_allennlp.probability.second_look`.
-
-    Args:
-        second_look: False selects the rule of earlier versions, with which selections that they began continue. A
-            winner and a rival then need log2(1 / (1 - confidence)) runs, rounded up, and the model assumes that one
-            candidate in ten is odd.
     """
 
     min_evaluations = 2
     pairs_splits = True
 
-    def __init__(self, *, second_look: bool = True) -> None:
-        self.second_look = second_look
-
-    def min_to_win(self, confidence: float) -> int:
-        return LEAST_TO_WIN if self.second_look else max(self.min_evaluations, least_to_win(confidence))
-
     def posterior(self, history: History) -> StudentTPosterior:
         return self.posteriors([history])[0]
 
-    def posteriors(self, histories: Sequence[History]) -> List[StudentTPosterior]:
+    def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[StudentTPosterior]:
         every = [self.scores(history) for history in histories]
         varying = {
             place: Standardised.of(scores, self._splits(histories[place]))
             for place, scores in enumerate(every)
             if np.ptp(np.concatenate(scores)) > 0
         }
-        tables = [standardised.table for standardised in varying.values()]
-        means = mean_scores_of_all(tables, odd_share=ODD_SHARE if self.second_look else EARLIER_ODD_SHARE)
-        found = dict(zip(varying, means, strict=True))
-        return [
-            self._in_units(varying[place], found[place], scores) if place in varying else self._known(scores)
-            for place, scores in enumerate(every)
-        ]
+        means = mean_scores_of_all([standardised.table for standardised in varying.values()])
+        found = {
+            place: self._in_units(standardised, one)
+            for (place, standardised), one in zip(varying.items(), means, strict=True)
+        }
+        for margin in margins:
+            compute_together(list(found.values()), margin)
+        return [found[place] if place in found else self._known(scores) for place, scores in enumerate(every)]
 
     def _known(self, scores: List[np.ndarray]) -> StudentTPosterior:
-        """Where all scores are equal."""
+        """The posterior if all scores are equal."""
         known = np.zeros(len(scores))
-        return StudentTPosterior(known + scores[0][0], known, known + 1, self.has_margin)
+        return StudentTPosterior.simple(known + scores[0][0], known, known + 1, has_margin=self.has_margin)
 
-    def _in_units(self, standardised: Standardised, means: MeanScores, scores: List[np.ndarray]) -> StudentTPosterior:
+    def _in_units(self, standardised: Standardised, means: MeanScores) -> StudentTPosterior:
         """The posterior in units of the scores."""
         unit = standardised.unit
-        location, scale = standardised.centre + unit * means.location, unit * means.scale
-        if not self.second_look:
-            return StudentTPosterior(location, scale, means.df, self.has_margin)
-        return SplitPairedPosterior(
-            location=location,
-            scale=scale,
+        return StudentTPosterior(
+            location=standardised.centre + unit * means.location,
+            scales=unit * means.scale,
             df=means.df,
-            has_margin=self.has_margin,
-            num_runs=np.array([len(values) for values in scores]),
+            weight=means.weight,
             noise_sd=unit * means.noise_sd,
-            own_noise_sd=unit * means.own_noise_sd,
+            has_margin=self.has_margin,
         )
 
     def _splits(self, history: History) -> List[np.ndarray]:

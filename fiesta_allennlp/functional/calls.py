@@ -26,6 +26,7 @@ from fiesta_allennlp.probability import logit
 from fiesta_allennlp.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.strategies import (
     BatchThompson,
+    BayesianStop,
     FixedConfidence,
     NonAdaptiveFixedBudget,
     NonAdaptiveFixedConfidence,
@@ -199,7 +200,7 @@ def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
             f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."
         )
     limit = sys.maxsize if max_evaluations is None else max_evaluations
-    return {"belief": StudentT(), "confidence": 1 - p_value, "max_evaluations": limit}
+    return {"belief": StudentT(), "stop": BayesianStop(), "confidence": 1 - p_value, "max_evaluations": limit}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def belief_calc(est_means: np.ndarray, est_variances: np.ndarray, eval_counts: n
     if not (counts >= 3).all():
         raise ValueError(f"every model must have been evaluated at least 3 times but eval_counts is {counts.tolist()}.")
     scale = np.sqrt(np.asarray(est_variances, dtype=float) / (counts - 2))
-    return StudentTPosterior(np.asarray(est_means, dtype=float), scale, counts - 2).prob_best().tolist()
+    return StudentTPosterior.simple(np.asarray(est_means, dtype=float), scale, counts - 2).prob_best().tolist()
 
 
 def pull_arm(mean: float, sd: float, *, rng: Optional[np.random.Generator] = None) -> float:

@@ -4,103 +4,130 @@ Arrays may have leading axes `...`, for many selections at once.
 """
 
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Optional, Tuple
 
 import numpy as np
+from numpy.polynomial import legendre
 from scipy.special import digamma, gammaln, zeta
 
 SIMILARITY = (2.0, 256.0)
 """How many observations the common scale is worth for one candidate's variance: an odd one's, an ordinary one's."""
 
-ODD_SHARE = 0.03
-"""Prior probability that a candidate's noise is odd."""
+NUM_SCALES = 24
+"""Grid points over the logarithm of the common variance, where its posterior is."""
 
-STANDS_OUT = (1.3, 2.4)
-"""A candidate's own noise stands out if its sd is so many times the common one, from so many degrees of freedom."""
+NUM_WIDE = 48
+"""Grid points to find that place."""
 
-NUM_SCALES = 40
-"""Grid points over the logarithm of the common variance."""
+_SHARES, _SHARE_WEIGHTS = (each / 2 for each in legendre.leggauss(4))
+_SHARES = _SHARES + 0.5
+"""Gauss-Legendre nodes over the share of odd candidates, which is uniform from 0 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class CommonNoise:
+    """Where the logarithm of the common variance s^2 is, and what follows for the precisions.
+
+    `mean` and `sd` are the moments of log s^2 and `common` is the harmonic mean of s^2, shape `(...,)`. `precision` is
+    E[1 / sigma_i^2], shape `(..., num_candidates)`.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    common: np.ndarray
+    precision: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class NoisePosterior:
-    """What is known of the noise variances sigma_i^2.
+    """Posterior of the noise variances sigma_i^2: a mixture of two classes for each candidate.
 
-    `precision` is E[1 / sigma_i^2], `log_mean` and `log_variance` are the moments of log sigma_i^2; all of shape
-    `(..., num_candidates)`. `common` is the harmonic mean of s^2, of shape `(...,)`.
+    Candidate i is odd with the probability `weight[0, ..., i]` and ordinary with `weight[1, ..., i]`. `log_mean` and
+    `log_variance` are the moments of log sigma_i^2 given its class. Shapes: `(2, ..., num_candidates)`.
     """
 
-    precision: np.ndarray
+    weight: np.ndarray
     log_mean: np.ndarray
     log_variance: np.ndarray
-    common: np.ndarray
 
     def scaled_inverse_chi_squared(self) -> Tuple[np.ndarray, np.ndarray]:
-        """Degrees of freedom and scale of the scaled inverse chi-squared variables with the same log moments.
+        """Compute degrees of freedom and scale of the scaled inverse chi-squared variables with the same log moments.
 
         With sigma^2 such a variable, normal noise gives Student-t with as many degrees of freedom. Shapes:
-        `(..., num_candidates)` both.
+        `(2, ..., num_candidates)` both.
         """
         half_df = _inverse_trigamma(self.log_variance)
         return 2 * half_df, np.exp(self.log_mean + digamma(half_df)) / half_df
 
 
-def noise_posterior(squares: np.ndarray, *, df: np.ndarray, odd_share: float = ODD_SHARE) -> NoisePosterior:
-    """The posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
+def common_noise(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNoise] = None) -> CommonNoise:
+    """Compute the common variance and the precisions, under the model of `noise_posterior`.
+
+    Args:
+        squares: as for `noise_posterior`; `df` as well.
+        near: a result for similar data, which saves half of the time.
+    """
+    squares, df = squares[..., None, :], df[..., None, :]
+    classes = _Classes.of(df)
+    if near is None:
+        wide = _wide_grid(squares, df)
+        near_mean, near_sd = _moments(wide, _class_weights(classes.likelihood(wide, squares)[0])[1])
+        near_sd = np.maximum(near_sd, (wide[..., 1] - wide[..., 0]) / 2)
+    else:
+        near_mean, near_sd = near.mean, near.sd
+    log_scale = np.linspace(near_mean - 6 * near_sd, near_mean + 8 * near_sd, NUM_SCALES, axis=-1)
+    likelihood, total = classes.likelihood(log_scale, squares)
+    weight, grid = _class_weights(likelihood)
+    mean, sd = _moments(log_scale, grid)
+    return CommonNoise(
+        mean=mean,
+        sd=np.hypot(sd, mean - near_mean),  # wide enough to follow where the data move on
+        common=1 / (grid * np.exp(-log_scale)).sum(axis=-1),
+        precision=(weight * classes.posterior_df / total).sum(axis=(0, -2)),
+    )
+
+
+def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNoise] = None) -> NoisePosterior:
+    """Compute the posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
-    ordinary candidate, whose noise is that of the others, or 2 for an odd one, whose own evaluations decide. log s^2 is
-    uniform. With class c and A_ci = d_c s^2 + squares_i::
+    ordinary candidate, whose noise is that of the others, or 2 for an odd one, whose own runs decide. log s^2 is
+    uniform, and so is the share q of odd candidates. With class c and A_ci = d_c s^2 + squares_i::
 
         p(squares_i | s^2, c) ~ Gamma((d_c + df_i) / 2) / Gamma(d_c / 2) (d_c s^2)^(d_c / 2) A_ci^(-(d_c + df_i) / 2)
 
-    and the sum over classes and the grid of s^2 gives the moments.
+    The sum over the grids of s^2 and q gives the moments.
 
     Args:
         squares: shape `(..., num_candidates)`, above 0. `df` need not be whole.
         df: shape `(..., num_candidates)`, above 0. `df` need not be whole.
-        odd_share: the prior probability that a candidate is odd.
+        near: the result of `common_noise` for the same or similar data; it is computed by default.
     """
+    near = near or common_noise(squares, df=df)
     squares, df = squares[..., None, :], df[..., None, :]
-    classes = _Classes.of(df, odd_share)
-    log_scale = _grid(squares, df, classes)
-    log_class, total = classes.log_likelihood(log_scale, squares)
-    log_either = np.logaddexp(*log_class)
-    grid = _normalised(log_either.sum(axis=-1))
-    # Shapes: (num_classes, ..., num_scales, num_candidates)
-    half_df = classes.posterior_df / 2
-    weight = grid[..., None] * np.exp(log_class - log_either)
-    log_mean = np.log(total / 2) - digamma(half_df)
-    mean = (weight * log_mean).sum(axis=(0, -2))
-    trigamma = zeta(2, half_df)
-    variance = (weight * (trigamma + (log_mean - mean[..., None, :]) ** 2)).sum(axis=(0, -2))
+    classes = _Classes.of(df)
+    log_scale = np.linspace(near.mean - 6 * near.sd, near.mean + 8 * near.sd, NUM_SCALES, axis=-1)
+    likelihood, total = classes.likelihood(log_scale, squares)
+    # Shape: (num_classes, ..., num_scales, num_candidates)
+    weight, _ = _class_weights(likelihood)
+    of_class = weight.sum(axis=-2)
+    log_total = np.log(total)
+    mean_log_total = (weight * log_total).sum(axis=-2) / of_class
+    spread = (weight * (log_total - mean_log_total[..., None, :]) ** 2).sum(axis=-2) / of_class
+    half_df = classes.posterior_df[..., 0, :] / 2
     return NoisePosterior(
-        precision=(weight * classes.posterior_df / total).sum(axis=(0, -2)),
-        log_mean=mean,
-        log_variance=variance,
-        common=1 / (grid * np.exp(-log_scale)).sum(axis=-1),
+        weight=of_class,
+        log_mean=mean_log_total - np.log(2) - digamma(half_df),
+        log_variance=zeta(2, half_df) + spread,
     )
-
-
-def noise_that_stands_out(squares: np.ndarray, *, df: np.ndarray, common: "float | np.ndarray") -> np.ndarray:
-    """The noise variance of each candidate by its own scores alone, squares / df, if it stands out; 0 for the others.
-    See `STANDS_OUT`.
-
-    Args:
-        squares: shape `(..., num_candidates)`, as in `noise_posterior`. `df` too.
-        common: the variance that the candidates have in common. Shape: `(...,)`.
-    """
-    ratio, least_df = STANDS_OUT
-    own = squares / df
-    return np.where((own > ratio**2 * np.asarray(common)[..., None]) & (df > least_df), own, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """What the classes of candidates have by `df` alone. The first axis is that of the classes.
+    """Parts of the likelihood that depend on `df` alone. The first axis is that of the classes.
 
     `similarity` has the shape `(num_classes, ..., 1, 1)`; `posterior_df` and `log_constant`, the part of
-    `log_likelihood` without the scores, have `(num_classes, ..., 1, num_candidates)`.
+    the log likelihood without the scores, have `(num_classes, ..., 1, num_candidates)`.
     """
 
     similarity: np.ndarray
@@ -108,39 +135,51 @@ class _Classes:
     log_constant: np.ndarray
 
     @classmethod
-    def of(cls, df: np.ndarray, odd_share: float) -> "_Classes":
-        shape = (len(SIMILARITY), *(1 for _ in df.shape))
-        similarity, shares = np.reshape(SIMILARITY, shape), np.reshape([odd_share, 1 - odd_share], shape)
+    def of(cls, df: np.ndarray) -> "_Classes":
+        similarity = np.reshape(SIMILARITY, (len(SIMILARITY), *(1 for _ in df.shape)))
         posterior_df = similarity + df
-        log_constant = np.log(shares) + gammaln(posterior_df / 2) - gammaln(similarity / 2)
+        log_constant = gammaln(posterior_df / 2) - gammaln(similarity / 2)
         return cls(similarity, posterior_df, log_constant + similarity / 2 * np.log(similarity))
 
-    def log_likelihood(self, log_scale: np.ndarray, squares: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """log p(squares_i, class | s^2) up to a constant, and A_ci. Shapes: `(num_classes, ..., num_scales,
+    def likelihood(self, log_scale: np.ndarray, squares: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """log p(squares_i | s^2, class) up to a constant, and A_ci. Shapes: `(num_classes, ..., num_scales,
         num_candidates)` both."""
         total = self.similarity * np.exp(log_scale)[..., None] + squares
         prior = self.similarity / 2 * log_scale[..., None]
         return self.log_constant + prior - self.posterior_df / 2 * np.log(total), total
 
 
-def _grid(squares: np.ndarray, df: np.ndarray, classes: _Classes) -> np.ndarray:
-    """Values of log s^2: first wherever any candidate's own variance is, then finely where the posterior is.
+def _class_weights(log_likelihood: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """The joint posterior of class and s^2, and that of s^2 alone.
 
-    Shape: `(..., NUM_SCALES)`.
+    Shapes: `(num_classes, ..., num_scales, num_candidates)` and `(..., num_scales)`.
     """
+    largest = log_likelihood.max(axis=0)
+    odd, ordinary = np.exp(log_likelihood - largest)
+    # Shape: (num_shares, ..., num_scales, num_candidates)
+    shares = _SHARES.reshape(-1, *(1 for _ in odd.shape))
+    either = shares * odd + (1 - shares) * ordinary
+    log_either = largest.sum(axis=-1)
+    log_either = log_either - log_either.max(axis=-1, keepdims=True)
+    joint = either.prod(axis=-1) * np.exp(log_either) * _SHARE_WEIGHTS.reshape(-1, *(1 for _ in log_either.shape))
+    joint /= joint.sum(axis=(0, -1), keepdims=True)
+    grid = joint.sum(axis=0)
+    for_each = joint[..., None] / either
+    weight = np.stack([odd * (shares * for_each).sum(axis=0), ordinary * ((1 - shares) * for_each).sum(axis=0)])
+    return np.maximum(weight, np.finfo(float).tiny), grid
+
+
+def _wide_grid(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
+    """Values of log s^2 wherever any candidate's own variance is. Shape: `(..., NUM_WIDE)`."""
     own = np.log(squares / df).squeeze(-2)
     beyond = 14 / np.maximum(df.sum(axis=(-2, -1)), 0.5)
-    wide = np.linspace(own.min(axis=-1) - 3, own.max(axis=-1) + 3 + beyond, NUM_SCALES, axis=-1)
-    weight = _normalised(np.logaddexp(*classes.log_likelihood(wide, squares)[0]).sum(axis=-1))
-    mean = (weight * wide).sum(axis=-1)
-    spread = np.sqrt((weight * (wide - mean[..., None]) ** 2).sum(axis=-1))
-    sd = np.maximum(spread, (wide[..., 1] - wide[..., 0]) / 2)
-    return np.linspace(mean - 6 * sd, mean + 8 * sd, NUM_SCALES, axis=-1)
+    return np.linspace(own.min(axis=-1) - 3, own.max(axis=-1) + 3 + beyond, NUM_WIDE, axis=-1)
 
 
-def _normalised(log_weight: np.ndarray) -> np.ndarray:
-    weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
-    return weight / weight.sum(axis=-1, keepdims=True)
+def _moments(values: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """The mean and the sd over the last axis."""
+    mean = (weight * values).sum(axis=-1)
+    return mean, np.sqrt((weight * (values - mean[..., None]) ** 2).sum(axis=-1))
 
 
 def _inverse_trigamma(value: np.ndarray) -> np.ndarray:

@@ -11,17 +11,18 @@ from typing import List, Sequence, Tuple
 import numpy as np
 from scipy.special import chdtri
 
-from fiesta_allennlp.probability.noise import ODD_SHARE, NoisePosterior, noise_posterior, noise_that_stands_out
+from fiesta_allennlp.probability.noise import CommonNoise, common_noise, noise_posterior
 
 SPLIT_PRIOR = (4.0, 1.0)
 """Degrees of freedom and ratio: the variance between splits is about that of the noise, as in released scores."""
 
-CANDIDATE_PRIOR = (1.0, 16.0)
-"""Candidates' mean scores are Cauchy with a scale of four noise standard deviations: almost nothing is assumed."""
+MAX_STEPS = 40
+TOLERANCE, PATIENCE = 1e-3, 1.25
+"""The fixed point is found when no precision changes by more than this part of itself, a tolerance that grows by this
+factor with every step: some tables leave open which of two candidates is the noisier one."""
 
-MAX_STEPS = 50
-TOLERANCE = 1e-3
-"""The fixed point is found when no precision changes by more than this part of itself."""
+REACH = (-4.0, 0.5)
+"""An accelerated step goes on by at most four times the last one, and back by at most half of it."""
 
 HELD = 1e-6
 """Where b is free, it can take up a shift of all candidates that are linked by common splits. Such shifts, of which
@@ -77,52 +78,51 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class MeanScores:
-    """mu_i = location_i + scale_i t(df_i), independent up to a common shift. Shapes: `(num_candidates,)`.
+    """Posterior of the mean scores: mu_i = location_i + scale_ci t(df_ci) with probability weight_ci.
 
-    `noise_sd` is the standard deviation of the noise that the candidates have in common, `own_noise_sd` that of each
-    candidate whose noise stands out, 0 for the others; see `noise_that_stands_out`.
+    The mu_i are independent up to a common shift. `location` has the shape `(num_candidates,)`; `scale`, `df` and
+    `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`. `noise_sd` is the standard deviation of the
+    noise that the candidates have in common.
     """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
+    weight: np.ndarray
     noise_sd: float
-    own_noise_sd: np.ndarray
 
 
-def mean_scores(scores: Scores, *, odd_share: float = ODD_SHARE) -> MeanScores:
-    """`mean_scores_of_all` of one selection."""
-    return mean_scores_of_all([scores], odd_share=odd_share)[0]
+def mean_scores(scores: Scores) -> MeanScores:
+    """Compute `mean_scores_of_all` of one selection."""
+    return mean_scores_of_all([scores])[0]
 
 
-def mean_scores_of_all(every: Sequence[Scores], *, odd_share: float = ODD_SHARE) -> List[MeanScores]:
-    """The posteriors of the mean scores mu_i of several selections, each under::
+def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
+    """Compute the posteriors of the mean scores mu_i of several selections, each under::
 
-        x_ik = mu_i + b_k + e_ik,  mu_i ~ N(m, omega^2),  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
+        x_ik = mu_i + b_k + e_ik,  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
 
-    with a uniform m, the sigma_i^2 as in `fiesta_allennlp.probability.noise`, and tau^2 and omega^2 scaled inverse
-    chi-squared, tied to the common noise scale by `SPLIT_PRIOR` and `CANDIDATE_PRIOR`. Where no two candidates share
-    a split, the b_k are left out, for they cannot be told from the noise.
+    with uniform mu_i, the sigma_i^2 as in `fiesta_allennlp.probability.noise`, and tau^2 scaled inverse chi-squared,
+    tied to the common noise scale by `SPLIT_PRIOR`. Where no two candidates share a split, the b_k are left out,
+    because they cannot be told from the noise.
 
     Given precisions, mu and b are jointly normal, and the precisions follow from their squares: both in turn until
     nothing changes (variational Bayes). The squares of the noise are those of contrasts, in which mu and b are free,
     and the degrees of freedom that these take up are counted for each candidate, as in restricted maximum likelihood:
-    tau then plays no part in the noise. The uncertainty about sigma_i^2 makes normal into Student-t.
-
-    Args:
-        odd_share: the prior probability that a candidate's noise has nothing to do with the others'.
+    tau then plays no part in the noise. The uncertainty about sigma_i^2 makes normal into Student-t, one for
+    each class of noise.
     """
     if not every:
         return []
-    fit = _fitted(Scores.stacked(every), odd_share)
-    df, variance = fit.noise.scaled_inverse_chi_squared()
-    factors = variance * fit.used_precision
-    own = np.sqrt(noise_that_stands_out(fit.squares, df=fit.df, common=fit.noise.common))
+    fit = _fitted(Scores.stacked(every))
+    noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
+    df, variance = noise.scaled_inverse_chi_squared()
+    factors = np.sqrt(variance * fit.used_precision)
     df, common = np.maximum(df, 1.0), np.sqrt(fit.noise.common)
     found = []
     for place, location in enumerate(fit.location):
-        scale = np.sqrt(_as_independent(location, fit.covariance[place]) * factors[place])
-        found.append(MeanScores(location, scale, df[place], float(common[place]), own[place]))
+        scale = np.sqrt(_as_independent(location, fit.covariance[place])) * factors[:, place]
+        found.append(MeanScores(location, scale, df[:, place], noise.weight[:, place], float(common[place])))
     return found
 
 
@@ -141,27 +141,32 @@ class Effects:
 class EffectsPosterior:
     """The posterior of `mean_scores` to draw from: given the variances, mu and b are jointly normal.
 
-    The noise variances are scaled inverse chi-squared with `noise_df` and `noise_variance`, shape `(num_candidates,)`,
-    all drawn at one quantile because they are mostly alike. The splits' variance is the same with `split_df` and
-    `1 / split_precision`; it is 0 where no two candidates share a split.
+    A candidate has odd noise with the probability `odd`, shape `(num_candidates,)`. Given its class, its noise variance
+    is scaled inverse chi-squared with `noise_df` and `noise_variance`, shape `(2, num_candidates)`; ordinary candidates
+    are drawn at one quantile, because they are alike. The splits' variance is scaled inverse chi-squared with
+    `split_df` and `1 / split_precision`; it is 0 where no two candidates share a split.
     """
 
     scores: Scores
     location: np.ndarray
+    odd: np.ndarray
     noise_df: np.ndarray
     noise_variance: np.ndarray
     split_df: float
     split_precision: float
-    candidate_precision: float
+
+    @property
+    def noise_sd(self) -> float:
+        """Noise standard deviation of an ordinary candidate."""
+        return float(np.sqrt(np.median(self.noise_variance[1])))
 
     def draw(self, rng: np.random.Generator) -> Effects:
         """One draw of the means, the splits that were seen, and the sds."""
-        variance = self.noise_df * self.noise_variance / chdtri(self.noise_df, rng.random())
+        variance = self._noise_variances(rng)
         split_precision = self.split_precision
         if np.isfinite(split_precision):
             split_precision *= rng.chisquare(self.split_df) / self.split_df
-        of_mu = np.asarray(self.candidate_precision)
-        joint = _Joint(self.scores, 1 / variance, np.asarray(split_precision), of_mu)
+        joint = _Joint(self.scores, 1 / variance, np.asarray(split_precision))
         means = rng.multivariate_normal(joint.location, joint.covariance, check_valid="ignore", method="eigh")
         weights = self.scores.counts / variance[:, None]
         total = weights.sum(axis=0) + split_precision
@@ -169,28 +174,36 @@ class EffectsPosterior:
         splits = rng.normal(expected, np.sqrt(1 / total))
         return Effects(means, np.sqrt(variance), splits, float(split_precision**-0.5))
 
+    def _noise_variances(self, rng: np.random.Generator) -> np.ndarray:
+        """One draw of sigma_i^2. Shape: `(num_candidates,)`."""
+        is_odd, own = rng.random((2, len(self.odd)))
+        is_odd = is_odd < self.odd
+        df, variance = (np.where(is_odd, *each) for each in (self.noise_df, self.noise_variance))
+        return df * variance / chdtri(df, np.where(is_odd, own, rng.random()))
+
 
 def effects_posterior(scores: Scores) -> EffectsPosterior:
-    """What `mean_scores` believes, to draw from."""
+    """Compute the posterior of `mean_scores` in a form to draw from."""
     fit = _fitted(Scores.stacked([scores]))
-    df, variance = fit.noise.scaled_inverse_chi_squared()
+    noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
+    df, variance = noise.scaled_inverse_chi_squared()
     return EffectsPosterior(
         scores=scores,
         location=fit.location[0],
-        noise_df=np.maximum(df[0], 1.0),
-        noise_variance=variance[0],
+        odd=noise.weight[0, 0],
+        noise_df=np.maximum(df[:, 0], 1.0),
+        noise_variance=variance[:, 0],
         split_df=SPLIT_PRIOR[0] + scores.counts.shape[1],
         split_precision=float(fit.split_precision[0]),
-        candidate_precision=float(fit.candidate_precision[0]),
     )
 
 
-def _fitted(scores: Scores, odd_share: float = ODD_SHARE) -> "_Fit":
+def _fitted(scores: Scores) -> "_Fit":
     """The fixed points of several selections. Each is left as it is once it is found."""
-    fit = under_way = _Fit(scores, odd_share)
+    fit = under_way = _Fit(scores)
     places = np.arange(len(scores.counts))
-    for _ in range(MAX_STEPS):
-        going_on = under_way.step() >= TOLERANCE
+    for step in range(MAX_STEPS):
+        going_on = under_way.step() >= TOLERANCE * PATIENCE**step
         if under_way is not fit:
             fit.put(places, under_way)
         if not going_on.any():
@@ -202,58 +215,73 @@ def _fitted(scores: Scores, odd_share: float = ODD_SHARE) -> "_Fit":
 
 class _Fit:
     """Fixed points under way. `location` and `covariance` are of mu, given the precisions used. The first axis of every
-    array is that of the selections."""
+    array is that of the selections. The last column of `log_precision` is that of the splits, the others are those of
+    the noise."""
 
-    def __init__(self, scores: Scores, odd_share: float) -> None:
+    noise: CommonNoise
+
+    def __init__(self, scores: Scores) -> None:
         self.scores = scores
-        self.odd_share = odd_share
         self.sizes = scores.counts.sum(axis=-1)
         num_candidates = (scores.counts > 0).sum(axis=-2)
         self.num_splits = (num_candidates > 0).sum(axis=-1)
         self.has_splits = (num_candidates > 1).any(axis=-1)
         means = scores.sums.sum(axis=-1) / self.sizes
         between = np.var(means, axis=-1)
-        spread = _squares(scores, means[..., None]).sum(axis=-1) / np.maximum((self.sizes - 1).sum(axis=-1), 1)
-        self.smallest = SMALLEST * np.maximum(np.maximum(spread, between), np.finfo(float).tiny)
-        common = np.maximum(spread, self.smallest) / 2
-        self.precision = np.repeat(1 / common[:, None], means.shape[-1], axis=-1)
-        self.split_precision = np.where(self.has_splits, 1 / common, np.inf)
-        self.candidate_precision = 1 / np.maximum(between, common / 4)
+        spread = _squares(scores, means[..., None]) / np.maximum(self.sizes - 1, 1)
+        largest = np.maximum(np.maximum(spread.max(axis=-1), between), np.finfo(float).tiny)
+        self.smallest = SMALLEST * largest
+        # The middle one: a run that diverged is far from where the others are.
+        common = np.exp(np.median(np.log(np.maximum(spread, self.smallest[:, None])), axis=-1)) / 2
+        self.log_precision = np.repeat(-np.log(common)[:, None], means.shape[-1] + 1, axis=-1)
+        self.before = self.change_before = np.zeros(self.log_precision.shape)
+
+    @property
+    def precision(self) -> np.ndarray:
+        """1 / sigma_i^2. Shape: `(..., num_candidates)`."""
+        return np.exp(self.log_precision[..., :-1])
+
+    @property
+    def split_precision(self) -> np.ndarray:
+        """1 / tau^2, infinite where no two candidates share a split. Shape: `(...,)`."""
+        return np.where(self.has_splits, np.exp(self.log_precision[..., -1]), np.inf)
 
     def only(self, kept: np.ndarray) -> "_Fit":
         """A copy with some of the selections."""
         part = copy(self)
         arrays = {name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        vars(part).update(arrays, scores=self.scores.only(kept))
+        noise = CommonNoise(**{name: value[kept] for name, value in vars(self.noise).items()})
+        vars(part).update(arrays, scores=self.scores.only(kept), noise=noise)
         return part
 
     def put(self, places: np.ndarray, part: "_Fit") -> None:
         """Take over what was found for the selections at these places."""
-        for name in ("location", "covariance", "used_precision", "squares", "df"):
+        for name in ("location", "covariance", "used_precision", "squares", "df", "log_precision"):
             getattr(self, name)[places] = getattr(part, name)
         for name, found in vars(part.noise).items():
             getattr(self.noise, name)[places] = found
-        self.split_precision[places], self.candidate_precision[places] = part.split_precision, part.candidate_precision
 
     def step(self) -> np.ndarray:
         """Go on once. The largest relative change of a precision, by selection."""
+        self.used_precision = self.precision
         self.squares, self.df = self._contrasts()
-        split_squares, candidate_squares = self._normal_part()
-        self.noise: NoisePosterior = noise_posterior(self.squares, df=self.df, odd_share=self.odd_share)
-        split, candidate = self.split_precision, self.candidate_precision
-        self.used_precision, self.precision = self.precision, self.noise.precision.copy()
-        self.candidate_precision = self._precision(candidate_squares, self.sizes.shape[-1] - 1, CANDIDATE_PRIOR)
-        of_splits = self._precision(split_squares, self.num_splits, SPLIT_PRIOR)
-        self.split_precision = np.where(self.has_splits, of_splits, np.inf)
-        changes = np.abs(self.precision / self.used_precision - 1).max(axis=-1)
-        changes = np.maximum(changes, np.abs(self.candidate_precision / candidate - 1))
-        finite = np.where(self.has_splits, split, of_splits)
-        return np.maximum(changes, np.abs(of_splits / finite - 1))
+        split_squares = self._normal_part()
+        self.noise = common_noise(self.squares, df=self.df, near=vars(self).get("noise"))
+        prior_df, ratio = SPLIT_PRIOR
+        split = (prior_df + self.num_splits) / (prior_df * ratio * self.noise.common + split_squares)
+        found = np.log(np.concatenate([self.noise.precision, split[..., None]], axis=-1))
+        change = found - self.log_precision
+        self.log_precision = self._accelerated(found, change)
+        return np.abs(change).max(axis=-1)
 
-    def _precision(self, squares: np.ndarray, df: "int | np.ndarray", prior: Tuple[float, float]) -> np.ndarray:
-        """E[1 / variance] of mu or b from their squares; the prior is tied to the common noise variance."""
-        prior_df, ratio = prior
-        return (prior_df + df) / (prior_df * ratio * self.noise.common + squares)
+    def _accelerated(self, found: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """The next precisions from those found: the secant through this step and the one before (Anderson, 1965)."""
+        bend = change - self.change_before
+        squared = np.maximum((bend**2).sum(axis=-1, keepdims=True), np.finfo(float).tiny)
+        back = np.clip((bend * change).sum(axis=-1, keepdims=True) / squared, *REACH)
+        result = found - np.where(self.before.any(), back, 0.0) * (found - self.before)
+        self.before, self.change_before = found, change
+        return result
 
     def _contrasts(self) -> Tuple[np.ndarray, np.ndarray]:
         """Squares of the noise and their degrees of freedom, by candidate, with free mu and b (fixed effects).
@@ -268,30 +296,26 @@ class _Fit:
         return np.maximum(squares, self.smallest[:, None] * self.sizes), np.maximum(df, SMALLEST_DF)
 
     def _residuals(self, split_precision: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        joint = _Joint(self.scores, self.precision, split_precision, np.zeros(1))
+        joint = _Joint(self.scores, self.precision, split_precision)
         squares = _squares(self.scores, joint.location[..., None] + joint.split[..., None, :])
         df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
         return squares, df
 
-    def _normal_part(self) -> Tuple[np.ndarray, np.ndarray]:
-        """mu and b given all precisions. Expected sums of squares of b, and of mu about its mean."""
-        joint = _Joint(self.scores, self.precision, self.split_precision, self.candidate_precision)
+    def _normal_part(self) -> np.ndarray:
+        """mu and b given all precisions. The expected sum of squares of b. Shape: `(...,)`."""
+        joint = _Joint(self.scores, self.precision, self.split_precision)
         self.location, self.covariance = joint.location, joint.covariance
-        size = self.location.shape[-1]
-        centred = self.location - self.location.mean(axis=-1, keepdims=True)
-        own = np.trace(self.covariance, axis1=-2, axis2=-1) - self.covariance.mean(axis=(-2, -1)) * size
-        return (joint.split**2 + joint.split_variance).sum(axis=-1), (centred**2).sum(axis=-1) + own
+        return (joint.split**2 + joint.split_variance).sum(axis=-1)
 
 
 class _Joint:
-    """mu and b, jointly normal given the precisions of noise, b and mu. A precision of 0 leaves them free.
+    """mu and b, jointly normal given the precisions of noise and b. A precision of 0 leaves b free; mu is free.
 
     `location` and `covariance` are of mu, `split` and `split_variance` of b, `fitted_variance` of mu_i + b_k, shape
-    `(..., num_candidates, num_splits)`. `noise` has the shape `(..., num_candidates)`, `split` and `candidate` have
-    `(...,)`.
+    `(..., num_candidates, num_splits)`. `noise` has the shape `(..., num_candidates)`, `split` `(...,)`.
     """
 
-    def __init__(self, scores: Scores, noise: np.ndarray, split: np.ndarray, candidate: np.ndarray) -> None:
+    def __init__(self, scores: Scores, noise: np.ndarray, split: np.ndarray) -> None:
         # Shape: (..., num_candidates, num_splits)
         weights = noise[..., None] * scores.counts
         split_total = weights.sum(axis=-2) + split[..., None] + scores.empty
@@ -299,7 +323,7 @@ class _Joint:
         own = weights.sum(axis=-1)
         size = own.shape[-1]
         # Shape: (..., num_candidates, num_candidates)
-        information = candidate[..., None, None] * (np.eye(size) - 1 / size) - shares @ weights.swapaxes(-1, -2)
+        information = -shares @ weights.swapaxes(-1, -2)
         information[..., range(size), range(size)] += own * (1 + HELD)
         self.covariance = np.linalg.inv(information)
         weighted = noise[..., None] * scores.sums

@@ -1,4 +1,5 @@
-"""P(best) for independent Student-t variables, by quadrature: no simulation, hence no noise in a stopping rule.
+"""P(best) for independent Student-t variables or mixtures of them, by quadrature: no simulation, hence no noise in a
+stopping rule.
 
 The probability that variable i is the largest, or within `margin` of the largest, is
 
@@ -12,6 +13,7 @@ from the same values, integrated panel by panel, which costs a hundredth of `sci
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import List, Sequence
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -27,6 +29,9 @@ NEGLIGIBLE = 1e-10
 
 POINT_RATIO = 1e-13
 """A scale this much smaller than the largest scale and distance is below what doubles can resolve."""
+
+NARROWEST = 1e-9
+"""A part of a mixture is at least this part of the widest one of its candidate."""
 
 NUM_NODES = 16
 """Nodes of every panel. One panel is about as wide as the narrowest density around is smooth."""
@@ -59,11 +64,19 @@ def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
     return np.log(clipped) - np.log1p(-clipped)
 
 
-def prob_best(location: np.ndarray, *, scale: np.ndarray, df: np.ndarray, margin: float = 0.0) -> np.ndarray:
-    """P(x_i >= max_j x_j - margin) of independent x_i = location_i + scale_i t(df_i). Shape: `(num_candidates,)`.
+def prob_best(
+    location: np.ndarray,
+    *,
+    scale: "np.ndarray | float",
+    df: "np.ndarray | float",
+    weight: "np.ndarray | float" = 1.0,
+    margin: float = 0.0,
+) -> np.ndarray:
+    """Compute P(x_i >= max_j x_j - margin) of independent x_i. Shape: `(num_candidates,)`.
 
-    The absolute error is below 1e-7 for up to 50 variables with `df` of 1 or more and scales that differ by up to
-    nine orders of magnitude. Without margin the result sums to 1: what is left of rounding is divided out.
+    x_i = location_i + scale_ci t(df_ci) with the probability weight_ci, a mixture of one or several parts c. The
+    absolute error is below 1e-7 for up to 50 variables with `df` of 1 or more and scales that differ by up to nine
+    orders of magnitude. Without margin the result sums to 1: what is left of rounding is divided out.
 
     A `scale` of 0 is a point mass at `location`, treated exactly. Point masses that share the highest value share
     the probability that no other variable exceeds it, in equal parts, so that two candidates with the same constant
@@ -71,29 +84,51 @@ def prob_best(location: np.ndarray, *, scale: np.ndarray, df: np.ndarray, margin
     within the margin of the highest one count.
 
     Args:
-        location: shape `(num_candidates,)`, or a number for all. `scale` is at least 0 and `df` at least 1.
-        scale: shape `(num_candidates,)`, or a number for all. `scale` is at least 0 and `df` at least 1.
-        df: shape `(num_candidates,)`, or a number for all. `scale` is at least 0 and `df` at least 1.
+        location: shape `(num_candidates,)`.
+        scale: at least 0. Shape `(num_candidates,)` or `(num_parts, num_candidates)`, or a number for all.
+        df: at least 1. Shapes as `scale`.
+        weight: at least 0, with the sum 1 over the parts. Shapes as `scale`.
         margin: in the units of `location`, at least 0.
 
     Raises:
         ScoreError: where a location, scale or df is out of its range.
         ConfigError: where `margin` is.
     """
-    location, scale, df = (np.array(a, dtype=float) for a in np.broadcast_arrays(location, scale, df))
-    _check(location, scale, df, margin)
-    unit = max(np.abs(location).max(), scale.max(), np.finfo(float).tiny)
+    location = np.atleast_1d(np.array(location, dtype=float))
+    parts = [np.array(part, dtype=float) for part in (scale, df, weight)]
+    num_parts = max((part.shape[0] for part in parts if part.ndim == 2), default=1)
+    shape = num_parts, *location.shape
+    _check(location, parts[0], parts[1], margin)
+    scale, df, weight = (np.broadcast_to(part, shape)[:, None] for part in parts)
+    return prob_best_of_all(location[None], scale=scale, df=df, weight=weight, margin=margin)[0]
+
+
+def prob_best_of_all(
+    location: np.ndarray, *, scale: np.ndarray, df: np.ndarray, weight: np.ndarray, margin: float = 0.0
+) -> np.ndarray:
+    """Compute `prob_best` of several selections among equally many candidates, without checks.
+
+    Args:
+        location: shape `(num_selections, num_candidates)`.
+        scale: shape `(num_parts, num_selections, num_candidates)`; `df` and `weight` as well.
+        margin: in the units of `location`, the same for all.
+    """
+    widest = scale.max(axis=0)
+    unit = np.maximum(np.abs(location).max(axis=-1), widest.max(axis=-1))
+    unit = np.maximum(unit, np.finfo(float).tiny)[:, None]
     # Near the narrowest variable the differences of nearly equal numbers count: it becomes the origin.
-    location, scale, margin = location / unit, scale / unit, margin / unit
-    location = location - location[np.argmin(scale)]
-    is_point = scale <= POINT_RATIO * max(scale.max(), np.ptp(location))
-    points, spread = location[is_point], ~is_point
-    result = np.empty(len(location))
-    result[is_point] = _points_best(points, location[spread], scale[spread], df[spread], margin)
-    if spread.any():
-        top = points.max() if len(points) else -math.inf
-        result[spread] = _spread_best(location[spread], scale[spread], df[spread], margin, top)
-    return np.clip(result, 0, 1) if margin > 0 else result / result.sum()
+    location, widest, scale = location / unit, widest / unit, np.maximum(scale, NARROWEST * widest) / unit
+    location = location - np.take_along_axis(location, widest.argmin(axis=-1)[:, None], axis=-1)
+    resolved = POINT_RATIO * np.maximum(widest.max(axis=-1), np.ptp(location, axis=-1))
+    is_point = widest <= resolved[:, None]
+    mixtures = _Mixtures(location, scale, df, weight, (margin / unit)[:, 0])
+    result = np.empty(location.shape)
+    has_point = is_point.any(axis=-1)
+    if not has_point.all():
+        result[~has_point] = mixtures.at(~has_point).probabilities(-math.inf)
+    for place in np.flatnonzero(has_point):
+        result[place] = _with_points(mixtures.at([place]), is_point[place])
+    return np.clip(result, 0, 1) if margin > 0 else result / result.sum(axis=-1, keepdims=True)
 
 
 def _check(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float) -> None:
@@ -117,51 +152,103 @@ def check_margin(margin: float) -> None:
         raise ConfigError(f"margin must be 0 or more, in units of the score, but got {margin}.")
 
 
-def _points_best(
-    points: np.ndarray, location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float
-) -> np.ndarray:
-    """P(best) of the point masses, given the variables that have a spread. Shape: `(num_points,)`."""
-    if not len(points):
-        return points
+@dataclass(frozen=True, eq=False)
+class _Mixtures:
+    """Mixtures of Student-t variables of several selections, in units of their own.
+
+    Shapes: `location` `(num_selections, num_candidates)`; `scale`, `df` and `weight`
+    `(num_parts, num_selections, num_candidates)`; `margin` `(num_selections,)`.
+    """
+
+    location: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
+    weight: np.ndarray
+    margin: np.ndarray
+
+    def at(self, selections: "np.ndarray | List[int]") -> "_Mixtures":
+        """Some of the selections."""
+        scale, df, weight = (part[:, selections] for part in (self.scale, self.df, self.weight))
+        return _Mixtures(self.location[selections], scale, df, weight, self.margin[selections])
+
+    def of(self, candidates: np.ndarray) -> "_Mixtures":
+        """Some of the candidates."""
+        scale, df, weight = (part[:, :, candidates] for part in (self.scale, self.df, self.weight))
+        return _Mixtures(self.location[:, candidates], scale, df, weight, self.margin)
+
+    def below(self, x: np.ndarray) -> np.ndarray:
+        """The distribution functions at `x`, which has the shape of `location`. Same shape."""
+        return (self.weight * stdtr(self.df, (x - self.location) / self.scale)).sum(axis=0)
+
+    def probabilities(self, top: float) -> np.ndarray:
+        """P(best) of all, where `top` is the highest point mass. Shape: that of `location`."""
+        seen = np.where(self.weight > NEGLIGIBLE, self.scale * -stdtrit(self.df, NEGLIGIBLE), 0.0)
+        reach = seen.max(axis=0)
+        # Left of `left`, some variable is almost surely too far ahead; right of `right`, there is almost surely none.
+        left = np.maximum((self.location - reach).max(axis=-1), top) - self.margin
+        right = (self.location + reach).max(axis=-1)
+        result = np.zeros(self.location.shape)
+        has_room = left < right
+        if has_room.any():
+            result[has_room] = self.at(has_room)._between(left[has_room], right[has_room])
+        return result
+
+    def _between(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """P(best) by integrals from `left` to `right`, shape `(num_selections,)` both."""
+        panels = Panels.joined([self._panels(place, *ends) for place, ends in enumerate(zip(left, right, strict=True))])
+        density = shifted = self._density(panels.nodes, panels.owner)
+        if self.margin.any():
+            shifted = self._density(panels.nodes + self.margin[panels.owner, None], panels.owner)
+        before = self.below((left + self.margin)[:, None])
+        others = product_of_others(before.T[:, panels.owner, None] + panels.antiderivative(shifted))
+        return panels.integrate(density * others).T
+
+    def _panels(self, place: int, left: float, right: float) -> np.ndarray:
+        """The edges of the panels of one selection."""
+        scale, df, weight = self.scale[:, place], self.df[:, place], self.weight[:, place]
+        # The poles of the density are at a distance of scale * sqrt(df); large df are as smooth as the normal.
+        widths = (scale * np.sqrt(np.minimum(df, 4)))[weight > NEGLIGIBLE]
+        centres = np.broadcast_to(self.location[place], scale.shape)[weight > NEGLIGIBLE]
+        if self.margin[place] > 0:
+            centres, widths = np.concatenate([centres, centres - self.margin[place]]), np.tile(widths, 2)
+        return graded_panels(centres, widths, left, right)
+
+    def _density(self, x: np.ndarray, owner: np.ndarray) -> np.ndarray:
+        """The densities at `x`, shape `(num_panels, NUM_NODES)`. Shape: `(num_candidates, num_panels, NUM_NODES)`."""
+        power = (self.df + 1) / 2
+        log_peak = gammaln(power) - gammaln(self.df / 2) - np.log(self.df * np.pi) / 2 - np.log(self.scale)
+        with np.errstate(divide="ignore"):
+            log_peak = log_peak + np.log(self.weight)
+        factor = 1 / (self.scale * np.sqrt(self.df))
+
+        def by_panel(values: np.ndarray) -> np.ndarray:
+            return values.T[:, owner, None]
+
+        density = 0.0
+        distance = x - by_panel(self.location)
+        for part in range(len(power)):
+            squared = (distance * by_panel(factor[part])) ** 2
+            density = density + np.exp(by_panel(log_peak[part]) - by_panel(power[part]) * np.log1p(squared))
+        return np.asarray(density)
+
+
+def _with_points(mixtures: _Mixtures, is_point: np.ndarray) -> np.ndarray:
+    """P(best) of one selection with point masses. Shape: `(num_candidates,)`."""
+    points, spread, margin = mixtures.location[0, is_point], mixtures.of(~is_point), mixtures.margin[0]
+    result = np.zeros(len(is_point))
     rounding = 4 * np.finfo(float).eps if margin > 0 else 0.0
     near_top = points + margin + rounding >= points.max()
-    # Shape: (num_points, num_spread)
-    below = stdtr(df, (points[:, None] + margin - location) / scale)
-    share = 1 if margin > 0 else near_top.sum()
-    return near_top * below.prod(axis=1) / share
-
-
-def _spread_best(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float, top: float) -> np.ndarray:
-    """P(best) of the variables that have a spread, where `top` is the highest point mass. Shape: `(num_spread,)`."""
-    reach = -scale * stdtrit(df, NEGLIGIBLE)
-    # Left of `left`, some variable is almost surely too far ahead; right of `right`, there is almost surely none.
-    left, right = max((location - reach).max(), top) - margin, (location + reach).max()
-    if left >= right:
-        return np.zeros(len(location))
-    shifts = np.array([0.0, margin]) if margin > 0 else np.array([0.0])
-    # The poles of the density are at a distance of scale * sqrt(df); large df are as smooth as the normal.
-    widths = scale * np.sqrt(np.minimum(df, 4))
-    centres = (location - shifts[:, None]).ravel()
-    panels = graded_panels(centres, np.tile(widths, len(shifts)), left, right)
-    # Shape: (num_spread, num_nodes)
-    density = _density(panels.nodes, location, scale, df)
-    shifted = density if margin == 0 else _density(panels.nodes, location - margin, scale, df)
-    below = stdtr(df, (left + margin - location) / scale)[:, None] + panels.antiderivative(shifted)
-    return panels.integrate(density * product_of_others(below))
-
-
-def _density(x: np.ndarray, location: np.ndarray, scale: np.ndarray, df: np.ndarray) -> np.ndarray:
-    """The Student-t densities at `x`. Shape: `(num_variables, len(x))`."""
-    power = (df + 1) / 2
-    log_peak = gammaln(power) - gammaln(df / 2) - np.log(df * np.pi) / 2 - np.log(scale)
-    squared = ((x - location[:, None]) / (scale * np.sqrt(df))[:, None]) ** 2
-    return np.exp(log_peak[:, None] - power[:, None] * np.log1p(squared))
+    below = [spread.below(np.full_like(spread.location, point + margin)).prod() for point in points]
+    result[is_point] = near_top * below / (1 if margin > 0 else near_top.sum())
+    if not is_point.all():
+        result[~is_point] = spread.probabilities(points.max())[0]
+    return result
 
 
 def product_of_others(factors: np.ndarray) -> np.ndarray:
     """The product of all rows but one, for each row, without dividing: a factor may be 0. Same shape as `factors`."""
     others = np.ones_like(factors)
-    before, after = np.ones((2, factors.shape[1]))
+    before, after = np.ones((2, *factors.shape[1:]))
     # Row by row, from both ends: several times as fast as np.cumprod over rows.
     for row in range(len(factors)):
         others[row] *= before
@@ -173,46 +260,52 @@ def product_of_others(factors: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Panels:
-    """Neighbouring intervals with `NUM_NODES` Gauss-Legendre nodes each.
+    """Neighbouring intervals with `NUM_NODES` Gauss-Legendre nodes each, of several integrals one after the other.
 
-    `edges` are in ascending order, shape `(num_panels + 1,)`. Values at the nodes have the shape
-    `(..., num_panels * NUM_NODES)`.
+    `start` and `half_width` have the shape `(num_panels,)`. `owner` is the place of the integral that a panel belongs
+    to, in ascending order, and `first` the first panel of each. Values at the nodes have the shape
+    `(..., num_panels, NUM_NODES)`.
     """
 
-    edges: np.ndarray
+    start: np.ndarray
+    half_width: np.ndarray
+    owner: np.ndarray
+    first: np.ndarray
 
-    @cached_property
-    def half_widths(self) -> np.ndarray:
-        """Shape: `(num_panels,)`."""
-        return (self.edges[1:] - self.edges[:-1]) / 2
+    @classmethod
+    def joined(cls, edges: Sequence[np.ndarray]) -> "Panels":
+        """Panels between the edges of each integral, in ascending order, shape `(num_panels + 1,)` each."""
+        sizes = np.array([len(one) - 1 for one in edges])
+        start = np.concatenate([one[:-1] for one in edges])
+        end = np.concatenate([one[1:] for one in edges])
+        first = np.cumsum(sizes) - sizes
+        return cls(start, (end - start) / 2, np.repeat(np.arange(len(edges)), sizes), first)
 
     @cached_property
     def nodes(self) -> np.ndarray:
-        """Shape: `(num_panels * NUM_NODES,)`."""
-        middles = self.edges[:-1] + self.half_widths
-        return (middles[:, None] + self.half_widths[:, None] * _POINTS).ravel()
+        """Shape: `(num_panels, NUM_NODES)`."""
+        return (self.start + self.half_width)[:, None] + self.half_width[:, None] * _POINTS
 
     def integrate(self, values: np.ndarray) -> np.ndarray:
-        """The integrals over all panels, from values at the nodes. Shape: `(...,)`."""
-        return values @ np.outer(self.half_widths, _WEIGHTS).ravel()
+        """Integrate over all panels of each integral, from values at the nodes. Shape: `(..., num_integrals)`."""
+        return np.add.reduceat((values @ _WEIGHTS) * self.half_width, self.first, axis=-1)
 
     def antiderivative(self, values: np.ndarray) -> np.ndarray:
-        """The integrals from the first edge to every node. Same shape as `values`."""
-        per_panel = values.reshape(*values.shape[:-1], -1, NUM_NODES)
+        """Integrate from the first edge of each integral to every node. Same shape as `values`."""
         # Shape: (..., num_panels)
-        masses = (per_panel @ _WEIGHTS) * self.half_widths
+        masses = (values @ _WEIGHTS) * self.half_width
         before = np.cumsum(masses, axis=-1) - masses
-        within = (per_panel @ _CUMULATE) * self.half_widths[:, None]
-        return (before[..., None] + within).reshape(values.shape)
+        before -= before[..., self.first][..., self.owner]
+        return before[..., None] + (values @ _CUMULATE) * self.half_width[:, None]
 
 
-def graded_panels(centres: np.ndarray, widths: np.ndarray, left: float, right: float) -> Panels:
-    """Panels from `left` to `right` that resolve every function which is smooth on the scale
+def graded_panels(centres: np.ndarray, widths: np.ndarray, left: float, right: float) -> np.ndarray:
+    """Compute the edges of panels from `left` to `right` that resolve every function which is smooth on the scale
     h_i(x) = sqrt((x - centre_i)^2 + width_i^2), as a density with poles at centre_i +- i width_i is.
 
     The number of panels is the integral of max_i 1 / h_i, rounded up: each panel has about the length h_i of the
     most demanding i. It grows with the logarithm of the ratio of scales, and not with the number of functions
-    where they lie together.
+    where they lie together. Shape: `(num_panels + 1,)`.
 
     Args:
         centres: shape `(num_functions,)`. Widths are positive.
@@ -228,4 +321,4 @@ def graded_panels(centres: np.ndarray, widths: np.ndarray, left: float, right: f
     steps = (knots[1:] - knots[:-1]) * (density[1:] + density[:-1]) / 2
     passed = np.concatenate([[0.0], np.cumsum(steps)])
     num_panels = max(1, math.ceil(passed[-1]))
-    return Panels(np.interp(np.linspace(0, passed[-1], num_panels + 1), passed, knots))
+    return np.interp(np.linspace(0, passed[-1], num_panels + 1), passed, knots)

@@ -11,7 +11,6 @@ from fiesta_allennlp.replays.side_by_side import side_by_side
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop
 
 MARGINS = (0.1, 0.2, 0.4)
 """Margins to compare, in run-to-run sds; rounded to one digit."""
@@ -31,7 +30,7 @@ class NestedMargins:
 
     def _is_unsure(self, decision: Decision) -> bool:
         strategy = cast(FixedConfidence, unwrapped(self.replayers[0].strategy))  # checked by `margins_of`
-        return isinstance(strategy.stop, BayesianStop) and (decision.confidence or 0.0) < strategy.confidence
+        return strategy.stop.stops_at_probability and (decision.confidence or 0.0) < strategy.confidence
 
     def _steps(self, repetition: int) -> Generator[History, None, Tuple[Repetition, ...]]:
         first = self.replayers[0]

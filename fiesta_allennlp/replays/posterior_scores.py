@@ -83,7 +83,7 @@ class PosteriorScores(ScoreSource):
     @property
     def noise_sd(self) -> float:
         """The run-to-run sd on one split, of a candidate in the middle, as the pilot has it."""
-        return float(self.standardised.unit * np.sqrt(np.median(self.posterior.noise_variance)))
+        return self.standardised.unit * self.posterior.noise_sd
 
     def restricted(self, names: Sequence[str]) -> "PosteriorScores":
         others = frozenset(self.start.candidates) - set(names)

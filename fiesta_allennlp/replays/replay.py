@@ -33,7 +33,7 @@ TIES = 1e-12
 Outcome = TypeVar("Outcome")
 
 CHUNKS_PER_PROCESS = 2
-LARGEST_CHUNK = 20
+LARGEST_CHUNK = 100
 """Repetitions are made in pieces: large enough for `side_by_side` to pay, and small enough for an even load, a bar that
 moves, and for little to be lost by an interrupt."""
 

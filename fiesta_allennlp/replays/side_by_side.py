@@ -2,8 +2,6 @@
 
 from typing import Dict, Generator, List, Sequence, Tuple, TypeVar
 
-import numpy as np
-
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies.base import Strategy, all_finished
@@ -37,8 +35,9 @@ def prepare_beliefs(strategies: Sequence[Strategy]) -> None:
     """
     plain = [unwrapped(strategy) for strategy in strategies]
     belief = plain[0].belief
+    margins = {0.0, *(strategy.margin for strategy in plain if isinstance(strategy, FixedConfidence))}
     if not isinstance(belief, PreparedBelief):
-        belief = PreparedBelief(belief)
+        belief = PreparedBelief(belief, sorted(margins))
     for strategy in plain:
         if isinstance(strategy, FixedConfidence):
             strategy.belief = belief
@@ -47,41 +46,19 @@ def prepare_beliefs(strategies: Sequence[Strategy]) -> None:
 class PreparedBelief(Belief):
     """Another model of the scores, which is asked about several histories at once, and once about each."""
 
-    def __init__(self, belief: Belief) -> None:
+    def __init__(self, belief: Belief, margins: Sequence[float]) -> None:
         self._belief = belief
+        self._margins = margins
         self._known: Dict[int, Tuple[History, Posterior]] = {}
         self.min_evaluations, self.has_margin = belief.min_evaluations, belief.has_margin
-
-    def min_to_win(self, confidence: float) -> int:
-        return self._belief.min_to_win(confidence)
 
     def prepare(self, histories: Sequence[History]) -> None:
         """Compute the posteriors of these histories, and forget all others."""
         ready = [h for h in histories if len(h.active) > 1 and all_finished(h, h.active, self.min_evaluations)]
-        found = self._belief.posteriors(ready)
-        self._known = {id(h): (h, KnownPosterior(posterior)) for h, posterior in zip(ready, found, strict=True)}
+        found = self._belief.posteriors(ready, self._margins)
+        self._known = {id(h): (h, posterior) for h, posterior in zip(ready, found, strict=True)}
 
     def posterior(self, history: History) -> Posterior:
         if id(history) not in self._known:
             self.prepare([history])
         return self._known[id(history)][1]
-
-
-class KnownPosterior(Posterior):
-    """Another posterior, which is asked once about every margin."""
-
-    def __init__(self, posterior: Posterior) -> None:
-        self._posterior = posterior
-        self._known: Dict[float, np.ndarray] = {}
-        self.location, self.scale = posterior.location, posterior.scale
-
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        return self._posterior.sample(size, rng)
-
-    def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        if margin not in self._known:
-            self._known[margin] = self._posterior.prob_best(margin)
-        return self._known[margin]
-
-    def lacking(self, best: int, *, confidence: float, margin: float = 0.0) -> List[int]:
-        return self._posterior.lacking(best, confidence=confidence, margin=margin)

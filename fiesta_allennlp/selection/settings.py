@@ -94,7 +94,7 @@ class ChoiceSettings:
         params = self.strategy_params()
         options = ("belief", "budget", "confidence", "margin", "max_evaluations", "stop")
         named = {name: params.pop(name, None) for name in options}
-        defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": "bayesian"}}
+        defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": "rule_of_three"}}
         if named["budget"] is None:
             defaults["confidence"] = 0.95
         known = {name: defaults.get(name) if value is None else value for name, value in named.items()}
@@ -232,15 +232,15 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
 
 
 def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """Settings that were written down when the default strategy was called `ttts`: that name without a `challenger` is
-    `top_two` now. `split_paired`, the default of trainings, had no second look."""
-    default = None if "documents" in settings or settings.get("splits") == OFFICIAL else "split_paired"
-    given = settings.get("belief") or default
-    belief = registered(given, "--belief") if given else {"type": None}
-    if belief["type"] in ("split_paired", "logit_split_paired"):
-        settings = {**settings, "belief": {**belief, "second_look": False}}
+    """Rename settings of a store that has no `kind`. The default strategy was called `ttts` then: that name without a
+    `challenger` is `top_two` now. The default stopping rule was P(best) alone."""
+    result = dict(settings)
     given = settings.get("strategy")
     params = registered(given, "--strategy") if given else {}
-    if params.get("type") != "ttts" or "challenger" in params:
-        return dict(settings)
-    return {**settings, "strategy": {**params, "type": "top_two"}}
+    if params.get("type") == "ttts" and "challenger" not in params:
+        result["strategy"] = {**params, "type": "top_two"}
+    if not any(
+        {"budget", "stop"} & {key for key, value in of.items() if value is not None} for of in (settings, params)
+    ):
+        result["stop"] = "bayesian"
+    return result

@@ -11,7 +11,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 from fiesta_allennlp.records import CredibleMargin, Decision, History
 from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, believed, check_candidates
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
+from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, StoppingRule
 
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
@@ -26,11 +26,9 @@ CLOSE = 1e-3
 class FixedConfidence(Strategy):
     """Continues until one candidate is the best, within `margin`, with the target confidence.
 
-    The selection stops as soon as four conditions hold, even if runs are still pending. Every active candidate has
-    `num_starts` finished runs. The winner and a rival have `belief.min_to_win`. The stopping rule is met.
-    `Posterior.lacking` names nobody. The default rule is met if max_i P(mean_i >= max_j mean_j - margin) >= confidence.
-    The recommended candidate is this i. If these probabilities are equal, it is the candidate that is more probably the
-    very best.
+    The selection stops as soon as every active candidate has `num_starts` finished runs and the stopping rule is met,
+    even if runs are still pending. The recommended candidate is the i with the largest P(mean_i >= max_j mean_j -
+    margin). If these probabilities are equal, it is the candidate that is more probably the very best.
 
     Args:
         belief: model of the scores, which computes the probabilities.
@@ -40,7 +38,7 @@ class FixedConfidence(Strategy):
             the default.
         max_evaluations: limit on the finished and pending runs of all candidates together. The default is 50 for each
             candidate.
-        stop: the stopping rule, `bayesian` by default.
+        stop: the stopping rule, `rule_of_three` by default.
     """
 
     def __init__(
@@ -58,7 +56,7 @@ class FixedConfidence(Strategy):
         self.margin = margin
         self.num_starts = belief.min_evaluations if num_starts is None else num_starts
         self.max_evaluations = max_evaluations
-        self.stop = BayesianStop() if stop is None else stop
+        self.stop = RuleOfThree() if stop is None else stop
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
@@ -121,7 +119,7 @@ class FixedConfidence(Strategy):
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         posterior = self._look(history).posterior
-        if posterior is None or not self.belief.has_margin or not isinstance(self.stop, BayesianStop):
+        if posterior is None or not self.belief.has_margin or not self.stop.stops_at_probability:
             return None
         exact = least_margin(posterior, self.confidence)
         if exact is None:
@@ -138,29 +136,25 @@ class FixedConfidence(Strategy):
         return self._decided_within(history, rounded_up(above))
 
     def _decided_within(self, history: History, margin: float) -> Optional[CredibleMargin]:
-        """Who would be the winner with this margin, at which the stopping rule is met; None if the second look asks for
-        more runs."""
+        """Who would be the winner with this margin; None if the stopping rule is not met, or needs more runs."""
         look = believed(history, self.belief, margin=margin)
         best = look.decision.best
-        if best is None or not self.may_stop(history, look.decision) or self._lacking(history, look):
-            return None
-        return CredibleMargin(margin, best)
+        return CredibleMargin(margin, best) if best is not None and self._missing(history, look) == () else None
 
     def _look(self, history: History) -> Look:
         """What is believed, with `stopped_by`; kept for the next question about the same history."""
         if self._latest[0] is not history:
             look = believed(history, self.belief, margin=self.margin)
-            is_sure = self._is_sure(history, look.decision)
-            lacking = self._lacking(history, look) if is_sure else ()
-            stopped_by = self._stopped_by(history, is_over=is_sure and not lacking)
-            decision = replace(look.decision, stopped_by=stopped_by, lacking=lacking)
+            missing = self._missing(history, look)
+            stopped_by = self._stopped_by(history, is_over=missing == ())
+            decision = replace(look.decision, stopped_by=stopped_by, lacking=missing or ())
             self._latest = (history, replace(look, decision=decision))
         return self._latest[1]
 
     @property
     def to_win(self) -> int:
-        """Number of finished runs that the winner and a rival need."""
-        return self.belief.min_to_win(self.confidence)
+        """Number of finished runs that the winner and its nearest rival need."""
+        return self.stop.least_runs(self.confidence)
 
     def _stopped_by(self, history: History, *, is_over: bool) -> Optional[str]:
         if len(history.active) < 2:
@@ -169,26 +163,15 @@ class FixedConfidence(Strategy):
             return "confidence"
         return "max_evaluations" if self.room(history) < 1 and not history.pending else None
 
-    def _is_sure(self, history: History, decision: Decision) -> bool:
-        """Whether the rule is sure of a winner, and enough has finished to ask it."""
-        has_rival = len(history.active) > 1
-        return has_rival and self.may_stop(history, decision) and self.stop.is_sure(history, decision, self.confidence)
-
-    def _lacking(self, history: History, look: Look) -> Tuple[str, ...]:
-        """The candidates to run again before the present winner may be named, one for each run."""
-        if look.posterior is None or look.decision.best is None:
-            return ()
-        names = history.active
-        best, margin = names.index(look.decision.best), look.decision.margin
-        lacking = look.posterior.lacking(best, confidence=self.confidence, margin=margin)
-        return tuple(names[index] for index in lacking)
+    def _missing(self, history: History, look: Look) -> Optional[Tuple[str, ...]]:
+        """The runs that the stopping rule misses, once it may be asked; see `StoppingRule.missing_runs`."""
+        if len(history.active) < 2 or not self.may_stop(history, look.decision):
+            return None
+        return self.stop.missing_runs(history, look, self.confidence)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
-        """Return whether enough runs have finished to stop when the stopping rule is met."""
-        if decision.best is None or not all_finished(history, history.active, self.num_starts):
-            return False
-        rivals = (history.num_finished(name) for name in history.active if name != decision.best)
-        return min(history.num_finished(decision.best), max(rivals)) >= self.to_win
+        """Return whether enough runs have finished to ask the stopping rule."""
+        return decision.best is not None and all_finished(history, history.active, self.num_starts)
 
     def limit(self, num_candidates: int) -> int:
         """Return `max_evaluations`, or its default."""

@@ -25,9 +25,6 @@ class MinimisingBelief(Belief):
         self.needs_counts = belief.needs_counts
         self.pairs_splits = belief.pairs_splits
 
-    def min_to_win(self, confidence: float) -> int:
-        return self.belief.min_to_win(confidence)
-
     def posterior(self, history: History) -> Posterior:
         return self.belief.posterior(history.turned)
 

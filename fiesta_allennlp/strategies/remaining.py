@@ -8,6 +8,7 @@ from scipy.special import ndtr
 from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.probability.transportation_cost import transportation_cost
 from fiesta_allennlp.records import Remaining
+from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 
 NUM_DRAWS = 200
 
@@ -24,7 +25,7 @@ def remaining(
     *,
     confidence: float,
     margin: float,
-    to_win: int,
+    stop: StoppingRule,
     room: int,
     rng: np.random.Generator,
 ) -> Optional[Remaining]:
@@ -37,19 +38,19 @@ def remaining(
     with fewer runs is next. The selection ends as soon as the winner b, the candidate with the largest m, has
 
     - sum_j P(mu_j > mu_b + margin) <= 1 - confidence, with normal posteriors, and
-    - as many runs as `Posterior.runs_to_win` asks of it at its lead, and `to_win`, and a rival `to_win` too.
+    - as many runs as `StoppingRule.runs_to_win` asks of it at its lead, and a rival `StoppingRule.least_runs`.
 
     Args:
         counts: finished runs in the order of the posterior. Shape: `(num_candidates,)`.
-        to_win: finished runs that a winner and a rival need.
+        stop: rule that stops at a probability.
         room: how many more runs the limit allows.
     """
     if room < 1 or not (posterior.scale > 0).all():
         return None
-    simulated = _Selections(posterior, np.asarray(counts, dtype=float), margin, rng)
+    simulated = _Selections(posterior, np.asarray(counts, dtype=float), margin, stop, rng)
     made = np.zeros(NUM_DRAWS)
     while True:
-        names, is_over = simulated.next(confidence, to_win)
+        names, is_over = simulated.next(confidence)
         step = np.where(is_over, 0, np.minimum(np.maximum(1, simulated.runs.sum(axis=1) // STEP), room - made))
         if not step.any():
             break
@@ -66,9 +67,12 @@ class _Selections:
     a run, shape `(num_candidates,)`.
     """
 
-    def __init__(self, posterior: Posterior, counts: np.ndarray, margin: float, rng: np.random.Generator) -> None:
+    def __init__(
+        self, posterior: Posterior, counts: np.ndarray, margin: float, stop: StoppingRule, rng: np.random.Generator
+    ) -> None:
         self.posterior = posterior
         self.margin = margin
+        self.stop = stop
         self.rng = rng
         self.means = posterior.sample(NUM_DRAWS, rng)
         self.noise = posterior.scale**2 * counts
@@ -76,7 +80,7 @@ class _Selections:
         self.location = np.tile(posterior.location, (NUM_DRAWS, 1))
         self.rows = np.arange(NUM_DRAWS)
 
-    def next(self, confidence: float, to_win: int) -> Tuple[np.ndarray, np.ndarray]:
+    def next(self, confidence: float) -> Tuple[np.ndarray, np.ndarray]:
         """The candidate to run next, and whether the selection is over. Shapes: `(NUM_DRAWS,)` both."""
         winner = self.location.argmax(axis=1)
         ahead, variance = self._ahead(winner)
@@ -84,8 +88,9 @@ class _Selections:
         ahead[self.rows, winner] = np.inf
         rival = ahead.argmin(axis=1)
         is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
-        needed = np.maximum(self.posterior.runs_to_win(ahead[self.rows, rival], confidence=confidence), to_win)
-        is_over = is_sure & (self.runs[self.rows, winner] >= needed) & ((self.runs >= to_win).sum(axis=1) > 1)
+        needed = self.stop.runs_to_win(ahead[self.rows, rival], self.posterior.noise_sd, confidence)
+        tried = self.runs[self.rows, rival] >= self.stop.least_runs(confidence)
+        is_over = is_sure & (self.runs[self.rows, winner] >= needed) & tried
         leader, challenger = self._top_two()
         one, other = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)
         return np.where(self.runs[self.rows, one] <= self.runs[self.rows, other], one, other), is_over

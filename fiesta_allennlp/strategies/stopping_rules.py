@@ -1,29 +1,46 @@
-"""When a winner is sure enough to stop."""
+"""Stopping rules: when a winner is certain enough, and which runs it misses."""
 
 import math
-from typing import Dict
+from typing import Dict, Optional, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, apart_threshold, highest_log_evidence
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import History
 from fiesta_allennlp.registry import Registrable
+from fiesta_allennlp.strategies.base import Look
+
+FAILURE_COST = 3.4
+"""A failed run scores this many run-to-run sds below the mean score of its candidate."""
 
 
 class StoppingRule(Registrable):
-    """Decides whether the winner of a decision is certain enough.
+    """Decides whether the winner of a decision is certain enough, and if not, which runs it misses.
 
-    A rule holds no state and does not influence which candidates run next.
+    A rule holds no state. It does not influence which candidates run next, except for the runs that it misses.
     """
 
-    default = "bayesian"
+    default = "rule_of_three"
 
-    def is_sure(self, history: History, decision: Decision, confidence: float) -> bool:
-        """Return whether `decision.best` is the best within `decision.margin`, with this confidence.
+    stops_at_probability: bool = False
+    """Whether the rule needs a posterior probability of the winner of at least the confidence, and then only runs."""
 
-        Requires at least two active candidates.
+    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
+        """Return the candidates to run again before `look.decision.best` is named, one for each run, in order.
+
+        An empty tuple means that this candidate is the best within `look.decision.margin`, with this confidence. `None`
+        means that the sampling rule goes on. Requires at least two active candidates.
         """
         raise NotImplementedError
+
+    def least_runs(self, confidence: float) -> int:
+        """Return how many finished runs a winner and its nearest rival need."""
+        return 0
+
+    def runs_to_win(self, lead: np.ndarray, noise_sd: float, confidence: float) -> np.ndarray:
+        """Return how many runs a winner needs that leads its nearest rival, with the margin, by `lead`. Shapes: as
+        `lead`."""
+        return np.full_like(lead, self.least_runs(confidence))
 
 
 @StoppingRule.register("bayesian")
@@ -32,11 +49,60 @@ class BayesianStop(StoppingRule):
 
     The share of wrong winners is below 1 - confidence on average over problems drawn from the prior. This does not hold
     for each single problem, and not if two candidates are equal. The reason is that the rule checks the probabilities
-    after every run and stops as soon as one is high enough.
+    after every run and stops as soon as one is high enough. Use it to reproduce the paper.
     """
 
-    def is_sure(self, history: History, decision: Decision, confidence: float) -> bool:
-        return decision.confidence is not None and decision.confidence >= confidence
+    stops_at_probability = True
+
+    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
+        reached = look.decision.confidence
+        return () if reached is not None and reached >= confidence else None
+
+
+@StoppingRule.register("rule_of_three")
+class RuleOfThree(BayesianStop):
+    """Stops as `bayesian` does, if no failure that the winner has not shown yet could overturn it. It is the default.
+
+    With delta = 1 - confidence, a winner that leads its nearest rival, plus the margin, by d needs::
+
+        n >= 3.4 s ln(1 / delta) / d
+
+    runs, where s is the run-to-run standard deviation that candidates have in common. After n runs without a failure,
+    failures are rarer than ln(1 / delta) / n with confidence 1 - delta (the rule of three: 3 / n at .95). A failure
+    costs 3.4 s, so the failures not seen yet cost the mean score of the winner less than d.
+
+    The winner and its nearest rival also need log2(1 / delta) runs each, rounded up: 3 at .8, 5 at .95, 7 at .99. If
+    the two are equal, one of them is ahead in so many runs in a row with a probability of at most delta (sign test).
+    """
+
+    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
+        if super().missing_runs(history, look, confidence) is None or look.posterior is None:
+            return None
+        names, posterior = history.active, look.posterior
+        best = names.index(str(look.decision.best))
+        lead = posterior.location[best] - posterior.location + look.decision.margin
+        lead[best] = np.inf
+        rival = int(np.argmin(lead))
+        needed = float(self.runs_to_win(lead[rival], posterior.noise_sd, confidence))
+        return self._in_turn(history, names[best], names[rival], needed, self.least_runs(confidence))
+
+    def least_runs(self, confidence: float) -> int:
+        return math.ceil(round(-math.log2(1 - confidence), 9))
+
+    def runs_to_win(self, lead: np.ndarray, noise_sd: float, confidence: float) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            needed = -FAILURE_COST * math.log(1 - confidence) * noise_sd / np.maximum(lead, 0)
+        return np.maximum(np.nan_to_num(needed, nan=0.0, posinf=np.inf), self.least_runs(confidence))
+
+    def _in_turn(self, history: History, best: str, rival: str, needed: float, least: int) -> Tuple[str, ...]:
+        """Runs of the one with fewer, `best` if they are equal, until both have enough. At most as many of `best` as it
+        has, because its lead changes with them."""
+        counts, order = {name: history.num_finished(name) for name in (best, rival)}, []
+        needed = min(needed, max(2 * counts[best], least))
+        while counts[best] < needed or counts[rival] < least:
+            order.append(best if counts[best] <= counts[rival] else rival)
+            counts[order[-1]] += 1
+        return tuple(order)
 
 
 @StoppingRule.register("glr")
@@ -68,13 +134,14 @@ class GeneralizedLikelihoodRatioStop(StoppingRule):
     it with `ttts` or `non_adaptive_fc`. `thompson` and `bts` stop running weak candidates too early.
     """
 
-    def is_sure(self, history: History, decision: Decision, confidence: float) -> bool:
+    def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
+        decision = look.decision
         if decision.best is None:
-            return False
+            return None
         error = (1 - confidence) / len(history.candidates)
         winner = _settled(history, decision.best)
         rivals = (_settled(history, name) for name in history.active if name != decision.best)
-        return all(_is_above(winner, rival, decision.margin, error) for rival in rivals)
+        return () if all(_is_above(winner, rival, decision.margin, error) for rival in rivals) else None
 
 
 def _settled(history: History, candidate: str) -> Dict[int, float]:

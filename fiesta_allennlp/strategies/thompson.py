@@ -4,16 +4,15 @@ from typing import List, Mapping, Sequence
 import numpy as np
 
 from fiesta_allennlp.records import History
-from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, finalists, in_turn
+from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, in_turn
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 
 class PosteriorSampling(FixedConfidence):
     """Makes the starting runs of all candidates in turn, and then draws names from the posterior.
 
-    If the stopping rule is met, but the winner or all its rivals have fewer runs than `belief.min_to_win`, only the
-    winner and its nearest rival run. If `Posterior.lacking` names candidates, only these run, so that many workers do
-    not make runs that nobody needs.
+    If the stopping rule misses runs of some candidates before it names the winner, only these run, so that many workers
+    do not make runs that nobody needs.
 
     The parameters are those of `FixedConfidence`.
     """
@@ -22,9 +21,6 @@ class PosteriorSampling(FixedConfidence):
         starts = in_turn(history, history.active, target=self.num_starts, slots=slots)
         if starts or not all_finished(history, history.active, self.num_starts):
             return starts
-        # Where it may stop, the rule has been asked already.
-        if not self.may_stop(history, look.decision) and self.stop.is_sure(history, look.decision, self.confidence):
-            return in_turn(history, finalists(look.decision), target=self.to_win, slots=slots)
         if look.decision.lacking:
             return _without_pending(look.decision.lacking, history)[:slots]
         return self.choose(history, look, slots, rng)

@@ -8,7 +8,6 @@ from fiesta_allennlp.probability.transportation_cost import transportation_cost
 from fiesta_allennlp.records import History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy
 from fiesta_allennlp.strategies.remaining import remaining
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop
 from fiesta_allennlp.strategies.thompson import PosteriorSampling, draw
 
 CHALLENGERS = ("cost", "posterior")
@@ -56,7 +55,7 @@ class TopTwo(PosteriorSampling):
 
     def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
         look = self._look(history)
-        if look.posterior is None or look.decision.stopped_by is not None or not isinstance(self.stop, BayesianStop):
+        if look.posterior is None or look.decision.stopped_by is not None or not self.stop.stops_at_probability:
             return None
         counts = [history.num_finished(name) for name in history.active]
         room = self.room(history) + len(history.pending)
@@ -65,7 +64,7 @@ class TopTwo(PosteriorSampling):
             counts,
             confidence=self.confidence,
             margin=self.margin,
-            to_win=self.to_win,
+            stop=self.stop,
             room=room,
             rng=rng,
         )

@@ -185,8 +185,3 @@ def test_the_prior_does_not_drown_the_documents_of_many_labels(num_labels: int) 
     belief = DirichletFMeasure(average="macro", learn_concentration=True)
     draws = belief.posterior(counted({"a": rows}, kinds)).sample(4000, np.random.default_rng(0))
     assert draws.mean() > 0.85
-
-
-@pytest.mark.parametrize(("confidence", "least"), [(0.5, 1), (0.8, 3), (0.9, 4), (0.95, 5), (0.99, 7)])
-def test_a_winner_needs_a_few_documents(confidence: float, least: int) -> None:
-    assert DirichletFMeasure().min_to_win(confidence) == least

@@ -18,7 +18,7 @@ def test_posterior_by_hand() -> None:
     posterior = StudentT().posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.4, 0.6]}))
     assert_allclose(posterior.location, [0.6, 0.5])
     assert_allclose(posterior.scale, [np.sqrt(0.02 / 3), np.sqrt(0.04 / 8)])
-    assert_allclose(posterior.df, [1, 2])
+    assert_allclose(posterior.df, [[1, 2]])
 
 
 def test_two_candidates_by_hand() -> None:
@@ -48,7 +48,7 @@ def test_posterior_against_likelihood_and_prior() -> None:
     values = np.array([density(mean) for mean in grid])
     total = integrate.simpson(values, x=grid)
     posterior = StudentT().posterior(history({"a": list(scores), "b": list(scores)}))
-    expected = stats.t.pdf(grid, posterior.df[0], posterior.location[0], posterior.scale[0])
+    expected = stats.t.pdf(grid, posterior.df[0, 0], posterior.location[0], posterior.scale[0])
     assert_allclose(values / total, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -61,11 +61,13 @@ def test_equal_scores_are_a_mean_known_exactly() -> None:
 
 
 def test_draws_follow_the_posterior() -> None:
-    posterior = StudentTPosterior(np.array([0.5, 0.7, 0.2]), np.array([0.1, 0.2, 0.0]), np.array([5.0, 9.0, 3.0]))
+    posterior = StudentTPosterior.simple(
+        np.array([0.5, 0.7, 0.2]), np.array([0.1, 0.2, 0.0]), np.array([5.0, 9.0, 3.0])
+    )
     draws = posterior.sample(20000, np.random.default_rng(3))
     assert draws.shape == (20000, 3)
     for column in range(2):
-        law = stats.t(posterior.df[column], posterior.location[column], posterior.scale[column])
+        law = stats.t(posterior.df[0, column], posterior.location[column], posterior.scale[column])
         assert stats.kstest(draws[:, column], law.cdf).pvalue > 0.01
     assert (draws[:, 2] == 0.2).all()
     assert abs(np.corrcoef(draws[:, 0], draws[:, 1])[0, 1]) < 0.03

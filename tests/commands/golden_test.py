@@ -82,8 +82,8 @@ def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str
     before["lacking"] = {}  # the old version did not write it down
     if name != "documents":
         before["score"] = "test"  # nor this
-    if before["belief"] == {"type": "split_paired"}:  # its rule is an option now
-        before["belief"] = before["strategy"]["belief"] = {"type": "split_paired", "second_look": False}
+    if before["stop"] == {"type": "bayesian"} and "budget" not in before:  # written down, because it is not the default
+        before["strategy"]["stop"] = {"type": "bayesian"}
     now = summary_of(directory / "selection.json")
     if name == "finished":  # the old version told of a rival only where its mean is better
         ahead = {"of": "slow", "has_better_mean": False, "num_splits": 5, "difference": pytest.approx(0.22)}

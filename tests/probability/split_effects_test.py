@@ -18,9 +18,14 @@ def drawn(seed: int, *, num_candidates: int, num_splits: int, split_sd: float, n
     return rng.normal(0, 1, (num_candidates, 1)) + rng.normal(0, split_sd, num_splits) + noise
 
 
+def scales(found: MeanScores) -> np.ndarray:
+    """The root mean squared scale of each candidate. Shape: (num_candidates,)."""
+    return np.sqrt((found.weight * found.scale**2).sum(axis=0))
+
+
 def difference_scale(found: MeanScores) -> float:
     """The standard scale of mu_0 - mu_1."""
-    return float(np.hypot(found.scale[0], found.scale[1]))
+    return float(np.hypot(*scales(found)[:2]))
 
 
 def test_a_balanced_table_gives_the_scale_of_paired_differences() -> None:
@@ -44,7 +49,8 @@ def test_probabilities_are_right_as_often_as_they_say(num_candidates: int, num_s
         noise = rng.normal(0, 1, (num_candidates, num_splits))
         found = mean_scores(table(means + rng.normal(0, split_sd, num_splits) + noise))
         error = found.location[:2] - means[:2, 0]
-        probability = prob_best(error, scale=found.scale[:2], df=found.df[:2])[0]
+        parts = {key: getattr(found, key)[:, :2] for key in ("scale", "df", "weight")}
+        probability = prob_best(error, **parts)[0]
         outside += not 0.05 < probability < 0.95
     assert 0.06 < outside / 500 < 0.14
 
@@ -80,8 +86,8 @@ def test_a_noisier_candidate_is_less_sure() -> None:
     values = drawn(5, num_candidates=6, num_splits=12, split_sd=1.0, noise_sd=0.5)
     values[2] += np.random.default_rng(6).normal(0, 3.0, 12)
     found = mean_scores(table(values))
-    assert found.scale[2] > 3 * np.delete(found.scale, 2).max()
-    assert found.df[2] < found.df.mean()
+    assert scales(found)[2] > 3 * np.delete(scales(found), 2).max()
+    assert found.weight[0, 2] > 0.99
 
 
 def test_several_seeds_on_a_split_sharpen_the_noise() -> None:
@@ -128,4 +134,4 @@ def test_constant_noise_free_tables_have_an_answer() -> None:
     assert np.isfinite(found.location).all()
     assert (found.scale > 0).all()
     assert found.location[1] - found.location[0] == pytest.approx(1, rel=0.1)
-    assert prob_best(found.location, scale=found.scale, df=found.df)[1] > 0.95
+    assert prob_best(found.location, scale=found.scale, df=found.df, weight=found.weight)[1] > 0.95

@@ -5,7 +5,7 @@ from scipy import integrate, stats
 
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
-from fiesta_allennlp.probability.student_t import LOGIT_CLIP, NUM_NODES, Panels, graded_panels
+from fiesta_allennlp.probability.student_t import LOGIT_CLIP, NUM_NODES, Panels, graded_panels, prob_best_of_all
 
 TOLERANCE = 1e-7
 
@@ -195,43 +195,70 @@ def test_refuses_a_margin_out_of_range(margin: float) -> None:
         prob_best(np.array([0.1, 0.2]), scale=1.0, df=1, margin=margin)
 
 
-def test_integrals_of_polynomials_are_exact() -> None:
-    panels = Panels(np.array([-1.0, 0.5, 2.0]))
+def test_integrals_of_polynomials_are_exact_one_after_the_other() -> None:
+    panels = Panels.joined([np.array([-1.0, 0.5, 2.0]), np.array([0.0, 1.0, 1.0, 2.0]), np.array([-1.0, 2.0])])
     x = panels.nodes
-    values = np.stack([np.ones_like(x), x, x**7, x ** (NUM_NODES - 1)])
     powers = np.array([1, 2, 8, NUM_NODES])
-    assert_allclose(panels.integrate(values), (2.0**powers - (-1.0) ** powers) / powers, rtol=1e-13)
-    expected = (x ** powers[:, None] - (-1.0) ** powers[:, None]) / powers[:, None]
+    values = np.stack([x ** (power - 1) for power in powers])
+    begin, end = np.array([[-1.0, 0.0, -1.0], [2.0, 2.0, 2.0]])
+    expected = (end ** powers[:, None] - begin ** powers[:, None]) / powers[:, None]
+    assert_allclose(panels.integrate(values), expected, rtol=1e-13)
+    powers = powers[:, None, None]
+    expected = (x**powers - begin[panels.owner][:, None] ** powers) / powers
     assert_allclose(panels.antiderivative(values), expected, atol=1e-13 * 2.0**NUM_NODES)
 
 
 def test_the_antiderivative_runs_on_over_panels() -> None:
-    panels = Panels(np.linspace(0, 6, 7))
+    panels = Panels.joined([np.linspace(0, 6, 7)])
     assert_allclose(panels.antiderivative(np.cos(panels.nodes)), np.sin(panels.nodes), atol=1e-14)
-
-
-def test_a_panel_without_length_adds_nothing() -> None:
-    panels = Panels(np.array([0.0, 1.0, 1.0, 2.0]))
-    assert panels.integrate(panels.nodes) == pytest.approx(2.0)
 
 
 def test_panels_cover_the_range_and_are_fine_around_the_centres() -> None:
     centres, widths = np.array([0.0, 3.0]), np.array([1e-4, 0.5])
-    panels = graded_panels(centres, widths, -10.0, 20.0)
-    assert panels.edges[0] == -10
-    assert panels.edges[-1] == 20
-    assert (np.diff(panels.edges) > 0).all()
-    middles = (panels.edges[1:] + panels.edges[:-1]) / 2
+    edges = graded_panels(centres, widths, -10.0, 20.0)
+    assert edges[0] == -10
+    assert edges[-1] == 20
+    assert (np.diff(edges) > 0).all()
+    middles = (edges[1:] + edges[:-1]) / 2
     smooth = np.sqrt((middles[:, None] - centres) ** 2 + widths**2).min(axis=1)
-    assert (2 * panels.half_widths < 1.5 * smooth).all()
+    assert (np.diff(edges) < 1.5 * smooth).all()
 
 
 def test_many_functions_at_one_place_cost_no_more_than_one() -> None:
     one = graded_panels(np.zeros(1), np.ones(1), -100.0, 100.0)
     many = graded_panels(np.zeros(50), np.ones(50), -100.0, 100.0)
-    assert len(one.edges) == len(many.edges)
+    assert len(one) == len(many)
     # The integral of 1 / sqrt(x^2 + 1) from -100 to 100 is 10.6; the trapezoid rule may only overestimate it.
-    assert 2 * np.arcsinh(100) <= len(one.edges) - 1 <= 1.2 * 2 * np.arcsinh(100) + 1
+    assert 2 * np.arcsinh(100) <= len(one) - 1 <= 1.2 * 2 * np.arcsinh(100) + 1
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.3])
+def test_a_mixture_of_two_parts_by_simulation(margin: float) -> None:
+    location, scale = np.array([0.5, 0.2, 0.0]), np.array([[3.0, 1.0, 0.5], [0.2, 0.4, 0.5]])
+    df, weight = np.array([[1.0, 2.0, 5.0], [30.0, 8.0, 5.0]]), np.array([[0.3, 0.6, 0.5], [0.7, 0.4, 0.5]])
+    rng = np.random.default_rng(4)
+    part = (rng.random((400_000, 3)) > weight[0]).astype(int)
+    draws = location + scale[part, range(3)] * rng.standard_t(df[part, range(3)])
+    expected = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
+    assert_allclose(prob_best(location, scale=scale, df=df, weight=weight, margin=margin), expected, atol=0.003)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.02])
+def test_several_selections_together_are_as_one_by_one(margin: float) -> None:
+    rng = np.random.default_rng(2)
+    shape = (2, 5, 4)
+    location, scale = rng.normal(0.6, 0.03, shape[1:]), rng.uniform(0.001, 0.1, shape)
+    df, odd = rng.uniform(1, 30, shape), rng.random(shape[1:])
+    weight = np.stack([odd, 1 - odd])
+    location[1, 2], scale[:, 1, 2] = location[1].max(), 0.0  # a point mass
+    weight[:, 2] = [[0.0], [1.0]]
+    found = prob_best_of_all(location, scale=scale, df=df, weight=weight, margin=margin)
+    for place in range(shape[1]):
+        at = slice(None), place
+        alone = prob_best(location[place], scale=scale[at], df=df[at], weight=weight[at], margin=margin)
+        assert_allclose(found[place], alone, atol=1e-12)
+    simple = prob_best(location[2], scale=scale[1, 2], df=df[1, 2], margin=margin)
+    assert_allclose(found[2], simple, atol=1e-9)
 
 
 def test_logit_by_hand() -> None:

@@ -3,11 +3,11 @@ from typing import Optional
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs.split_paired import SplitPairedPosterior
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.listeners.progress import remaining_text
 from fiesta_allennlp.records import History, Remaining
 from fiesta_allennlp.strategies.remaining import remaining
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, RuleOfThree, StoppingRule
 from tests.strategies.histories import evaluation
 from tests.strategies.simulation import built
 
@@ -15,39 +15,35 @@ SURE = np.full(2, 1e9)
 
 
 def estimate(gap: float, scale: float, count: int, *, room: int = 10**6, margin: float = 0.0) -> Remaining:
-    posterior = StudentTPosterior(np.array([gap, 0.0]), np.full(2, scale), SURE)
+    posterior = StudentTPosterior.simple(np.array([gap, 0.0]), np.full(2, scale), SURE)
     return found(posterior, count, room=room, margin=margin)
 
 
-def found(posterior: StudentTPosterior, count: int, *, room: int, margin: float = 0.0, to_win: int = 3) -> Remaining:
+def found(
+    posterior: StudentTPosterior, count: int, *, room: int, margin: float = 0.0, stop: Optional[StoppingRule] = None
+) -> Remaining:
     counts, rng = [count] * len(posterior.location), np.random.default_rng(0)
-    result = remaining(posterior, counts, confidence=0.95, margin=margin, to_win=to_win, room=room, rng=rng)
+    rule = stop or RuleOfThree()
+    result = remaining(posterior, counts, confidence=0.95, margin=margin, stop=rule, room=room, rng=rng)
     assert result is not None
     return result
 
 
 def test_a_winner_that_is_sure_lacks_only_its_own_runs_and_a_rivals() -> None:
-    assert estimate(1.0, 1e-9, 2) == Remaining(2, 2, is_limited=False), "three of both"
-    far = StudentTPosterior(np.array([1.0, 0.0, -5.0]), np.full(3, 1e-9), np.full(3, 1e9))
-    assert found(far, 2, to_win=6, room=99) == Remaining(8, 8, is_limited=False), "none of the third"
+    assert estimate(1.0, 1e-9, 2) == Remaining(6, 6, is_limited=False), "five of both"
+    far = StudentTPosterior.simple(np.array([1.0, 0.0, -5.0]), np.full(3, 1e-9), np.full(3, 1e9))
+    assert found(far, 2, room=99) == Remaining(6, 6, is_limited=False), "none of the third"
+    assert found(far, 2, room=99, stop=BayesianStop()) == Remaining(1, 1, is_limited=False)
 
 
 @pytest.mark.parametrize(
-    ("lead", "margin", "lacking"), [(0.10, 0.0, 1), (0.06, 0.0, 27), (0.05, 0.05, 1), (0.02, 0.2, 0)]
+    ("lead", "margin", "missing"), [(0.10, 0.0, 1), (0.06, 0.0, 27), (0.05, 0.05, 1), (0.02, 0.2, 0)]
 )
-def test_the_second_look_is_part_of_it(lead: float, margin: float, lacking: int) -> None:
-    """The winner needs 2.35 log2(20) 0.2 = 2.031 over the lead in runs: 21 or 34, and its rival as many less one."""
-    posterior = SplitPairedPosterior(
-        location=np.array([lead, 0.0]),
-        scale=np.full(2, 1e-9),
-        df=SURE,
-        num_runs=np.full(2, 20),
-        noise_sd=0.2,
-        own_noise_sd=np.zeros(2),
-    )
-    assert len(posterior.lacking(0, confidence=0.95, margin=margin)) == lacking
+def test_the_runs_for_unseen_failures_are_part_of_it(lead: float, margin: float, missing: int) -> None:
+    """The winner needs 3.4 ln(20) 0.2 = 2.037 over the lead in runs: 21 or 34, and its rival as many less one."""
+    posterior = StudentTPosterior.simple(np.array([lead, 0.0]), np.full(2, 1e-9), SURE, noise_sd=0.2)
     more = found(posterior, 20, room=999, margin=margin)
-    assert more.low == more.high == max(1, lacking)
+    assert more.low == more.high == max(1, missing)
 
 
 def test_it_does_not_depend_on_the_unit_of_the_score() -> None:
@@ -56,7 +52,7 @@ def test_it_does_not_depend_on_the_unit_of_the_score() -> None:
 
 def test_as_many_as_selections_then_make() -> None:
     """About half of the selections end in the middle half, and the others on both sides of it."""
-    strategy = built("top_two", belief="split_paired", margin=0.005, max_evaluations=100)
+    strategy = built("top_two", margin=0.005, max_evaluations=100, belief="split_paired", stop="rule_of_three")
     sides = []
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -83,9 +79,9 @@ def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
 
 
 def test_nothing_is_said_where_nothing_can_be() -> None:
-    posterior = StudentTPosterior(np.array([0.1, 0.0]), np.array([0.1, 0.0]), SURE)
+    posterior = StudentTPosterior.simple(np.array([0.1, 0.0]), np.array([0.1, 0.0]), SURE)
     rng = np.random.default_rng(0)
-    assert remaining(posterior, [3, 3], confidence=0.95, margin=0.0, to_win=3, room=9, rng=rng) is None
+    assert remaining(posterior, [3, 3], confidence=0.95, margin=0.0, stop=RuleOfThree(), room=9, rng=rng) is None
     assert remaining_text(None) == ""
 
 

@@ -20,9 +20,10 @@ ON_COUNTS = {"type": "dirichlet_f_measure", "concentration": 1000.0}
 
 
 def built(name: str, *, belief: Union[str, Mapping[str, object]] = "student_t", **options: object) -> Strategy:
-    """The strategy registered as `name`, as AllenNLP builds it. `budget` goes to the fixed-budget ones only, and
-    every other option to the fixed-confidence ones only."""
+    """The strategy registered as `name`. `budget` goes to the fixed-budget ones only, and every other option to the
+    fixed-confidence ones only, with P(best) alone as the default of `stop`."""
     is_budget = issubclass(Strategy.by_name(name), FixedBudget)
+    options = {"stop": "bayesian", **options}
     fitting = {key: value for key, value in options.items() if (key == "budget") == is_budget}
     config = {"type": belief} if isinstance(belief, str) else dict(belief)
     return build(Strategy, {"type": name, "belief": config, **fitting})

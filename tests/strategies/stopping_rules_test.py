@@ -1,10 +1,11 @@
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import List, Mapping, Sequence
 
 import numpy as np
 import pytest
 
+from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, highest_log_evidence
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.registry import build
@@ -16,6 +17,8 @@ from fiesta_allennlp.strategies import (
     StoppingRule,
     Strategy,
 )
+from fiesta_allennlp.strategies.base import Look
+from fiesta_allennlp.strategies.stopping_rules import RuleOfThree
 from tests.strategies.histories import history
 from tests.strategies.simulation import Simulation, built
 
@@ -25,13 +28,17 @@ DIFFERENCES = np.array(SCORES["a"]) - np.array(SCORES["b"])
 FIXED_CONFIDENCE = [name for name in Strategy.available() if issubclass(Strategy.by_name(name), FixedConfidence)]
 
 
+def is_sure(rule: StoppingRule, now: History, decision: Decision, confidence: float) -> bool:
+    return rule.missing_runs(now, Look(decision), confidence) == ()
+
+
 def evidence_reached(now: History, *, margin: float = 0.0, best: str = "a") -> float:
     """log E that all tests of `glr` reach on common splits: where the confidence is just too high."""
     low, high = 0.0, 60.0
     decision = Decision(best=best, margin=margin)
     for _ in range(60):
         middle = (low + high) / 2
-        sure = GLR.is_sure(now, decision, 1 - len(now.candidates) * math.exp(-middle))
+        sure = is_sure(GLR, now, decision, 1 - len(now.candidates) * math.exp(-middle))
         low, high = (middle, high) if sure else (low, middle)
     return low
 
@@ -51,12 +58,12 @@ def without(now: History, candidate: str, replicate: int) -> History:
     return replace(now, evaluations=kept)
 
 
-def test_bayesian_is_the_default_everywhere() -> None:
-    assert isinstance(build(StoppingRule, {}), BayesianStop)
+def test_the_rule_of_three_is_the_default_everywhere() -> None:
+    assert isinstance(build(StoppingRule, {}), RuleOfThree)
     for name in FIXED_CONFIDENCE:
-        strategy = built(name)
+        strategy = build(Strategy, {"type": name, "belief": "student_t"})
         assert isinstance(strategy, FixedConfidence)
-        assert isinstance(strategy.stop, BayesianStop)
+        assert isinstance(strategy.stop, RuleOfThree)
 
 
 @pytest.mark.parametrize("name", FIXED_CONFIDENCE)
@@ -68,14 +75,69 @@ def test_every_strategy_takes_a_rule(name: str) -> None:
 
 def test_bayesian_stops_at_the_confidence() -> None:
     decision = Decision(best="a", prob_best={"a": 0.9, "b": 0.1}, prob_within_margin={"a": 0.95, "b": 0.4})
-    assert BayesianStop().is_sure(history(SCORES), decision, 0.95)
-    assert not BayesianStop().is_sure(history(SCORES), decision, 0.951)
-    assert not BayesianStop().is_sure(history(SCORES), Decision(best="a"), 0.1)
+    assert is_sure(BayesianStop(), history(SCORES), decision, 0.95)
+    assert not is_sure(BayesianStop(), history(SCORES), decision, 0.951)
+    assert not is_sure(BayesianStop(), history(SCORES), Decision(best="a"), 0.1)
 
 
-@pytest.mark.parametrize("rule", [BayesianStop(), GLR], ids=["bayesian", "glr"])
+@pytest.mark.parametrize("rule", [BayesianStop(), RuleOfThree(), GLR], ids=["bayesian", "rule_of_three", "glr"])
 def test_nobody_is_sure_of_no_winner(rule: StoppingRule) -> None:
-    assert not rule.is_sure(history({"a": [], "b": []}), Decision(best=None), 0.5)
+    assert not is_sure(rule, history({"a": [], "b": []}), Decision(best=None), 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Leading(Posterior):
+    """Only what the rule of three reads: a leads b by .01 and c by .2."""
+
+    noise_sd: float
+    location = np.array([0.70, 0.69, 0.50])
+    scale = np.zeros(3)
+
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        raise NotImplementedError
+
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        raise NotImplementedError
+
+
+def missing(
+    *counts: int, noise_sd: float, confidence: float = 0.95, margin: float = 0.0, best: str = "a"
+) -> "str | None":
+    """The names of the missing runs, joined, of a winner that is sure."""
+    now = history({name: [0.5] * count for name, count in zip("abc", counts, strict=True)})
+    decision = Decision(best, margin=margin, prob_best={best: 1.0}, prob_within_margin={best: 1.0})
+    names = RuleOfThree().missing_runs(now, Look(decision, Leading(noise_sd)), confidence)
+    return None if names is None else "".join(names)
+
+
+class TestRuleOfThree:
+    def test_failures_not_seen_yet_must_not_overturn_the_winner(self) -> None:
+        # At .95, 3.4 ln(20) = 10.1855: ten runs of a winner allow a noise sd of .01 x 10 / 10.1855 = .009818.
+        assert missing(10, 10, 10, noise_sd=0.0098) == ""
+        assert missing(10, 10, 10, noise_sd=0.0099) == "a"
+        assert missing(10, 9, 10, noise_sd=0.0099) == "ba"
+        assert missing(10, 10, 10, noise_sd=0.0099, margin=0.0001) == ""
+        assert missing(10, 10, 10, noise_sd=0.0099, confidence=0.8) == "", "3.4 ln(5) = 5.47"
+
+    def test_the_missing_runs_are_told_in_turn(self) -> None:
+        # 10.1855 x .0128 / .01 = 13.04 runs of the winner
+        assert missing(10, 10, 10, noise_sd=0.0128) == "abababa"
+        # 30.6 would be more than twice the present ones; without a lead no number is enough.
+        assert missing(10, 10, 10, noise_sd=0.03).count("a") == 10
+        assert missing(10, 10, 10, noise_sd=0.03, best="b", margin=0.001).count("b") == 10
+
+    def test_a_winner_and_its_nearest_rival_are_ahead_in_enough_runs(self) -> None:
+        assert missing(5, 5, 2, noise_sd=0.0) == ""
+        assert missing(2, 2, 2, noise_sd=0.0) == "ababab"
+        assert missing(7, 3, 2, noise_sd=0.0) == "bb"
+        assert missing(4, 5, 2, noise_sd=0.0) == "a"
+        needed = [RuleOfThree().least_runs(confidence) for confidence in (0.5, 0.8, 0.875, 0.9, 0.95, 0.99)]
+        assert needed == [1, 3, 3, 4, 5, 7]
+
+    def test_it_goes_on_while_the_probability_is_low(self) -> None:
+        unsure = Decision("a", prob_best={"a": 0.9, "b": 0.1}, prob_within_margin={"a": 0.9, "b": 0.1})
+        now = history({"a": [0.5] * 9, "b": [0.4] * 9, "c": [0.3] * 9})
+        assert RuleOfThree().missing_runs(now, Look(unsure, Leading(0.0)), 0.95) is None
 
 
 class TestGLR:
@@ -123,21 +185,21 @@ class TestGLR:
     @pytest.mark.parametrize("count", [0, 1])
     def test_fewer_than_two_common_splits_are_no_proof(self, count: int) -> None:
         few = history({"a": SCORES["a"], "b": [0.0] * count})
-        assert not GLR.is_sure(few, Decision(best="a"), 0.3)
+        assert not is_sure(GLR, few, Decision(best="a"), 0.3)
 
     def test_equal_scores_are_no_proof_and_equal_differences_are_in_time(self) -> None:
         assert evidence_reached(history({"a": [0.5] * 30, "b": [0.5] * 30})) == pytest.approx(0, abs=1e-9)
         apart_by = [history({"a": [0.5] * count, "b": [0.4] * count}) for count in (3, 30)]
-        assert [GLR.is_sure(now, Decision(best="a"), 0.95) for now in apart_by] == [False, True]
+        assert [is_sure(GLR, now, Decision(best="a"), 0.95) for now in apart_by] == [False, True]
 
     def test_independent_splits_take_the_samples_apart(self) -> None:
         now = apart({"a": SCORES["a"], "b": SCORES["b"][:5]})
         statistic = apart_log_evidence(np.array(SCORES["a"]) + 0.01, np.array(SCORES["b"][:5]))
         error = (1 + statistic) * math.exp(-statistic)
         decision = Decision(best="a", margin=0.01)
-        assert GLR.is_sure(now, decision, 1 - 2.001 * error)
-        assert not GLR.is_sure(now, decision, 1 - 1.999 * error)
-        assert not GLR.is_sure(apart({"a": SCORES["a"], "b": []}), decision, 0.01)
+        assert is_sure(GLR, now, decision, 1 - 2.001 * error)
+        assert not is_sure(GLR, now, decision, 1 - 1.999 * error)
+        assert not is_sure(GLR, apart({"a": SCORES["a"], "b": []}), decision, 0.01)
 
 
 @pytest.mark.parametrize("name", ["top_two", "non_adaptive_fc"])

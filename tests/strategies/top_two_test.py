@@ -97,8 +97,8 @@ def test_challenger_is_one_of_two() -> None:
         built("top_two", challenger="best").check(["a", "b"])
 
 
-POSTERIOR = StudentTPosterior(
-    location=np.array([0.60, 0.58, 0.50]), scale=np.array([0.003, 0.004, 0.0]), df=np.array([9.0, 9.0, 9.0])
+POSTERIOR = StudentTPosterior.simple(
+    np.array([0.60, 0.58, 0.50]), np.array([0.003, 0.004, 0.0]), np.array([9.0, 9.0, 9.0])
 )
 """z_ab = .02 / .005 = 4, z_ac = .1 / .003 = 33, z_bc = .08 / .004 = 20."""
 
@@ -125,14 +125,14 @@ def test_pending_evaluations_count_as_made() -> None:
 
 
 def test_the_logarithm_of_the_count_decides_between_near_costs() -> None:
-    posterior = StudentTPosterior(np.array([0.6, 0.5, 0.5]), np.array([0.05, 0.05, 0.05]), np.array([9.0] * 3))
+    posterior = StudentTPosterior.simple(np.array([0.6, 0.5, 0.5]), np.array([0.05, 0.05, 0.05]), np.array([9.0] * 3))
     look = Look(Decision("a", prob_best=PI), posterior)
     now = history({"a": [0.6] * 9, "b": [0.5] * 8, "c": [0.5] * 4})
     assert TopTwo(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["c"]
 
 
 def test_known_means_have_a_challenger_too() -> None:
-    certain = StudentTPosterior(np.array([0.6, 0.6, 0.5]), np.zeros(3), np.ones(3))
+    certain = StudentTPosterior.simple(np.array([0.6, 0.6, 0.5]), np.zeros(3), np.ones(3))
     look = Look(Decision("a", prob_best={"a": 0.5, "b": 0.5, "c": 0.0}), certain)
     now = history({"a": [0.6] * 4, "b": [0.6] * 3, "c": [0.5] * 3})
     assert TopTwo(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["b"]

@@ -297,11 +297,15 @@ def test_the_stopping_rule_goes_to_the_strategy() -> None:
     ],
 )
 def test_a_strategy_of_an_earlier_version_stays_what_it_was(given: Any, now: Any) -> None:
-    earlier = {"type": "split_paired", "second_look": False}
     found = of_earlier_version({"strategy": given, "metric": "f1", "belief": "split_paired"})
-    assert found == {"strategy": now, "metric": "f1", "belief": earlier}
-    assert of_earlier_version({"metric": "f1"})["belief"] == earlier
-    assert "belief" not in of_earlier_version({"documents": "d.jsonl"})
+    assert found == {"strategy": now, "metric": "f1", "belief": "split_paired", "stop": "bayesian"}
+
+
+@pytest.mark.parametrize(
+    "given", [{"budget": 9}, {"stop": "glr"}, {"strategy": {"type": "thompson", "stop": "glr"}, "budget": None}]
+)
+def test_an_earlier_selection_with_a_budget_or_a_rule_keeps_it(given: Any) -> None:
+    assert of_earlier_version(given) == given
 
 
 @pytest.mark.parametrize(
