@@ -51,9 +51,12 @@ correlation of the taggers' means on a split, and how far the four others lie be
 
 PROCEDURES: Tuple[Tuple[str, Mapping[str, Any]], ...] = (
     ("the default", {}),
-    ("the default without the second look", {"belief": {"type": "split_paired", "second_look": False}}),
+    ("the default with P(best) as the only stopping rule", {"stop": "bayesian"}),
     ("plain loop", {"strategy": "non_adaptive_fc"}),
-    ("the paper's TTTS, independent splits", {"strategy": "ttts", "belief": "student_t", "splits": "independent"}),
+    (
+        "the paper's TTTS, independent splits",
+        {"strategy": "ttts", "belief": "student_t", "splits": "independent", "stop": "bayesian"},
+    ),
 )
 """Names and `ReplaySettings`."""
 

@@ -188,6 +188,7 @@ class Row:
             self.source(),
             strategy={"type": "ttts", "challenger": "posterior", "beta": SAMPLERS[sampler]},
             belief=self.setting.belief() if kind == "hierarchical" else "student_t",
+            stop="rule_of_three" if kind == "hierarchical" else "bayesian",
             confidence=self.confidence,
             max_evaluations=MOST_QUERIES,
             splits="shared" if self.setting.alike > 0 else "independent",

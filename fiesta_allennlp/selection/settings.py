@@ -31,7 +31,7 @@ class ChoiceSettings:
 
     `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`; `strategy` None stands for
     `top_two`, or `sequential_halving` where a budget is given; `belief` None for `split_paired`, or `unpaired` on
-    official splits; `stop` None for `bayesian`.
+    official splits; `stop` None for `rule_of_three`.
 
     A subclass adds its own options as fields made with `option`. `GROUPS` are the headings of all of them in order.
     """
@@ -60,7 +60,7 @@ class ChoiceSettings:
     )
     stop: Any = option(
         None,
-        "stopping rule: bayesian (default), or glr, whose error rate is guaranteed; or a JSON object",
+        "stopping rule: rule_of_three (default), bayesian as in the paper, or glr, whose error rate is guaranteed; or a JSON object",
         group=CHOOSING,
         metavar="NAME|JSON",
     )

@@ -101,8 +101,8 @@ class Row:
 
 def independent(strategy: Any, confidence: float, paper: str, *, batch_size: int = 1) -> Row:
     """A row of the paper's tables 2 and 3, by the paper's procedure."""
-    options = {"strategy": strategy, "belief": "student_t", "splits": "independent", "confidence": confidence}
-    return Row({**options, "batch_size": batch_size, **UNLIMITED}, paper)
+    options = {"strategy": strategy, "belief": "student_t", "splits": "independent", "stop": "bayesian"}
+    return Row({**options, "confidence": confidence, "batch_size": batch_size, **UNLIMITED}, paper)
 
 
 def plain_loop(confidence: float) -> Row:

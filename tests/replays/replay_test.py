@@ -65,7 +65,8 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
 
 def test_a_confidence_worked_by_hand(write: Any) -> None:
     """Constant scores are taken as known, so that the 3 starting evaluations of 2 candidates decide."""
-    result = replay(settings(scores=write({"a": [0.1] * 3, "b": [0.3] * 3}), belief="student_t"))
+    scores = write({"a": [0.1] * 3, "b": [0.3] * 3})
+    result = replay(settings(scores=scores, belief="student_t", stop="bayesian"))
     assert result.repetitions == (Repetition("b", "confidence", True, 6, 6),) * 6
 
 
@@ -83,7 +84,7 @@ def test_sequential_halving_on_shared_splits_is_right_where_splits_are_all_the_n
 
 def test_correct_is_within_the_margin(write: Any) -> None:
     scores = write({"a": [0.30, 0.31, 0.29], "b": [0.305, 0.295, 0.305], "c": [0.1, 0.11, 0.12]})
-    options = {"scores": scores, "belief": "student_t", "max_evaluations": 9}
+    options = {"scores": scores, "belief": "student_t", "max_evaluations": 10, "with_replacement": True}
     assert prepare_replay(settings(**options)).best == ("b",)
     assert prepare_replay(settings(**options, margin=0.01)).best == ("a", "b")
     assert prepare_replay(settings(**options, margin=0.5)).best == ("a", "b", "c")
@@ -104,7 +105,7 @@ def test_both_of_two_equal_candidates_are_right() -> None:
 
 
 def test_undecided_at_the_limit_recommends_all_the_same(write: Any) -> None:
-    options = {"max_evaluations": 12, "confidence": 0.999999, "belief": "student_t"}
+    options = {"max_evaluations": 12, "confidence": 0.999999, "belief": "student_t", "stop": "bayesian"}
     result = replay(settings(scores="tie", **options))
     assert {(r.stopped_by, r.num_evaluations) for r in result.repetitions} == {("max_evaluations", 12)}
     assert all(r.best is not None for r in result.repetitions)
@@ -179,7 +180,8 @@ def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> Non
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_table_that_runs_out_is_an_error_and_replacement_the_remedy(write: Any, processes: int) -> None:
     scores = write({"a": [0.30, 0.31, 0.29, 0.30], "b": [0.305, 0.295, 0.305, 0.29]})
-    options = {"scores": scores, "belief": "student_t", "max_evaluations": 30, "processes": processes}
+    options = {"scores": scores, "belief": "student_t", "stop": "bayesian", "max_evaluations": 30}
+    options["processes"] = processes
     with pytest.raises(DataError, match="scores.json: candidate '[ab]' has run out: all of its 4 .*--with-replacement"):
         replay(settings(**options, confidence=0.9999999))
     result = replay(settings(**options, confidence=0.9999999, with_replacement=True))
