@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Optional, Tuple
 
 from fiesta_allennlp.isolation.fork_server import Begun, in_process, outcome_of, start_fork_server, stop_all
-from fiesta_allennlp.isolation.left_behind import SESSION, WORKER
+from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
 from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
 from fiesta_allennlp.isolation.worker import evaluate_here
 from fiesta_allennlp.records import Failure, Outcome

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import IO, Mapping, Optional, Sequence
 
 from fiesta_allennlp.errors import ProgramError, ProgramKilledError, visible
-from fiesta_allennlp.isolation.left_behind import end_marked
+from fiesta_allennlp.isolation.process_tree import end_below
 
 MOST_KEPT = 2**16
-"""Bytes of the end of the output."""
+"""Limits the bytes that are kept of the end of the output."""
 MOST_LINES, MOST_CHARACTERS = 3, 300
-"""The limits of the output that an error quotes."""
+"""Limit the lines and characters that an error quotes of the output."""
 SECONDS_TO_END = 10.0
 """For what still holds the output of a program that has ended, where it could not be killed."""
 
@@ -58,7 +58,7 @@ def run_program(command: Sequence[str], *, environment: Mapping[str, str], direc
     for echo in echoes:
         echo.start()
     status = process.wait()
-    end_marked(os.getpid())
+    end_below(os.getpid())
     for echo in echoes:
         echo.join(SECONDS_TO_END)
     output = Output(*(echo.end() for echo in echoes))

@@ -130,7 +130,7 @@ def test_a_program_that_ended_between_questions_is_started_again(opened: Any, tm
     system = opened()
     assert system.ask(D1) == {"label": "good"}
     for process in processes(tmp_path):
-        if "guard.py" not in " ".join(process.cmdline()):
+        if "process_tree.py" not in " ".join(process.cmdline()):
             process.kill()
     until(lambda: not system._process.is_running)
     assert system.ask(D2) == {"label": "bad"}
