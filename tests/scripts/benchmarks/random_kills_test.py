@@ -92,13 +92,13 @@ def test_a_worker_on_this_machine_is_found_and_killed(kills: ModuleType, tmp_pat
 
 
 def test_every_target_is_hit_equally_often(kills: ModuleType) -> None:
-    waiting, hit = Counter({"parent": 34, "worker": 33, "node": 33}), Counter()
+    waiting, hit = Counter({"parent": 26, "worker": 26, "job": 24, "node": 24}), Counter()
     for number in range(40):
         planned = kills._planned(waiting, kills.PLANS[number % len(kills.PLANS)])
         assert len(planned) <= kills.KILLS_PER_SELECTION
         hit.update(target for target, _ in planned)
         waiting -= Counter(target for target, _ in planned)
-    assert hit == {"parent": 34, "worker": 33, "node": 33}
+    assert hit == {"parent": 26, "worker": 26, "job": 24, "node": 24}
     assert not waiting
 
 
