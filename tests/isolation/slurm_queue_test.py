@@ -11,7 +11,7 @@ from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Evaluation
-from tests.executors.processes_test import request
+from tests.executors.light import request
 
 
 @pytest.fixture
