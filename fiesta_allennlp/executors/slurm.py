@@ -26,7 +26,7 @@ from fiesta_allennlp.records import Outcome, Request
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LOOKS = 0.5
-"""The pause between two looks at the queue in the run directory."""
+"""Separates two looks at the queue in the run directory."""
 
 SECONDS_IDLE = 120.0
 """Ends a job to which no run has come for so long. A network file system may show a new file after a minute."""

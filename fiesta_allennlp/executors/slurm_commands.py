@@ -15,20 +15,20 @@ SECONDS_TO_ANSWER = 60.0
 """Limits one question to Slurm, which takes its time when it has much to do."""
 
 ENDS = "COMPLETING"
-"""The state of a job that has ended or was requeued, and whose processes are being ended."""
+"""Names the state of a job that has ended or was requeued, and whose processes are being ended."""
 
 WAITS = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-"""States of a job in which nothing of it runs. What it had taken before is lost."""
+"""Lists the states of a job in which nothing of it runs. What it had taken before is lost."""
 
 WORKS = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", ENDS)
-"""States of a job of which something may run. It has ended in every other state."""
+"""Lists the states of a job of which something may run. It has ended in every other state."""
 
 COLUMNS = "JobArrayID:60,State:30,RestartCnt:12"
 
 SECONDS_BETWEEN_LOOKS = 0.5
 
 OUR_OWN = ("array", "job-name", "output", "error", "signal", "wrap", "parsable", "test-only")
-"""Options of `sbatch` that the selection gives itself."""
+"""Lists the options of `sbatch` that the selection gives itself."""
 
 WHO_SPEAKS = re.compile(r"^(\w+: )*(error|fatal|allocation failure): |^\w+: (?=Batch|Invalid|Job)", re.MULTILINE)
 

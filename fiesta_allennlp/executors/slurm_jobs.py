@@ -31,7 +31,7 @@ NO_MEMORY = re.compile("exceeded (job |step )?memory limit|oom.?kill", re.IGNORE
 """Matches what Slurm writes into the log of a job that used more memory than it has."""
 
 NO_FAULT = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
-"""Ends of a job that has not taken a run, without anything being wrong with it."""
+"""Lists the ends of a job that has not taken a run, without anything being wrong with it."""
 
 
 @dataclass(frozen=True)

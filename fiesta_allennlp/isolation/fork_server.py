@@ -31,20 +31,20 @@ from fiesta_allennlp.records import Failure, Outcome, Request
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"
-"""The variables that tell the fork server of its parent process, of its directory, and of the modules to import."""
+"""Name the variables that tell the fork server its parent process, its directory, and the modules to import."""
 
 MARK = "fiesta-of-"
-"""What the name of a directory's mark begins with; the machine and the process that it belongs to follow."""
+"""Begins the name of a directory's mark; the machine and the process that it belongs to follow."""
 
 WORKER_NAME = "fiesta-worker"
 SECONDS_TO_STOP = 10.0
 SECONDS_BETWEEN_LOOKS = 0.5
 
 MOST_STARTS = 5
-"""How often a process is tried to be started: the fork server may be killed at any time, and starts again."""
+"""Limits the tries to start a process: the fork server may be killed at any time, and starts again."""
 
 SECONDS_TO_DIE = 0.2
-"""The pause before the next try: a killed process counts as running until the system has taken it away."""
+"""Separates two tries: a killed process counts as running until the system has taken it away."""
 
 QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
 """Python's resource tracker complains on the terminal of every semaphore that a worker was killed with."""

@@ -9,7 +9,7 @@ import traceback
 from fiesta_allennlp.errors import ConfigError
 
 NO_GUARD = 117
-"""The exit status of a process that found itself making the call again. It says nothing: its parent does."""
+"""Ends a process that finds itself making the call again, as its exit status. The parent process tells the user."""
 
 MISSING_GUARD = (
     'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script, '
@@ -17,7 +17,7 @@ MISSING_GUARD = (
 )
 
 OUR_NAMES = ("fiesta-worker", "pebble")
-"""The beginnings of the names of our processes."""
+"""Begin the names of our processes."""
 
 
 def refuse_to_be_imported() -> None:

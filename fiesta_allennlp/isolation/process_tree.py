@@ -24,15 +24,15 @@ from pathlib import Path
 from typing import List, Optional, Set
 
 SESSION, WORKER = "FIESTA_SESSION", "FIESTA_WORKER"
-"""The variables that hold a selection's part of all its marks, and the whole mark of a process."""
+"""Name the variables that hold a selection's part of all its marks, and the whole mark of a process."""
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 MOST_SEARCHES = 10
-"""A process may start another one while it is being killed."""
+"""Limits the searches: a process may start another one while it is being killed."""
 
 SECONDS_TO_START = 0.02
-"""The pause before the next search where a program has just been started and has no environment yet."""
+"""Separates two searches where a program has just been started and has no environment yet."""
 
 NOT_FOUND = 127
 SECONDS_BETWEEN_LOOKS = 0.2

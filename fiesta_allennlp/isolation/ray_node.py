@@ -1,7 +1,8 @@
-"""What a Ray task does on its node: one evaluation in a fresh process, and its files as a value.
+"""Makes a run in a Ray task, on whatever node it comes to: in a fresh process below Ray's worker, with its files as a
+value.
 
-Ray keeps a worker for every evaluation that runs at once on a node. So this module imports neither AllenNLP nor torch,
-which take half a GB: only the server that the fresh processes are forked from does, one for all; see `ray_server`.
+Ray keeps a worker for each run that is made at once on a node, and uses it again. Neither AllenNLP nor torch is
+imported here: only the fork server below each worker loads what its runs need, once.
 """
 
 import os

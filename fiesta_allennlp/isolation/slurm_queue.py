@@ -21,7 +21,7 @@ from fiesta_allennlp.isolation.worker import Work
 from fiesta_allennlp.records import Outcome, Request
 
 WAITING, TAKEN, DONE, RUNS, JOBS = "waiting", "taken", "done", "runs", "jobs"
-"""The directories of a queue: runs in each state, the directories of the runs, and the jobs' own scripts and logs."""
+"""Name the directories of a queue: runs in each state, the runs' own directories, and the jobs' scripts and logs."""
 
 
 @dataclass(frozen=True)

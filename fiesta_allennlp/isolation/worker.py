@@ -29,8 +29,8 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = 2**18
 
 CARD_IS_TAKEN = ("CUDA out of memory", "busy or unavailable", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
-"""Messages of torch, in a `RuntimeError` or at the end of a program's output, where another process has the card or
-its memory."""
+"""Lists messages of torch, in a `RuntimeError` or at the end of a program's output, where another process has the card
+or its memory."""
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from fiesta_allennlp.isolation import process_tree
 LONGEST_LINE = 2**26
 SECONDS_TO_END = 5.0
 LAST_WORDS = 2000
-"""So many bytes of the log are looked at for what a process said last."""
+"""Limits the bytes of the log that are read for what a process said last."""
 
 
 class LineProcess:
-    """A long-running program that reads one line and prints one line.
+    """Keeps a program running that reads one line and prints one line.
 
     `start` starts the program, and starts it again if it died. The program dies with this process, however this process
     ends (`process_tree`). Only one thread may ask at a time; any thread may call `kill`.

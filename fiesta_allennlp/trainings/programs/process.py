@@ -16,12 +16,12 @@ MOST_KEPT = 2**16
 MOST_LINES, MOST_CHARACTERS = 3, 300
 """Limit the lines and characters that an error quotes of the output."""
 SECONDS_TO_END = 10.0
-"""For what still holds the output of a program that has ended, where it could not be killed."""
+"""Limits the wait for what still holds the output of a program that has ended, where it could not be killed."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """The end of what a program wrote, without its last line feeds."""
+    """Holds the end of what a program wrote, without its last line feeds."""
 
     stdout: str
     stderr: str
@@ -82,7 +82,7 @@ class _Echo(threading.Thread):
             self._write(chunk)
 
     def end(self) -> str:
-        """The end of the output.
+        """Return the end of the output.
 
         Raises:
             OSError: where the log could not take all of it.
@@ -113,8 +113,8 @@ def _error_of(status: int, output: Output) -> Exception:
 
 
 def last_lines(text: str) -> str:
-    """The last lines of an output that are not empty, in one line, cut where they are long. Control characters, which
-    a terminal would obey, are written as escapes."""
+    """Return the last lines of an output that are not empty, in one line, cut where they are long. Control characters,
+    which a terminal would obey, are written as escapes."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
     said = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
     return said if len(said) <= MOST_CHARACTERS else f"... {said[-MOST_CHARACTERS:]}"
