@@ -1,4 +1,4 @@
-"""What runs evaluations, and what is run: an executor and an evaluator."""
+"""Defines what makes runs, an executor, and what is run, an evaluator."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -46,16 +46,16 @@ class Executor(Registrable):
     """Runs evaluators somewhere, several at once."""
 
     slots: int = 1
-    """How many evaluations run at once. It may change while the executor is at work."""
+    """Limits the runs at once. It may change while the executor is at work."""
 
     gives_devices: bool = False
-    """Each evaluation sees the devices that it is given and no others, whatever its config says."""
+    """Tells that each run sees the devices that it is given and no others, whatever its config says."""
 
     hides_gpus: bool = False
-    """No evaluation sees a GPU, whatever its config says."""
+    """Tells that no run sees a GPU, whatever its config says."""
 
     last_words: str = ""
-    """What the user should hear of closing it."""
+    """Tells the user what became of the runs when the executor was closed."""
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         """Start a run, or queue it if all slots are busy. Does not wait for it.

@@ -17,7 +17,7 @@ from fiesta_allennlp.isolation.fork_server import (
     stop_all,
     worker_name,
 )
-from fiesta_allennlp.isolation.worker import WorkerSettings, run_evaluation, run_logged
+from fiesta_allennlp.isolation.worker import WorkerSettings, evaluate_here, run_logged
 from fiesta_allennlp.records import Outcome, Request
 
 
@@ -67,15 +67,12 @@ class ProcessExecutor(QueueingExecutor):
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
         device = self._least_loaded()
-        settings = WorkerSettings(num_threads=self._num_threads, packages=self._packages, device=device)
-        name = worker_name(request)
-        work = in_process(run_evaluation, self._context, name=name, timeout=self._time_limit)
-        log = self._directory.evaluation_log(request.name)
-        future = work(evaluator.evaluate, request, self._directory.evaluation(request.name), log, settings)
-        self._running[future] = Running(evaluator, Begun.now(request), device)
+        work = self._work(evaluator, request, self._directory.evaluation(request.name), device=device)
+        call = in_process(evaluate_here, self._context, name=worker_name(request), timeout=self._time_limit)
+        self._running[call(work)] = Running(evaluator, Begun.now(request), device)
 
     def _least_loaded(self) -> Optional[str]:
-        """The device with the fewest evaluations, the first of equals; None where none were given."""
+        """Return the device with the fewest runs, the first of equals; None where none were given."""
         load = Counter(running.device for running in self._running.values())
         return min(self._devices, key=lambda device: load[device], default=None)
 

@@ -1,11 +1,13 @@
-"""What executors that start evaluations in fresh processes share, here or on a cluster."""
+"""Queues runs for the executors that start them in fresh processes, here or on a cluster."""
 
 import logging
+import pickle
 import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
@@ -13,17 +15,18 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.files import delete, replacing
 from fiesta_allennlp.isolation.fork_server import Begun
+from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
 
 MAX_LOSSES = 10
-"""Against an evaluation that takes its node along, or a cluster on which nothing works."""
+"""Ends the retries of a run that takes its node along, or of a cluster on which nothing works."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """An evaluation under way, and the CUDA device that it was given, if any."""
+    """Holds a run under way, and the CUDA device that it was given, if any."""
 
     evaluator: Evaluator
     begun: Begun
@@ -31,9 +34,9 @@ class Running:
 
 
 class QueueingExecutor(Executor, ABC):
-    """Starts evaluations in the order in which they were submitted, `slots` at once; the others wait in a queue.
+    """Starts runs in the order in which they were submitted, `slots` at once; the others wait in a queue.
 
-    The parameters are those that its subclasses share.
+    The subclasses share its parameters and document them.
 
     Raises:
         ConfigError: where a number is below its least value.
@@ -58,19 +61,19 @@ class QueueingExecutor(Executor, ABC):
 
     @abstractmethod
     def _start(self, evaluator: Evaluator, request: Request) -> None:
-        """Start an evaluation and add it to `_running`, by what it can be waited for with."""
+        """Start a run and add it to `_running`, by a key that `_wait` can wait for."""
 
     @abstractmethod
     def _wait(self, timeout: Optional[float]) -> Optional[Any]:
-        """One of `_running` that is done; None where that takes longer than `timeout` seconds."""
+        """Return a key of `_running` that is done; None where that takes longer than `timeout` seconds."""
 
     @abstractmethod
     def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
-        """What came of an evaluation; None to start it again."""
+        """Return what came of a run; None to start it again."""
 
     @abstractmethod
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        """End evaluations that are not among `_running` any more."""
+        """End runs that are not among `_running` any more."""
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         self._queue.append((evaluator, request))
@@ -104,10 +107,22 @@ class QueueingExecutor(Executor, ABC):
             shutil.rmtree(self._directory.evaluation(request.name), ignore_errors=True)
             self._start(evaluator, request)
 
-    def _with_log(self, outcome: Outcome) -> Outcome:
-        """A failure with its log, which is copied to where the next attempt does not overwrite it, if it can be.
+    def _work(self, evaluator: Evaluator, request: Request, directory: Path, device: Optional[str] = None) -> Work:
+        """Describe a run that is made in `directory`, on a machine that has the files in the same places."""
+        return Work(
+            evaluator=pickle.dumps(evaluator),
+            places={},
+            request=request,
+            directory=directory,
+            log=directory / self._directory.evaluation_log(request.name).name,
+            settings=WorkerSettings(num_threads=self._num_threads, packages=self._packages, device=device),
+            time_limit=self._time_limit,
+        )
 
-        What is large in its directory is deleted.
+    def _with_log(self, outcome: Outcome) -> Outcome:
+        """Keep the log of a failure, if possible, where the next attempt does not overwrite it.
+
+        What is large in the run's directory is deleted.
         """
         if not isinstance(outcome, Failure):
             return outcome

@@ -13,8 +13,7 @@ from fiesta_allennlp.executors.ray_cluster import RayCluster, raise_if_ours
 from fiesta_allennlp.files import PART
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
-from fiesta_allennlp.isolation.ray_server import ServerLost
-from fiesta_allennlp.isolation.worker import NO_ROOM
+from fiesta_allennlp.isolation.worker import NO_ROOM, WorkerSettings
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
@@ -101,7 +100,8 @@ class RayExecutor(QueueingExecutor):
         self._cluster.close()
 
     def _make_task(self) -> Any:
-        """Left to itself, Ray would end its worker after every task with a GPU, and start another one for the next."""
+        """Make the task. `max_calls=0` keeps Ray's worker, with what its fork server has loaded, for the next run; left
+        to itself, Ray would end the worker after every task with a GPU."""
         return self._ray.remote(
             num_cpus=self._resources["CPU"],
             num_gpus=self._resources["GPU"],
@@ -112,8 +112,7 @@ class RayExecutor(QueueingExecutor):
         )(evaluate_on_node)
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
-        work = self._work(evaluator, request)
-        task = self._task.options(name=request.name).remote(self._ray.cloudpickle.dumps(evaluator), request, work)
+        task = self._task.options(name=request.name).remote(self._node_work(evaluator, request))
         self._running[task] = Running(evaluator, Begun.now(request))
 
     def _wait(self, timeout: Optional[float]) -> Any:
@@ -135,35 +134,37 @@ class RayExecutor(QueueingExecutor):
                 self._ray.cancel(task, force=True)
 
     def _count_slots(self) -> None:
-        """With `auto` never 0: where all nodes are gone, one evaluation waits for a new one."""
+        """Set the number of runs at once. It is never 0: where all nodes are gone, one run waits for a new one."""
         self.slots = self._workers if isinstance(self._workers, int) else max(1, self._cluster.room())
 
     def _ships(self, path: str) -> bool:
         return self._ship_data and os.path.isfile(path)
 
     def _needed(self, evaluator: Evaluator, request: Request) -> Tuple[str, ...]:
-        """The data files that a node must have: those that are here and are not sent."""
+        """Return the data files that a node must have, which are here and are not sent."""
         return tuple(path for path in evaluator.files(request) if os.path.exists(path) and not self._ships(path))
 
-    def _work(self, evaluator: Evaluator, request: Request) -> NodeWork:
-        """What is to come along: always what no other machine can have, and with `ship_data` the data files too."""
+    def _node_work(self, evaluator: Evaluator, request: Request) -> NodeWork:
+        """Describe a run for its node. What no other machine can have is sent, with `ship_data` the data files too."""
         sent = [*filter(self._ships, evaluator.files(request)), *evaluator.made_files(request)]
         for path in sent:
             if path not in self._sent:
                 self._sent[path] = self._ray.put(Path(path).read_bytes())
         return NodeWork(
+            evaluator=self._ray.cloudpickle.dumps(evaluator),
+            request=request,
             current_directory=os.getcwd(),
-            num_threads=self._num_threads,
+            settings=WorkerSettings(num_threads=self._num_threads, packages=self._packages),
             num_gpus=self._resources["GPU"],
             time_limit=self._time_limit,
-            packages=self._packages,
             needed=self._needed(evaluator, request),
             sent={path: self._sent[path] for path in sent},
         )
 
     def _received(self, task: Any, request: Request) -> Optional[Outcome]:
-        """What a finished task came to; None where it was lost: with its node, with the node that held its result, with
-        Ray's worker, or with the node's server of processes. That is given up after `MAX_LOSSES` times.
+        """Return what a finished task came to; None where it was lost with its node or Ray's worker.
+
+        A run that was lost `MAX_LOSSES` times fails.
 
         Raises:
             FiestaError: where this machine's own connection to the cluster is gone, or the node lacks a data file.
@@ -183,8 +184,6 @@ class RayExecutor(QueueingExecutor):
             return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")
         except errors.RayTaskError as error:
             raise_if_ours(error)
-            if isinstance(error.cause, ServerLost):
-                return self._lost(request, error.cause)
             return Failure(request, _kind(error.cause), describe(error.cause))
         except errors.RayError as error:
             return Failure(request, "machine", describe(error))
@@ -199,7 +198,7 @@ class RayExecutor(QueueingExecutor):
         return Failure(request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}")
 
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
-        """Write an evaluation's files in one step, so that a directory that is there is complete."""
+        """Write a run's files in one step, so that a directory that is there is complete."""
         target = self._directory.evaluation(request.name)
         part = target.with_name(target.name + PART)
         shutil.rmtree(part, ignore_errors=True)
@@ -212,7 +211,7 @@ class RayExecutor(QueueingExecutor):
 
 
 def _kind(error: BaseException) -> str:
-    """The kind of failure, where files could not be sent, read or written, here or on the node."""
+    """Return the kind of failure where files could not be sent, read or written, here or on the node."""
     if not isinstance(error, OSError):
         return "error"
     return "disk" if error.errno in NO_ROOM else "machine"

@@ -1,4 +1,4 @@
-"""A Ray cluster: the connection to it, what room its nodes have for evaluations, and whether they have the data."""
+"""Connects to a Ray cluster, and finds out what room its nodes have for runs and whether they have the data."""
 
 import logging
 import os
@@ -16,13 +16,13 @@ GIB = 2**30
 
 
 class RayCluster:
-    """A cluster as this machine sees it, and what each evaluation takes of it.
+    """Shows a cluster as this machine sees it, and what each run takes of it.
 
     Args:
         address: as for `RayExecutor`. Where this process is connected to a cluster already, that one is used.
-        cpus: what each evaluation takes; memory in GiB, None for no limit.
-        gpus: what each evaluation takes; memory in GiB, None for no limit.
-        memory: what each evaluation takes; memory in GiB, None for no limit.
+        cpus: CPUs that each run takes.
+        gpus: GPUs that each run takes.
+        memory: GiB of memory that each run takes; None for no limit.
 
     Raises:
         ConfigError: where a number is out of range, Ray is not installed, or there is no cluster.
@@ -37,23 +37,23 @@ class RayCluster:
             connect(self.ray, address)
 
     def nodes(self) -> List[Mapping[str, Any]]:
-        """The nodes that are alive, as Ray describes them."""
+        """Return the nodes that are alive, as Ray describes them."""
         return [node for node in self.ray.nodes() if node["Alive"]]
 
     def room(self) -> int:
-        """How many evaluations the whole cluster has room for while nothing else runs on it."""
+        """Return how many runs the whole cluster has room for while nothing else runs on it."""
         return sum(self._fits(node) for node in self.nodes())
 
     def _fits(self, node: Mapping[str, Any]) -> int:
-        """How many evaluations one node has room for."""
+        """Return how many runs one node has room for."""
         wanted = {name: amount for name, amount in self.resources.items() if amount}
         return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items())
 
     def check_room(self) -> None:
-        """Refuse a cluster without room for a single evaluation.
+        """Refuse a cluster without room for a single run.
 
         Raises:
-            ConfigError: with what an evaluation takes.
+            ConfigError: with what a run takes.
         """
         if not self.room():
             raise ConfigError(
@@ -63,14 +63,14 @@ class RayCluster:
             )
 
     def wants(self) -> str:
-        """What an evaluation takes, in words."""
+        """Return what a run takes, in words."""
         wanted = {**self.resources, "GiB of memory": self.resources["memory"] / GIB, "memory": 0.0}
         return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
 
     def check_files(self, paths: Sequence[str]) -> None:
-        """Ask all nodes with room for an evaluation for these files, at once, and for each file only the first time.
+        """Ask all nodes with room for a run for these files, at once, and for each file only the first time.
 
-        A node that gives no answer, as one that has just gone, is passed over: every training looks again.
+        A node that gives no answer, as one that has just gone, is passed over: every run looks again.
 
         Raises:
             DataError: with the first node that lacks a file.
@@ -100,7 +100,7 @@ class RayCluster:
 
 
 def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
-    """What each evaluation takes, by Ray's names: memory in bytes.
+    """Return what each run takes, by Ray's names, with memory in bytes.
 
     Raises:
         ConfigError: on a number that is out of range.
@@ -115,6 +115,11 @@ def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict
 
 
 def import_ray() -> Any:
+    """Import Ray.
+
+    Raises:
+        ConfigError: if Ray is not installed.
+    """
     try:
         import ray
     except ImportError as error:
@@ -125,7 +130,7 @@ def import_ray() -> Any:
 
 
 def connect(ray: Any, address: str) -> None:
-    """Connect to a cluster, or start one here; its own statistics and dashboard stay off.
+    """Connect to a cluster, or start one here without statistics and dashboard.
 
     Raises:
         ConfigError: where there is no cluster at the address.
@@ -154,7 +159,7 @@ def _set_token() -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray takes SIGTERM for itself when it starts; a selection ends on it in order."""
+    """Keep this process's handler of SIGTERM, which Ray replaces when it starts: a selection ends on it in order."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

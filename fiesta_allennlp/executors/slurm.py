@@ -1,45 +1,38 @@
+import hashlib
+import json
 import logging
-import pickle
-import secrets
 import time
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from collections import Counter
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import QueueingExecutor, Running
-from fiesta_allennlp.executors.slurm_commands import (
-    SlurmDown,
-    cancel,
-    cancelled_in_words,
-    wait_for_end,
-)
+from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
+from fiesta_allennlp.executors.slurm_commands import as_flags, asks_for_gpus, check_options, job_options, whole
 from fiesta_allennlp.executors.slurm_jobs import (
+    Loss,
     SlurmJobs,
-    delete,
+    end_jobs,
     end_jobs_left,
     import_submitit,
-    keep_run,
-    queues_left,
     take_in,
 )
-from fiesta_allennlp.executors.slurm_lost import LostRuns
-from fiesta_allennlp.executors.slurm_options import as_flags, asks_for_gpus, check_options, job_options, whole
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.slurm_job import JobWork
-from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
-from fiesta_allennlp.isolation.worker import Work, WorkerSettings
-from fiesta_allennlp.records import Failure, Outcome, Request
+from fiesta_allennlp.isolation.slurm_queue import RunQueue
+from fiesta_allennlp.records import Outcome, Request
 
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_LOOKS = 0.5
-"""At the queue in the run directory."""
+"""Separates two looks at the queue in the run directory."""
 
 SECONDS_IDLE = 120.0
-"""A job ends when no run has come for so long. A network file system may show a new file after a minute."""
+"""Ends a job to which no run has come for so long. A network file system may show a new file after a minute."""
 
-SECONDS_TO_STOP = 10.0
+MAX_TIMEOUTS = 2
+"""Limits the jobs that reach their time limit under the first of their runs, always the same."""
 
 
 @Executor.register("slurm")
@@ -114,8 +107,10 @@ class SlurmExecutor(QueueingExecutor):
         import_submitit()
         check_options(self._options)
         self._shared: Optional[RunQueue] = None
-        self._found: Dict[str, Claim] = {}
-        self._read: List[Claim] = []
+        self._found: Dict[str, str] = {}
+        self._lost: Dict[str, Loss] = {}
+        self._num_losses: Counter[Request] = Counter()
+        self._num_timeouts: Counter[Request] = Counter()
 
     def describe(self) -> str:
         return (
@@ -123,14 +118,35 @@ class SlurmExecutor(QueueingExecutor):
             f"{' '.join(as_flags(self._options))}"
         )
 
+    def resume(self) -> str:
+        """Take over the queue that a killed command left on the same terms, with its jobs, or make a new one.
+
+        Runs that have ended are moved to where the selection looks for them. Jobs on other terms are ended. Return in
+        words what became of those.
+        """
+        shared = RunQueue(self._directory.slurm.absolute() / self._name())
+        said = end_jobs_left(self._directory, but=shared.root.name)
+        shared.open()
+        taken = shared.taken()  # read first: a run goes from taken to done
+        ended = take_in(shared, self._directory)
+        self._found = {claim.run: ticket for ticket, claim in taken.items() if ticket not in ended}
+        for ticket in shared.waiting():
+            shared.drop(ticket)
+        work = JobWork(
+            shared.root, self._runs_per_job, SECONDS_IDLE, self._num_threads, self.hides_gpus, self._packages
+        )
+        self._jobs = SlurmJobs(shared, work, self._options, array_size=self._array_size)
+        self._shared = shared
+        return said
+
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         self._open()
-        claim = self._found.pop(request.name, None)
-        if claim is None:
+        ticket = self._found.pop(request.name, None)
+        if ticket is None:
             super().submit(evaluator, request)
         else:
-            logger.info("%s is with Slurm job %s already", request.name, claim.job)
-            self._running[claim.ticket] = Running(evaluator, Begun.now(request))
+            logger.info("%s is with a Slurm job already", request.name)
+            self._running[ticket] = Running(evaluator, Begun.now(request))
 
     def close(self) -> None:
         """Cancel all jobs, and wait briefly for those that work. Outcomes of runs that ended are kept for the next
@@ -141,72 +157,36 @@ class SlurmExecutor(QueueingExecutor):
         shared, self._shared = self._shared, None
         if shared is None:
             return
-        take_in(shared, self._directory)
-        shared.close()
-        try:
-            said = cancelled_in_words(cancel(shared.name))
-            wait_for_end(shared.name, SECONDS_TO_STOP)
-        except SlurmDown as error:
-            said = f"Slurm gives no answer ({error}). Later, type: scancel --name={shared.name}"
+        said = end_jobs(shared, self._directory, keep_logs=self._jobs.had_trouble)
         logger.info("%s", said or "no Slurm job is left")
         self.last_words = said if was_at_work else ""
-        if not self._jobs.had_trouble:
-            delete(shared, self._directory)
 
     def _open(self) -> RunQueue:
-        """The queue that a command left behind when it was killed, with its jobs, or else a new one."""
-        if self._shared is not None:
-            return self._shared
-        left = queues_left(self._directory)
-        name = left[-1].name if left and left[-1].terms() == self._terms(left[-1]) else f"fiesta-{secrets.token_hex(5)}"
-        shared = RunQueue(self._directory.slurm.absolute() / name)
-        if not shared.is_open:
-            if left:
-                logger.info("jobs on other terms are ended. %s", end_jobs_left(self._directory))
-            shared.open(self._terms(shared))
-        work = JobWork(
-            shared.root, self._runs_per_job, SECONDS_IDLE, self._num_threads, self.hides_gpus, self._packages
-        )
-        self._jobs = SlurmJobs(shared, work, self._options, array_size=self._array_size)
-        self._lost = LostRuns(shared, self._jobs)
-        shared.withdraw()
-        self._found = {claim.run: claim for claim in [*shared.taken(), *shared.done().values()]}
-        self._shared = shared
-        return shared
+        if self._shared is None:
+            self.resume()
+        assert self._shared is not None
+        return self._shared
 
-    def _terms(self, queue: RunQueue) -> Dict[str, Any]:
-        """What must be as before for jobs to be taken over. They know their place by its absolute path."""
-        return {
-            "place": str(queue.root.absolute()),
-            "options": self._options,
-            "runs_per_job": self._runs_per_job,
-            "num_threads": self._num_threads,
-            "time_limit": self._time_limit,
-            "packages": list(self._packages),
-        }
+    def _name(self) -> str:
+        """Return the name of the queue and of its jobs. It follows from their terms and from their place."""
+        place = str(self._directory.slurm.absolute())
+        numbers = (self._runs_per_job, self._num_threads, self._time_limit)
+        terms = json.dumps([place, self._options, numbers, self._packages])
+        return f"fiesta-{hashlib.sha256(terms.encode()).hexdigest()[:10]}"
 
     def _start(self, evaluator: Evaluator, request: Request) -> None:
         shared = self._open()
         ticket = shared.ticket_for(request)
-        directory = shared.directory(ticket)
-        work = Work(
-            evaluator=pickle.dumps(evaluator),
-            places={},
-            request=request,
-            directory=directory,
-            log=directory / self._directory.evaluation_log(request.name).name,
-            settings=WorkerSettings(num_threads=self._num_threads, packages=self._packages),
-            time_limit=self._time_limit,
-        )
-        shared.put(ticket, work)
+        shared.put(ticket, self._work(evaluator, request, shared.directory(ticket)))
         self._running[ticket] = Running(evaluator, Begun.now(request))
 
     def _wait(self, timeout: Optional[float]) -> Optional[Any]:
-        shared = self._open()
         end = float("inf") if timeout is None else time.monotonic() + timeout
-        self._forget(shared)
+        for ticket in self._found.values():  # whoever waits has asked for all that is wanted
+            self._open().drop(ticket)
+        self._found = {}
         while True:
-            ended = self._ended(shared)
+            ended = self._ended(self._open())
             if ended is not None:
                 return ended
             self._jobs.call()
@@ -214,39 +194,65 @@ class SlurmExecutor(QueueingExecutor):
                 return None
             time.sleep(min(SECONDS_BETWEEN_LOOKS, max(0.0, end - time.monotonic())))
 
-    def _forget(self, shared: RunQueue) -> None:
-        """Whoever waits for the next run has written the last one down, and wants none that was found and not asked
-        for."""
-        for claim in self._found.values():
-            shared.drop(claim.ticket)
-            shared.forget(claim)
-        for claim in self._read:
-            shared.forget(claim)
-        self._found, self._read = {}, []
-
     def _ended(self, shared: RunQueue) -> Optional[str]:
-        """The ticket of a run that has ended, or that was lost."""
+        """Return the ticket of a run that has ended, or that was lost."""
         taken, done = shared.taken(), shared.done()
-        self._jobs.note([*taken, *done.values()])
+        self._jobs.note([*taken.values(), *done.values()])
         ended = next((ticket for ticket in done if ticket in self._running), None)
         if ended is not None:
             return ended
-        return self._lost.next(self._running, taken)
+        self._lost = {ticket: loss for ticket, loss in self._lost.items() if ticket in self._running}
+        if not self._lost:
+            self._lost = self._jobs.lost(self._running, taken.values())
+        return next(iter(self._lost), None)
 
     def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
         shared, request = self._open(), running.begun.request
         claim = shared.done().get(done)
-        outcome = self._lost.outcome(done, running) if claim is None else shared.outcome(claim)
+        outcome = self._lost_outcome(done, running) if claim is None else shared.outcome(claim)
         if outcome is None:
             return None
-        keep_run(shared, done, self._directory.evaluation(request.name))
-        if claim is not None and isinstance(outcome, Failure):
-            shared.forget(claim)  # were it read again after a kill of the command, one failure would count twice
-        elif claim is not None:
-            self._read.append(claim)
+        shared.keep(done, self._directory.evaluation(request.name))
+        if claim is not None:
+            shared.forget(claim)  # the next session takes the run over from its directory
         return self._with_log(outcome)
 
+    def _lost_outcome(self, ticket: str, running: Running) -> Optional[Outcome]:
+        """Return what came of a lost run; None to start it again.
+
+        Raises:
+            FiestaError: if the time of a job is too short for this run.
+        """
+        shared, request, loss = self._open(), running.begun.request, self._lost[ticket]
+        shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
+        salvaged = running.evaluator.salvage(request, shared.directory(ticket))
+        if salvaged is not None:
+            return salvaged
+        status, what = loss.status, f"Slurm job {loss.job} {loss.status.in_words()}"
+        if not status.goes_on and self._jobs.ran_out_of_memory(loss):
+            said = self._jobs.last_line(loss.job)
+            return running.begun.failed("machine", f"{what}, because it ran out of memory: {said}")
+        if status.state in ("FAILED", "COMPLETED"):
+            return running.begun.failed("killed", f"{what} under its run: {self._jobs.last_line(loss.job)}")
+        if status.state == "TIMEOUT" and loss.claim is not None and loss.claim.number == 0:
+            self._note_timeout(request)
+        self._num_losses[request] += 1
+        if self._num_losses[request] % MAX_LOSSES == 0:
+            return running.begun.failed("killed", f"lost {MAX_LOSSES} times with its job: {what}")
+        logger.warning("%s was lost: %s. It is started again", request.name, what)
+        return None
+
+    def _note_timeout(self, request: Request) -> None:
+        """Count a job that reached its time limit with this run alone."""
+        self._num_timeouts[request] += 1
+        if self._num_timeouts[request] >= MAX_TIMEOUTS:
+            raise FiestaError(
+                f"{request.name} does not end within the time of a Slurm job: {MAX_TIMEOUTS} jobs reached their time "
+                "limit with it alone. Nothing that finished is lost: go on with --recover and a longer --job-time, or "
+                "have a run that takes so long count as failed with a shorter --time-limit."
+            )
+
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        """The jobs see that these runs are not wanted any more, and take others."""
+        """Drop these runs. Their jobs see that nobody wants them any more, and take others."""
         for ticket in unwanted:
             self._open().drop(ticket)

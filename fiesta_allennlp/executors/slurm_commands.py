@@ -1,61 +1,67 @@
-"""The commands of Slurm: what became of jobs, and to end them."""
+"""Asks the commands of Slurm: whether they take a job, what became of jobs, and to end them."""
 
 import getpass
+import json
 import re
 import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Dict, Mapping
+from typing import Any, Dict, List, Mapping, Optional
 
-from fiesta_allennlp.errors import describe
+from fiesta_allennlp.errors import ConfigError, describe
 
 SECONDS_TO_ANSWER = 60.0
-"""For one question to Slurm, which takes its time when it has much to do."""
+"""Limits one question to Slurm, which takes its time when it has much to do."""
 
 ENDS = "COMPLETING"
-"""The state of a job that has ended or was requeued, and whose processes are being ended."""
+"""Names the state of a job that has ended or was requeued, and whose processes are being ended."""
 
 WAITS = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-"""States of a job in which nothing of it runs. What it had taken before is lost."""
+"""Lists the states of a job in which nothing of it runs. What it had taken before is lost."""
 
 WORKS = ("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", ENDS)
-"""States of a job of which something may run. It has ended in every other state."""
+"""Lists the states of a job of which something may run. It has ended in every other state."""
 
 COLUMNS = "JobArrayID:60,State:30,RestartCnt:12"
 
 SECONDS_BETWEEN_LOOKS = 0.5
 
+OUR_OWN = ("array", "job-name", "output", "error", "signal", "wrap", "parsable", "test-only")
+"""Lists the options of `sbatch` that the selection gives itself."""
+
 WHO_SPEAKS = re.compile(r"^(\w+: )*(error|fatal|allocation failure): |^\w+: (?=Batch|Invalid|Job)", re.MULTILINE)
 
 
 class SlurmDown(Exception):
-    """Slurm gave no answer, or refused: what it said."""
+    """Raised where Slurm gives no answer, or refuses, with what it says."""
 
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The state of a job in Slurm's words, and how often it has been requeued."""
+    """Holds the state of a job in Slurm's words, and how often it has been requeued."""
 
     state: str
     life: int = 0
 
     @property
     def goes_on(self) -> bool:
+        """Return whether the job may run or is to run."""
         return self.state in WAITS + WORKS
 
     def has_lost(self, life: int) -> bool:
-        """Whether what the job took in this life is with it no more. Of a job that is about to end it is not known."""
+        """Return whether the job has no more what it took in this life. While a job ends, that is not known yet."""
         return self.state != ENDS and (self.state not in WORKS or self.life != life)
 
     def in_words(self) -> str:
+        """Return what became of a job that has lost its run."""
         if self.goes_on:
             return "was requeued"
         return f"ended as {self.state}" if self.state else "is one that Slurm has forgotten"
 
 
 def ask(*command: str) -> str:
-    """The output of a command of Slurm.
+    """Return the output of a command of Slurm.
 
     Raises:
         SlurmDown: where it fails, is not there, or takes too long.
@@ -73,7 +79,7 @@ def ask(*command: str) -> str:
 
 
 def statuses_of(name: str) -> Dict[str, JobStatus]:
-    """All jobs of this name that Slurm remembers, by id: it forgets them minutes after their end.
+    """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end.
 
     Raises:
         SlurmDown: where Slurm gives no answer.
@@ -84,40 +90,106 @@ def statuses_of(name: str) -> Dict[str, JobStatus]:
 
 
 def last_status(job: str) -> JobStatus:
-    """That of a job which the scheduler has forgotten, where the cluster keeps accounts; else no state."""
+    """Return the status of a job that the scheduler has forgotten. Without accounts on the cluster it has no state."""
     with suppress(SlurmDown):
         told = ask("sacct", "--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}")
         return JobStatus((told.split() or [""])[0])
     return JobStatus("")
 
 
-def cancel(name: str) -> Dict[str, int]:
-    """Cancel all jobs of this name. Returns how many there were, by state in lower case.
+def cancel(name: str, *, seconds: float) -> str:
+    """Cancel all jobs of this name, and wait for their end at most so long. Return in words what was cancelled.
 
     Raises:
         SlurmDown: where Slurm gives no answer.
     """
     mine = (f"--name={name}", f"--user={getpass.getuser()}")
-    states = [state for state in ask("squeue", "--noheader", "--array", "--format=%T", *mine).split() if state != ENDS]
-    if states:
-        ask("scancel", *mine)
-    return {state.lower(): states.count(state) for state in sorted(set(states), reverse=True)}
-
-
-def wait_for_end(name: str, seconds: float) -> None:
-    """Wait until no job of this name goes on, but not for longer than this.
-
-    Raises:
-        SlurmDown: where Slurm gives no answer.
-    """
+    told = ask("squeue", "--noheader", "--array", "--format=%T", *mine).split()
+    states = [state.lower() for state in told if state != ENDS]
+    if not states:
+        return ""
+    ask("scancel", *mine)
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(status.goes_on for status in statuses_of(name).values()):
         time.sleep(SECONDS_BETWEEN_LOOKS)
+    each = ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states), reverse=True))
+    return f"Cancelled {len(states)} Slurm job(s): {each}."
 
 
-def cancelled_in_words(counts: Mapping[str, int]) -> str:
-    """What `cancel` did; empty where there was nothing to cancel."""
-    if not counts:
-        return ""
-    each = ", ".join(f"{number} {state}" for state, number in counts.items())
-    return f"Cancelled {sum(counts.values())} Slurm job(s): {each}."
+def job_options(
+    given: Mapping[str, Optional[str]], *, cpus: float, gpus: float, memory: Optional[float], further: Any
+) -> Dict[str, Any]:
+    """Return the options of `sbatch` for each job by their long names; True for one without a value.
+
+    Args:
+        given: options as they are; None for the cluster's default.
+        cpus: number of CPUs.
+        gpus: number of GPUs.
+        memory: GiB of memory; None for the cluster's default.
+        further: `key=value` each, or an object. These go before the others.
+
+    Raises:
+        ConfigError: if a number is out of range, or a further option is not an option.
+    """
+    if memory is not None and not memory > 0:
+        raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
+    options = {
+        **given,
+        "cpus-per-task": whole("cpus-per-evaluation", cpus),
+        "gpus": whole("gpus-per-evaluation", gpus, least=0) or None,
+        "mem": None if memory is None else f"{max(1, round(1024 * memory))}M",
+        **_further_options(further),
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def whole(name: str, value: float, *, least: int = 1) -> int:
+    """Return a number that must be whole, because Slurm gives out whole CPUs and GPUs.
+
+    Raises:
+        ConfigError: if the number is not whole or too small.
+    """
+    if value != int(value) or value < least:
+        raise ConfigError(f"--{name} must be a whole number and at least {least} with Slurm but got {value:g}.")
+    return int(value)
+
+
+def _further_options(given: Any) -> Dict[str, Any]:
+    if isinstance(given, Mapping):
+        pairs = {str(key): value for key, value in given.items()}
+    else:
+        split = [str(text).lstrip("-").partition("=") for text in ([given] if isinstance(given, str) else given)]
+        pairs = {key: value if equals else True for key, equals, value in split}
+    options = {key.strip().replace("_", "-"): value for key, value in pairs.items()}
+    for key in options:
+        if not key or key in OUR_OWN:
+            raise ConfigError(
+                f"--slurm must be an option of sbatch, as in --slurm qos=long, but got {json.dumps(key)}. The name, "
+                "array, logs and signal of a job are the selection's own."
+            )
+    return options
+
+
+def asks_for_gpus(options: Mapping[str, Any]) -> bool:
+    """Return whether a job with these options sees GPUs."""
+    return any(name.startswith(("gpus", "gres", "tres")) for name in options)
+
+
+def as_flags(options: Mapping[str, Any]) -> List[str]:
+    """Return options of `sbatch` as they are typed."""
+    return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Ask Slurm whether it would take such a job. Nothing is submitted.
+
+    Raises:
+        ConfigError: if it would not, with what it says.
+    """
+    try:
+        ask("sbatch", "--test-only", *as_flags(options), "--wrap=true")
+    except SlurmDown as error:
+        raise ConfigError(
+            f"Slurm takes no job with {' '.join(as_flags(options))}: {error}. Correct these options, or add those that "
+            "the cluster wants, such as --partition or --account."
+        ) from error

@@ -1,4 +1,4 @@
-"""The jobs of one selection: submitted by submitit, found again by the name that all of them have."""
+"""Submits the jobs of one selection with submitit, and finds them again by the name that all of them have."""
 
 import logging
 import os
@@ -7,49 +7,57 @@ import shutil
 import time
 import warnings
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set, Tuple
+from dataclasses import dataclass
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.executors.slurm_commands import (
-    ENDS,
-    JobStatus,
-    SlurmDown,
-    cancel,
-    cancelled_in_words,
-    last_status,
-    statuses_of,
-)
+from fiesta_allennlp.executors.slurm_commands import ENDS, JobStatus, SlurmDown, cancel, last_status, statuses_of
 from fiesta_allennlp.isolation.slurm_job import JobWork, work_through
 from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
 
 logger = logging.getLogger(__name__)
 
 SECONDS_BETWEEN_QUESTIONS = 10.0
-"""To Slurm, which serves a whole cluster."""
+"""Spares Slurm, which serves a whole cluster."""
+
+SECONDS_TO_STOP = 10.0
 
 MAX_VAIN_JOBS = 3
-"""So many jobs in a row may fail before they have taken a run."""
+"""Limits the jobs in a row that may fail before they have taken a run."""
 
 LINES_TO_READ = 20
 NO_MEMORY = re.compile("exceeded (job |step )?memory limit|oom.?kill", re.IGNORECASE)
-"""What Slurm writes into the log of a job that used more memory than it has."""
+"""Matches what Slurm writes into the log of a job that used more memory than it has."""
 
 NO_FAULT = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
-"""How a job may end before it has taken a run without anything being wrong with it."""
+"""Lists the ends of a job that has not taken a run, without anything being wrong with it."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Holds the job that had a lost run, if that is known, with its status."""
+
+    claim: Optional[Claim]
+    status: JobStatus
+
+    @property
+    def job(self) -> str:
+        """Return the number of the job."""
+        return "?" if self.claim is None else self.claim.job
 
 
 class SlurmJobs:
-    """Keeps as many jobs as there are runs to take, and knows which of them go on.
+    """Keeps as many jobs as there are runs to take, and finds the runs whose job is gone.
 
     Args:
         queue: what the jobs take runs from; its name is theirs.
         work: what each job is for.
         options: options of `sbatch` by their long names; True for those without a value.
-        array_size: how many jobs are submitted as one job array, at most.
+        array_size: largest number of jobs that are submitted as one job array.
 
-    `had_trouble` says that a job failed, so that its log may be of use.
+    Attributes:
+        had_trouble: whether a job failed, so that its log may be of use.
     """
 
     def __init__(self, queue: RunQueue, work: JobWork, options: Mapping[str, Any], *, array_size: int) -> None:
@@ -63,61 +71,57 @@ class SlurmJobs:
         self._is_known = False
         self.had_trouble = False
 
-    def note(self, claims: Iterable[Claim]) -> None:
-        """These runs have been taken."""
+    def note(self, claims: Collection[Claim]) -> None:
+        """Note that these runs have been taken."""
         for claim in claims:
             life = claim.job, claim.life
             if claim.number >= self._num_taken.get(life, 0):
                 self._num_taken[life] = claim.number + 1
                 self._vain.clear()
 
-    def ask(self) -> bool:
-        """Ask Slurm what became of the jobs, if that was not done just now. Whether it was done and answered.
+    def lost(self, running: Collection[str], taken: Collection[Claim]) -> Dict[str, Loss]:
+        """Return the tickets in `running` that no job has any more, with the jobs that had them.
+
+        Slurm is asked only from time to time; in between nothing is found. A run that a job has taken after `taken` was
+        read may be with the job, although it had not begun when Slurm was asked. A run only goes from waiting to taken
+        to done, so they are read in this order, and what is done is not lost.
 
         Raises:
-            FiestaError: where jobs fail again and again before they take a run.
+            FiestaError: if jobs fail again and again before they take a run.
         """
-        if time.monotonic() - self._asked < SECONDS_BETWEEN_QUESTIONS:
-            return False
-        self._asked = time.monotonic()
-        try:
-            self._statuses = statuses_of(self._queue.name)
-        except SlurmDown as error:
-            logger.warning("Slurm gives no answer, and is asked again: %s", error)
-            return False
-        self._is_known = True
-        ended = [status.state for status in self._statuses.values() if not status.goes_on]
-        self.had_trouble |= any(state not in NO_FAULT for state in ended)
-        self._check_vain()
-        return True
-
-    def status(self, job: str) -> JobStatus:
-        return self._statuses.get(job) or last_status(job)
-
-    def last_lines(self, job: str) -> List[str]:
-        """What a job, or Slurm in its name, wrote last on its standard error."""
-        with suppress(OSError):
-            lines = (self._queue.jobs / f"{job}_0_log.err").read_text(errors="replace").splitlines()
-            return [line.strip() for line in lines if line.strip()][-LINES_TO_READ:]
-        return []
+        if not self._ask():
+            return {}
+        self._queue.refresh()
+        there = {*self._queue.waiting(), *self._queue.taken()}
+        lost = {ticket: Loss(None, JobStatus("")) for ticket in running if ticket not in there}
+        for claim in taken:
+            status = self._status(claim.job)
+            if claim.ticket in running and claim.ticket in there and status.has_lost(claim.life):
+                lost[claim.ticket] = Loss(claim, status)
+        if lost:
+            self._queue.refresh()
+        done = self._queue.done()
+        return {ticket: loss for ticket, loss in lost.items() if ticket not in done}
 
     def last_line(self, job: str) -> str:
-        return next(reversed(self.last_lines(job)), "it wrote nothing")
+        """Return the last line that a job, or Slurm in its name, wrote on its standard error."""
+        return next(reversed(self._last_lines(job)), "it wrote nothing")
 
-    def ran_out_of_memory(self, job: str) -> bool:
-        """Whether Slurm or the kernel ended the job for that. Where Slurm itself watches the memory, the state of the
-        job is that of any job that was killed."""
-        is_said = any(NO_MEMORY.search(line) for line in self.last_lines(job))
-        return self.status(job).state == "OUT_OF_MEMORY" or is_said
+    def ran_out_of_memory(self, loss: Loss) -> bool:
+        """Return whether Slurm or the kernel ended the job for lack of memory.
+
+        Where Slurm itself watches the memory, the state of the job is that of any job that was killed.
+        """
+        is_said = any(NO_MEMORY.search(line) for line in self._last_lines(loss.job))
+        return loss.status.state == "OUT_OF_MEMORY" or is_said
 
     def call(self) -> None:
         """Submit as many jobs as it takes for every waiting run to be taken by one that has no other."""
-        busy = {claim.job for claim in self._queue.taken()}  # read first: what is taken from now on is counted twice
+        busy = {claim.job for claim in self._queue.taken().values()}  # what is taken from now on is counted twice
         waiting = len(self._queue.waiting())
-        room = sum(job not in busy and self._has_room(job, status) for job, status in self._statuses.items())
+        missing = waiting - sum(job not in busy and self._has_room(job, self._statuses[job]) for job in self._statuses)
         if not self._is_known or time.monotonic() - self._refused < SECONDS_BETWEEN_QUESTIONS:
             return
-        missing = waiting - room
         while missing > 0:
             try:
                 made = self._submit(min(missing, self._array_size))
@@ -130,14 +134,54 @@ class SlurmJobs:
             self._statuses.update(dict.fromkeys(made, JobStatus("PENDING")))
             missing -= len(made)
 
+    def _ask(self) -> bool:
+        """Ask Slurm what became of the jobs, unless that was done just now. Return whether there is an answer."""
+        if time.monotonic() - self._asked < SECONDS_BETWEEN_QUESTIONS:
+            return False
+        self._asked = time.monotonic()
+        try:
+            self._statuses = statuses_of(self._queue.root.name)
+        except SlurmDown as error:
+            logger.warning("Slurm gives no answer, and is asked again: %s", error)
+            return False
+        self._is_known = True
+        ended = {job: status.state for job, status in self._statuses.items() if not status.goes_on}
+        failed = {job for job, state in ended.items() if state not in NO_FAULT}
+        self.had_trouble |= bool(failed)
+        self._check_vain(failed)
+        return True
+
+    def _check_vain(self, failed: Set[str]) -> None:
+        """Refuse to go on with jobs that fail before they take a run."""
+        self._submitted -= {job for job, _ in self._num_taken}
+        self._vain |= self._submitted & failed
+        self._submitted -= self._vain
+        if len(self._vain) >= MAX_VAIN_JOBS:
+            job = max(self._vain, key=_number)
+            raise FiestaError(
+                f"the last {len(self._vain)} Slurm jobs ended before they took a run, job {job} as "
+                f"{self._status(job).state}: {self.last_line(job)}. Its log is "
+                f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and the same file "
+                "system as this machine. Nothing that finished is lost: correct this, then go on with --recover."
+            )
+
+    def _status(self, job: str) -> JobStatus:
+        return self._statuses.get(job) or last_status(job)
+
+    def _last_lines(self, job: str) -> List[str]:
+        with suppress(OSError):
+            lines = (self._queue.jobs / f"{job}_0_log.err").read_text(errors="replace").splitlines()
+            return [line.strip() for line in lines if line.strip()][-LINES_TO_READ:]
+        return []
+
     def _has_room(self, job: str, status: JobStatus) -> bool:
         num_taken = self._num_taken.get((job, status.life), 0)
         return status.goes_on and status.state != ENDS and num_taken < self._work.num_runs
 
     def _submit(self, number: int) -> List[str]:
-        made = self._submitit.SlurmExecutor(folder=self._queue.jobs)
-        made.update_parameters(
-            job_name=self._queue.name,
+        executor = self._submitit.SlurmExecutor(folder=self._queue.jobs)
+        executor.update_parameters(
+            job_name=self._queue.root.name,
             time=None,
             wckey=None,
             signal_delay_s=1,
@@ -148,37 +192,16 @@ class SlurmJobs:
         with _outside_of_a_job(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return [str(job.job_id) for job in made.map_array(work_through, [self._work] * number)]
+                return [str(job.job_id) for job in executor.map_array(work_through, [self._work] * number)]
             except (RuntimeError, OSError) as error:
                 raise SlurmDown(describe(error)) from error
 
-    def _check_vain(self) -> None:
-        """See `ask`."""
-        useful = {job for job, _ in self._num_taken}
-        for job in self._submitted - useful:
-            status = self._statuses.get(job)
-            if status is not None and not status.goes_on and status.state not in NO_FAULT:
-                self._vain.add(job)
-        self._submitted -= self._vain
-        if len(self._vain) >= MAX_VAIN_JOBS:
-            job = max(self._vain, key=_number)
-            raise FiestaError(
-                f"the last {len(self._vain)} Slurm jobs ended before they took a run, job {job} as "
-                f"{self.status(job).state}: {self.last_line(job)}. Its log is "
-                f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and the same file "
-                "system as this machine. Nothing that finished is lost: correct this, then go on with --recover."
-            )
-
-
-def _number(job: str) -> List[int]:
-    """The number of a job, and that within its array: later ones are larger."""
-    return [int(part) for part in job.split("_")]
-
 
 def import_submitit() -> Any:
-    """
+    """Import submitit.
+
     Raises:
-        ConfigError: where submitit or a command of Slurm is not installed here.
+        ConfigError: if submitit or a command of Slurm is not installed here.
     """
     try:
         import submitit
@@ -195,6 +218,46 @@ def import_submitit() -> Any:
     return submitit
 
 
+def end_jobs_left(directory: RunDirectory, *, but: str = "") -> str:
+    """End the jobs that an earlier session left, except those of the queue `but`. Return in words what was done."""
+    left = [queue for queue in queues_left(directory) if queue.root.name != but]
+    return " ".join(filter(None, [end_jobs(queue, directory) for queue in left]))
+
+
+def end_jobs(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> str:
+    """End the jobs of a queue, keep its runs that have ended, and delete it. Return in words what was done."""
+    take_in(queue, directory)
+    queue.close()
+    try:
+        said = cancel(queue.root.name, seconds=SECONDS_TO_STOP)
+    except SlurmDown as error:
+        said = f"Slurm gives no answer ({error}). Later, type: scancel --name={queue.root.name}"
+    if not keep_logs:
+        shutil.rmtree(queue.root, ignore_errors=True)
+        with suppress(OSError):
+            directory.slurm.rmdir()
+    return said
+
+
+def queues_left(directory: RunDirectory) -> List[RunQueue]:
+    """Return the queues that a command left behind when it was killed."""
+    return [queue for queue in map(RunQueue, sorted(directory.slurm.glob("fiesta-*"))) if queue.is_open]
+
+
+def take_in(queue: RunQueue, directory: RunDirectory) -> Set[str]:
+    """Move the runs that have ended to where the next session looks for them. Return their tickets."""
+    done = queue.done()
+    for ticket, claim in done.items():
+        queue.keep(ticket, directory.evaluation(claim.run))
+        queue.forget(claim)
+    return {*done}
+
+
+def _number(job: str) -> List[int]:
+    """Return the number of a job, and that within its array: later ones are larger."""
+    return [int(part) for part in job.split("_")]
+
+
 @contextmanager
 def _outside_of_a_job() -> Iterator[None]:
     """Hide what Slurm told this process of a job that it runs in: the jobs that it submits would take it for theirs."""
@@ -205,46 +268,3 @@ def _outside_of_a_job() -> Iterator[None]:
         yield
     finally:
         os.environ.update(hidden)
-
-
-# What a command that was killed left behind.
-
-
-def queues_left(directory: RunDirectory) -> List[RunQueue]:
-    return [queue for queue in map(RunQueue, sorted(directory.slurm.glob("fiesta-*"))) if queue.is_open]
-
-
-def take_in(queue: RunQueue, directory: RunDirectory) -> None:
-    """Move the runs that have ended to where others look for them."""
-    for claim in queue.done().values():
-        keep_run(queue, claim.ticket, directory.evaluation(claim.run))
-
-
-def keep_run(queue: RunQueue, ticket: str, target: Path) -> None:
-    """Move an attempt's directory in one step, so that a directory that is there is complete. Only once."""
-    made = queue.directory(ticket)
-    if made.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(made, target)
-
-
-def delete(queue: RunQueue, directory: RunDirectory) -> None:
-    """Delete all that is left of a queue, the logs of its jobs included."""
-    shutil.rmtree(queue.root, ignore_errors=True)
-    with suppress(OSError):
-        directory.slurm.rmdir()
-
-
-def end_jobs_left(directory: RunDirectory) -> str:
-    """End the jobs of a selection that goes on without them, or not at all. Returns what that came to, in words."""
-    said = []
-    for queue in queues_left(directory):
-        take_in(queue, directory)
-        queue.close()
-        try:
-            said.append(cancelled_in_words(cancel(queue.name)))
-        except SlurmDown as error:
-            said.append(f"Jobs named {queue.name} may be left in Slurm ({error}). They end when they find no run.")
-        delete(queue, directory)
-    return " ".join(filter(None, said))

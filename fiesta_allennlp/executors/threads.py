@@ -100,7 +100,7 @@ class ThreadExecutor(Executor):
 
 
 def _kind(error: Exception) -> str:
-    """A connection that fails may work the next time, so that is no failure of the candidate."""
+    """Return the kind of failure. A connection that fails may work the next time: the candidate did not fail."""
     if isinstance(error, TimeoutError):
         return "timeout"
     return "machine" if isinstance(error, ConnectionError) else "error"

@@ -1,50 +1,63 @@
-"""Fresh processes from a server that has loaded what they need, such as AllenNLP.
+"""Starts fresh processes from a server that has loaded what they need, such as AllenNLP.
 
-Imports neither AllenNLP nor torch itself, because every Ray worker imports it: `ray_node` says what that saves.
+Neither AllenNLP nor torch is imported here, because every Ray worker imports this file.
+
+The server's socket lies in the temporary directory of `multiprocessing`. The server deletes this directory also where
+the process that started it was killed; where the server was killed too, the next command does.
 """
 
+import glob
 import multiprocessing
 import os
-import signal
+import platform
+import shutil
+import tempfile
 import time
 from concurrent.futures import TimeoutError, wait
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from multiprocessing import util
+from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.isolation.left_behind import end_marked, end_orphaned, name_session
 from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, NO_GUARD
-from fiesta_allennlp.isolation.sockets import PARENT, PRELOAD, SOCKETS, delete_stale_directories, own_directory
+from fiesta_allennlp.isolation.process_tree import end_orphaned_trees, end_tree, name_session
+from fiesta_allennlp.isolation.worker import Work, evaluate_here
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
+PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"
+"""Name the variables that tell the fork server its parent process, its directory, and the modules to import."""
+
+MARK = "fiesta-of-"
+"""Begins the name of a directory's mark; the machine and the process that it belongs to follow."""
+
 WORKER_NAME = "fiesta-worker"
 SECONDS_TO_STOP = 10.0
+SECONDS_BETWEEN_LOOKS = 0.5
 
 MOST_STARTS = 5
-"""How often a process is tried to be started: the fork server may be killed at any time, and starts again."""
+"""Limits the tries to start a process: the fork server may be killed at any time, and starts again."""
 
 SECONDS_TO_DIE = 0.2
-"""The pause before: a killed process counts as running until the system has taken it away."""
+"""Separates two tries: a killed process counts as running until the system has taken it away."""
 
 QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
 """Python's resource tracker complains on the terminal of every semaphore that a worker was killed with."""
-
 
 OURS = "fiesta_allennlp."
 
 
 def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multiprocessing.context.ForkServerContext:
-    """The context whose processes start with those of `packages` imported that are ours. Its server finds the thread
-    variables when it imports torch, and starts with the first process.
+    """Return the context whose processes start with those of `packages` imported that are ours.
 
-    Sets of texts have one order in all its processes, on every machine and after every interruption: readers that go
-    through them read the same.
+    Its server finds the thread variables when it imports torch, and starts with the first process. Sets of texts have
+    one order in all its processes, on every machine and after every interruption: readers that go through them read the
+    same.
     """
     os.environ.setdefault("PYTHONHASHSEED", "0")  # for the server, which is not started yet
     os.environ.update({name: str(num_threads) for name in THREAD_VARIABLES})
@@ -61,16 +74,16 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
 
 
 def worker_name(request: Request) -> str:
-    """The name of the process that makes this evaluation."""
+    """Return the name of the process that makes this run."""
     return f"{WORKER_NAME} {request.name}"
 
 
 def in_process(
     work: Callable[..., Any], context: Any, *, name: str = WORKER_NAME, timeout: Optional[float] = None
 ) -> Callable[..., Any]:
-    """`work` as a call that returns a future. Not a daemon, so that AllenNLP's data loaders may have processes too.
+    """Return `work` as a call that returns a future. The call starts the fork server again if that was killed.
 
-    The call starts the fork server again if that was killed.
+    The process is not a daemon, so that AllenNLP's data loaders may have processes too.
 
     Raises:
         FiestaError: by the call, where no process can be started.
@@ -94,7 +107,7 @@ def in_process(
 
 @dataclass(frozen=True)
 class Begun:
-    """An evaluation that was begun at a moment: `started_at` is ISO 8601 in UTC, `start` on the monotonic clock."""
+    """Holds when a run began: `started_at` is ISO 8601 in UTC, `start` on the monotonic clock."""
 
     request: Request
     started_at: str
@@ -105,12 +118,12 @@ class Begun:
         return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic())
 
     def failed(self, kind: str, error: str) -> Failure:
-        """The failure that the evaluation ends with at this moment."""
+        """Return the failure that the run ends with at this moment."""
         return Failure(self.request, kind, error, seconds=time.monotonic() - self.start, started_at=self.started_at)
 
 
 def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Outcome:
-    """What came of a process that ran `run_evaluation` and is done, however it ended.
+    """Return what came of a process that ran `evaluate_here` and is done, however it ended.
 
     Raises:
         ConfigError: where the script that started it lacks its guard.
@@ -120,13 +133,26 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
         outcome = future.result()
         return begun.failed(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
     if isinstance(raised, TimeoutError):
-        end_orphaned()
+        end_orphaned_trees()
         return begun.failed("timeout", f"out of time: it ran longer than --time-limit {time_limit:g} seconds")
     if isinstance(raised, ProcessExpired):
-        _end_what_is_left_of(raised.pid)
+        end_tree(raised.pid)
         check_guard(raised)
         return begun.failed("killed", f"the process died: {_exit_reason(raised.exitcode)}")
     return begun.failed("error", describe(raised))
+
+
+def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: True) -> Outcome:
+    """Make one run in a fresh process and return what came of it. Stop it when it is not wanted any more."""
+    begun = Begun.now(work.request)
+    future = in_process(evaluate_here, context, timeout=work.time_limit)(work)
+    try:
+        while not wait([future], timeout=SECONDS_BETWEEN_LOOKS).done:
+            if not is_wanted():
+                return begun.failed("killed", "it was stopped, because it is not wanted any more")
+        return outcome_of(future, begun, time_limit=work.time_limit)
+    finally:
+        stop_all([future])
 
 
 def check_guard(raised: Optional[BaseException]) -> None:
@@ -157,17 +183,8 @@ def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> No
         worker.join(timeout=SECONDS_TO_STOP)
         if worker.is_alive():
             worker.kill()
-            _end_what_is_left_of(worker.pid)
+            end_tree(worker.pid)
     wait(futures, timeout=SECONDS_TO_STOP)
-
-
-def _end_what_is_left_of(worker: Optional[int]) -> None:
-    """End what a worker left running that died: its group keeps its number until the last process of it has ended."""
-    if not worker:
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(worker, signal.SIGKILL)
-    end_marked(worker)
 
 
 def _exit_reason(exitcode: Optional[int]) -> str:
@@ -177,3 +194,40 @@ def _exit_reason(exitcode: Optional[int]) -> str:
         reason = " (on Linux often for lack of memory)" if exitcode == -9 else ""
         return f"killed by signal {-exitcode}{reason}"
     return f"exit status {exitcode}"
+
+
+def own_directory() -> str:
+    """Return the directory of this process for sockets, with a mark of the process in it."""
+    directory = util.get_temp_dir()
+    Path(directory, f"{MARK}{platform.node()}-{os.getpid()}").touch()
+    return directory
+
+
+def delete_stale_directories() -> None:
+    """Delete the directories whose process was killed on this machine. Others may vanish meanwhile."""
+    begin = f"{MARK}{platform.node()}-"
+    for mark in glob.glob(f"pymp-*/{glob.escape(begin)}*", root_dir=tempfile.gettempdir()):
+        directory, _, name = mark.rpartition(os.sep)
+        if not _is_alive(int(name.removeprefix(begin))):
+            shutil.rmtree(Path(tempfile.gettempdir(), directory), ignore_errors=True)
+
+
+def has_lost_parent() -> bool:
+    """Return whether the process that started this fork server has ended."""
+    return os.environ.get(PARENT, str(os.getppid())) != str(os.getppid())
+
+
+def delete_of_lost_parent() -> None:
+    """Delete the directory if the parent process has ended, and so cannot do it itself."""
+    if has_lost_parent() and SOCKETS in os.environ:
+        shutil.rmtree(os.environ[SOCKETS], ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,5 +1,5 @@
-"""Scripts without `if __name__ == "__main__":`. Each process that a call starts imports the script, so there the call
-would be made again."""
+"""Refuses scripts without `if __name__ == "__main__":`. Each process that a call starts imports the script, and would
+make the call again."""
 
 import multiprocessing
 import os
@@ -9,7 +9,7 @@ import traceback
 from fiesta_allennlp.errors import ConfigError
 
 NO_GUARD = 117
-"""The exit status of a process that found itself making the call again. It says nothing: its parent does."""
+"""Ends a process that finds itself making the call again, as its exit status. The parent process tells the user."""
 
 MISSING_GUARD = (
     'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script, '
@@ -17,11 +17,11 @@ MISSING_GUARD = (
 )
 
 OUR_NAMES = ("fiesta-worker", "pebble")
-"""What the names of our processes begin with."""
+"""Begin the names of our processes."""
 
 
 def refuse_to_be_imported() -> None:
-    """The first step of a call that starts processes. In a process that is importing the script, end that process.
+    """Refuse a call that starts processes where a process that imports the script makes it. End that process.
 
     Raises:
         ConfigError: where somebody else started the process.
@@ -34,6 +34,6 @@ def refuse_to_be_imported() -> None:
 
 
 def _is_importing_script() -> bool:
-    """Whether the script's own lines are being run under the name that `multiprocessing` gives them in a process."""
+    """Return whether the script's lines run under the name that `multiprocessing` gives them in a process."""
     frames = traceback.walk_stack(sys._getframe())
     return any(f.f_code.co_name == "<module>" and f.f_globals.get("__name__") == "__mp_main__" for f, _ in frames)

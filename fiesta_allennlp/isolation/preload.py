@@ -1,4 +1,4 @@
-"""Imported once by the fork server, so that every fresh worker process starts with what it needs loaded."""
+"""Loads what every fresh worker process needs: the fork server imports this file once, before its first fork."""
 
 import atexit
 import gc
@@ -7,9 +7,7 @@ import signal
 import threading
 from importlib import import_module
 
-from fiesta_allennlp.isolation.sockets import PRELOAD, delete_of_lost_parent, has_lost_parent
-
-SECONDS_BETWEEN_LOOKS = 0.5
+from fiesta_allennlp.isolation.fork_server import PRELOAD, SECONDS_BETWEEN_LOOKS, delete_of_lost_parent, has_lost_parent
 
 SERVER = os.getpid()
 

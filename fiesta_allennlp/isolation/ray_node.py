@@ -1,12 +1,14 @@
-"""What a Ray task does on its node: one evaluation in a fresh process, and its files as a value.
+"""Makes a run in a Ray task, on whatever node it comes to: in a fresh process below Ray's worker, with its files as a
+value.
 
-Ray keeps a worker for every evaluation that runs at once on a node. So this module imports neither AllenNLP nor torch,
-which take half a GB: only the server that the fresh processes are forked from does, one for all; see `ray_server`.
+Ray keeps a worker for each run that is made at once on a node, and uses it again. Neither AllenNLP nor torch is
+imported here: only the fork server below each worker loads what its runs need, once.
 """
 
 import os
 import shutil
 import socket
+import sys
 import tempfile
 import uuid
 from contextlib import contextmanager, suppress
@@ -18,67 +20,74 @@ from filelock import FileLock, Timeout
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.isolation.ray_server import ask
+from fiesta_allennlp.isolation.fork_server import make, start_fork_server
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 
 @dataclass(frozen=True)
 class NodeWork:
-    """How an evaluation is made on whatever node it comes to.
+    """Describes a run for whatever node it comes to.
 
-    `current_directory` is the driver's, taken where the node has it too; `num_gpus` is what the task was given;
-    `needed` are files that the node must have; `sent` are those that come along, as Ray object references by their
-    path on the driver's machine. The others are as for the executor that runs processes here.
+    Attributes:
+        current_directory: that of the driver, taken where the node has it too.
+        settings: how the run's process is set up; Ray gives it its device.
+        num_gpus: GPUs that Ray reserves for the run.
+        needed: files that the node must have.
+        sent: files that come along, as Ray object references by their path on the driver's machine.
+        evaluator, request, time_limit: as in `Work`.
     """
 
+    evaluator: bytes
+    request: Request
     current_directory: str
-    num_threads: int
+    settings: WorkerSettings
     num_gpus: float
     time_limit: Optional[float]
-    packages: Tuple[str, ...]
     needed: Tuple[str, ...]
     sent: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Returned:
-    """An outcome, and the files of the evaluation's directory by their path below it."""
+    """Holds an outcome, and the files of the run's directory by their path below it."""
 
     outcome: Outcome
     files: Mapping[str, bytes]
 
 
-def evaluate_on_node(evaluator: bytes, request: Request, work: NodeWork) -> Returned:
-    """Make one evaluation in a fresh process and in a directory of this node that is deleted afterwards.
-
-    The evaluator is pickled: only the fresh process need import what it needs.
+def evaluate_on_node(work: NodeWork) -> Returned:
+    """Make one run in a fresh process and in a directory of this node that is deleted afterwards.
 
     Raises:
-        DataError: where the node lacks a data file.
-        OSError: where it cannot write one.
-        ServerLost: where the server of fresh processes ended.
+        DataError: if the node lacks a data file.
+        OSError: if the node cannot write one.
     """
     check_files(work.needed)
     if os.path.isdir(work.current_directory):
         os.chdir(work.current_directory)
-    root = Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}"
-    with scratch_directory(root) as scratch:
-        run = RunDirectory(scratch)
-        places = _unpack(work.sent, scratch / "sent")
+    vars(sys.modules["__main__"]).pop("__file__", None)  # else each fresh process runs Ray's worker program again
+    with scratch_directory(Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}") as scratch:
+        run, name = RunDirectory(scratch), work.request.name
         device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if work.num_gpus else ""
-        settings = WorkerSettings(num_threads=work.num_threads, packages=work.packages, device=device)
-        directory, log = run.evaluation(request.name), run.evaluation_log(request.name)
-        asked = Work(evaluator, places, request, directory, log, settings, work.time_limit)
-        outcome = ask(asked, root, _server_key(work))
+        made = Work(
+            evaluator=work.evaluator,
+            places=_unpack(work.sent, scratch / "sent"),
+            request=work.request,
+            directory=run.evaluation(name),
+            log=run.evaluation_log(name),
+            settings=replace(work.settings, device=device),
+            time_limit=work.time_limit,
+        )
+        outcome = make(made, start_fork_server(work.settings.num_threads, work.settings.packages))
         if isinstance(outcome, Failure) and outcome.kind in ("disk", "data"):
             place = f" below {scratch.parent}" if outcome.kind == "disk" else ""
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{place}")
-        return Returned(outcome, _contents(directory))
+        return Returned(outcome, _contents(made.directory))
 
 
 def check_files(paths: Sequence[str]) -> None:
-    """Refuse to work on a node that lacks one of these files: that is no fault of a candidate.
+    """Refuse to work on a node that lacks one of these files, which is no fault of a candidate.
 
     Raises:
         DataError: with the node, the file and what to do.
@@ -93,7 +102,7 @@ def check_files(paths: Sequence[str]) -> None:
 
 @contextmanager
 def scratch_directory(root: Path) -> Iterator[Path]:
-    """A directory in `root` that is deleted at the end or, where that is a kill, by the next one that is made there.
+    """Make a directory in `root` that is deleted at the end or, after a kill, by the next one that is made there.
 
     One that is in use has a lock file next to it, which ends with the process that holds it, however that ends.
 
@@ -138,11 +147,3 @@ def _unpack(sent: Mapping[str, Any], directory: Path) -> Dict[str, str]:
 
 def _contents(directory: Path) -> Dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
-
-
-def _server_key(work: NodeWork) -> str:
-    """One server for all evaluations of a selection on one Ray node."""
-    import ray
-
-    context = ray.get_runtime_context()
-    return f"{context.get_node_id()} {context.get_job_id()} {work.num_threads} {work.packages}"

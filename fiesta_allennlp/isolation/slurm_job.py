@@ -1,32 +1,29 @@
-"""What a Slurm job does on its node: it takes runs from the queue on the shared file system, one after the other, and
-makes each in a fresh process. The processes are forked from a server of the job's own, which loads what they need once.
+"""Works through the queue on the shared file system in a Slurm job: takes one run after the other and makes each in a
+fresh process. The processes are forked from a server of the job's own, which loads what they need once.
 
-Imports neither AllenNLP nor torch.
+Neither AllenNLP nor torch is imported here.
 """
 
 import os
 import signal
 import time
-from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional, Tuple
 
-from fiesta_allennlp.isolation.fork_server import Begun, in_process, outcome_of, start_fork_server, stop_all
-from fiesta_allennlp.isolation.left_behind import SESSION, WORKER
+from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, make, start_fork_server, stop_all
+from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
 from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
-from fiesta_allennlp.isolation.worker import evaluate_here
 from fiesta_allennlp.records import Failure, Outcome
 
-SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_TO_BE_TOLD = 2.0
 """Slurm ends all processes of a job at once: the one that makes the run may be gone before this one hears of it."""
 
 
 @dataclass(frozen=True)
 class JobWork:
-    """What a job is for. It ends after `num_runs` runs, when the queue is closed, or when no run has come for
-    `seconds_idle`. `hides_gpus` says that its runs see none."""
+    """Describes what a job is for. It ends after `num_runs` runs, when the queue is closed, or when no run has come for
+    `seconds_idle`. With `hides_gpus` its runs see no GPU."""
 
     root: Path
     num_runs: int
@@ -37,7 +34,7 @@ class JobWork:
 
 
 def work_through(work: JobWork) -> int:
-    """Make runs until there is a reason to end. Returns how many this job took."""
+    """Make runs until there is a reason to end. Return how many this job took."""
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # submitit's sign that the job's time is almost over
     signal.signal(signal.SIGTERM, _end)
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
@@ -54,13 +51,13 @@ def work_through(work: JobWork) -> int:
 
 
 def _end(signum: int, frame: Any) -> None:
-    """The process that makes a run has been told too. What came of that run is not written down: it was ended."""
+    """End the job. The process that makes a run has been told too, and nothing is written down for that run."""
     stop_all([])
     os._exit(128 + signum)
 
 
 def _next(queue: RunQueue, number: int, seconds_idle: float) -> Optional[Claim]:
-    """The next run for this job; None where there is no queue any more, or nothing has come for a while."""
+    """Take the next run. Return None where there is no queue any more, or nothing has come for a while."""
     end = time.monotonic() + seconds_idle
     while queue.is_open and time.monotonic() < end:
         claim = queue.take(_job_id(), int(os.environ.get("SLURM_RESTART_COUNT", "0")), number)
@@ -71,40 +68,33 @@ def _next(queue: RunQueue, number: int, seconds_idle: float) -> Optional[Claim]:
 
 
 def _job_id() -> str:
-    """As `squeue --array` prints it."""
+    """Return the number of this job, as `squeue --array` prints it."""
     array = os.environ.get("SLURM_ARRAY_JOB_ID")
     return f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}" if array else os.environ["SLURM_JOB_ID"]
 
 
 def _make(queue: RunQueue, claim: Claim, context: Any) -> None:
     """Make one run in a fresh process, and stop it when nobody wants it any more."""
-    work = queue.work(claim)
-    begun, num_before = Begun.now(work.request), num_killed_for_memory()
-    future = in_process(evaluate_here, context, timeout=work.time_limit)(work)
-    try:
-        while not wait([future], timeout=SECONDS_BETWEEN_LOOKS).done:
-            if not queue.has(claim):
-                return
-        outcome = outcome_of(future, begun, time_limit=work.time_limit)
-    finally:
-        stop_all([future])
+    num_before = num_killed_for_memory()
+    outcome = make(queue.work(claim), context, is_wanted=lambda: queue.has(claim))
     if isinstance(outcome, Failure) and outcome.kind == "killed":
         time.sleep(SECONDS_TO_BE_TOLD)
-    queue.finish(claim, _told_of_memory(outcome, num_killed_for_memory() > num_before))
+    if queue.has(claim):
+        queue.finish(claim, _told_of_memory(outcome, num_killed_for_memory() > num_before))
 
 
 def _told_of_memory(outcome: Outcome, memory_ran_out: bool) -> Outcome:
-    """A process that the kernel killed because the job had used up its memory did not die of itself."""
+    """Return the outcome. A process that the kernel killed when the job's memory ran out did not die of itself."""
     if isinstance(outcome, Failure) and outcome.kind == "killed" and memory_ran_out:
         return replace(outcome, kind="machine", error=f"the job ran out of memory: {outcome.error}")
     return outcome
 
 
 def num_killed_for_memory(cgroups: Path = Path("/sys/fs/cgroup"), mine: Path = Path("/proc/self/cgroup")) -> int:
-    """How many processes of this job the kernel has killed for lack of memory; 0 where nobody counts.
+    """Return how many processes of this job the kernel has killed for lack of memory; 0 where nobody counts.
 
-    Of both versions of control groups: in the second one all controllers have one place, in the first one memory has
-    its own.
+    Both versions of control groups are read: in the second one all controllers have one place, in the first one memory
+    has its own.
     """
     try:
         lines = [line.split(":", 2) for line in mine.read_text().splitlines()]

@@ -1,13 +1,12 @@
-"""The runs of a selection on a file system that its jobs share: what waits, what a job has taken, what came of it.
+"""Keeps the runs of a selection on a file system that its jobs share: what waits, what a job has taken, what ended.
 
 Every step is one `rename`, so two jobs never take the same run, and whoever reads sees all of a file or nothing. Each
 attempt at a run has a directory of its own: a job that went on although it was given up, as on a node that lost its
 network, writes where nobody looks any more.
 
-Imports neither AllenNLP nor torch.
+Neither AllenNLP nor torch is imported here.
 """
 
-import json
 import os
 import pickle
 import shutil
@@ -15,17 +14,26 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Dict, List, Optional
 
 from fiesta_allennlp.files import PART, read_own, replacing
 from fiesta_allennlp.isolation.worker import Work
 from fiesta_allennlp.records import Outcome, Request
 
+WAITING, TAKEN, DONE, RUNS, JOBS = "waiting", "taken", "done", "runs", "jobs"
+"""Name the directories of a queue: runs in each state, the runs' own directories, and the jobs' scripts and logs."""
+
 
 @dataclass(frozen=True)
 class Claim:
-    """A run that a job has taken: `ticket` names the attempt, `life` counts how often Slurm requeued the job before,
-    and `number` counts from 0 the runs that the job took in this life."""
+    """Names a run that a job has taken.
+
+    Attributes:
+        ticket: name of the attempt at the run.
+        job: number of the job, as `squeue --array` prints it.
+        life: how often Slurm had requeued the job before.
+        number: number of the run, counted from 0 in this life of the job.
+    """
 
     ticket: str
     job: str
@@ -34,159 +42,145 @@ class Claim:
 
     @property
     def name(self) -> str:
+        """Return the name of the claim's file."""
         return f"{self.ticket}@{self.job}.{self.life}.{self.number}"
 
     @classmethod
     def of(cls, name: str) -> "Claim":
+        """Return the claim of a file."""
         ticket, _, taken = name.rpartition("@")
         job, life, number = taken.split(".")
         return cls(ticket, job, int(life), int(number))
 
     @property
     def run(self) -> str:
-        """The name of its request."""
+        """Return the name of the run's request."""
         return self.ticket.rpartition(".")[0]
 
 
 @dataclass(frozen=True)
 class RunQueue:
-    """Knows every path of the queue below `root`, which bears the name that all its jobs have in Slurm."""
+    """Knows every path of the queue below `root`, whose name all its jobs have in Slurm."""
 
     root: Path
 
     @property
-    def name(self) -> str:
-        return self.root.name
-
-    @property
     def is_open(self) -> bool:
-        return self._waiting.is_dir()
+        """Return whether jobs may take runs."""
+        return (self.root / WAITING).is_dir()
 
     @property
     def jobs(self) -> Path:
-        """Where the jobs' own scripts and logs are."""
-        return self.root / "jobs"
+        """Return where the jobs' own scripts and logs are."""
+        return self.root / JOBS
 
-    @property
-    def _terms(self) -> Path:
-        return self.root / "terms.json"
-
-    @property
-    def _waiting(self) -> Path:
-        return self.root / "waiting"
-
-    @property
-    def _taken(self) -> Path:
-        return self.root / "taken"
-
-    @property
-    def _done(self) -> Path:
-        return self.root / "done"
-
-    def directory(self, ticket: str) -> Path:
-        """Where this attempt at a run is made."""
-        return self.root / "runs" / ticket
-
-    def terms(self) -> Any:
-        """On what terms its jobs work; None where that cannot be read."""
-        with suppress(OSError, ValueError):
-            return json.loads(self._terms.read_text(encoding="utf-8"))
-
-    def open(self, terms: Any) -> None:
-        """Make the queue, which jobs work through on these terms: plain data. Its files are pickles, so nobody
-        else may write here."""
+    def open(self) -> None:
+        """Make the queue, unless it is there. Its files are pickles, so nobody else may write here."""
         self.root.mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o700)
-        for path in (self.jobs, self._taken, self._done, self.root / "runs"):
-            path.mkdir(parents=True, exist_ok=True)
-        with replacing(self._terms) as part:
-            part.write_text(json.dumps(terms), encoding="utf-8")
-        self._waiting.mkdir(exist_ok=True)  # last: from now on it is open
+        for name in (JOBS, RUNS, DONE, TAKEN, WAITING):
+            (self.root / name).mkdir(exist_ok=True)
 
     def close(self) -> None:
         """Have all jobs stop: they see that there is no queue any more. The jobs' own logs stay."""
-        for path in (self._waiting, self._taken, self._done, self.root / "runs"):
-            shutil.rmtree(path, ignore_errors=True)
+        for name in (WAITING, TAKEN, DONE, RUNS):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+
+    def directory(self, ticket: str) -> Path:
+        """Return the directory where this attempt at a run is made."""
+        return self.root / RUNS / ticket
 
     # What the command does.
 
     def ticket_for(self, request: Request) -> str:
-        """A name for the next attempt at this run, with its directory made."""
+        """Return a name for the next attempt at this run, and make its directory."""
         names = (f"{request.name}.{attempt}" for attempt in count(1))
         ticket = next(name for name in names if not self.directory(name).exists())
         self.directory(ticket).mkdir()
         return ticket
 
     def put(self, ticket: str, work: Work) -> None:
-        with replacing(self._waiting / ticket) as part:
+        """Let a job take this run."""
+        with replacing(self.root / WAITING / ticket) as part:
             part.write_bytes(pickle.dumps(work))
 
-    def withdraw(self) -> None:
-        """Take back all that no job has taken."""
-        for ticket in self.waiting():
-            (self._waiting / ticket).unlink(missing_ok=True)
-
     def waiting(self) -> List[str]:
-        return _names(self._waiting)
+        """Return the tickets that no job has taken."""
+        return _names(self.root / WAITING)
 
-    def taken(self) -> List[Claim]:
-        return [Claim.of(name) for name in _names(self._taken)]
+    def taken(self) -> Dict[str, Claim]:
+        """Return the claims of runs that jobs have taken, by ticket."""
+        return _by_ticket(self.root / TAKEN)
 
     def done(self) -> Dict[str, Claim]:
-        """By ticket."""
-        claims = map(Claim.of, _names(self._done))
-        return {claim.ticket: claim for claim in claims}
+        """Return the claims of runs that have ended, by ticket."""
+        return _by_ticket(self.root / DONE)
 
     def outcome(self, claim: Claim) -> Outcome:
-        outcome: Outcome = pickle.loads(read_own(self._done / claim.name))
+        """Return what came of a run."""
+        outcome: Outcome = pickle.loads(read_own(self.root / DONE / claim.name))
         return outcome
 
     def forget(self, claim: Claim) -> None:
-        """What came of a run has been read."""
-        (self._done / claim.name).unlink(missing_ok=True)
+        """Forget a run that has ended and was read."""
+        (self.root / DONE / claim.name).unlink(missing_ok=True)
+
+    def keep(self, ticket: str, target: Path) -> None:
+        """Move an attempt's directory in one step, so that a directory that is there is complete. Only once."""
+        made = self.directory(ticket)
+        if made.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(made, target)
 
     def drop(self, ticket: str) -> None:
         """Give up an attempt: nobody takes it any more, and the job that has taken it stops it."""
-        (self._waiting / ticket).unlink(missing_ok=True)
-        for claim in self.taken():
-            if claim.ticket == ticket:
-                (self._taken / claim.name).unlink(missing_ok=True)
+        (self.root / WAITING / ticket).unlink(missing_ok=True)
+        claim = self.taken().get(ticket)
+        if claim is not None:
+            (self.root / TAKEN / claim.name).unlink(missing_ok=True)
 
     def refresh(self) -> None:
         """Have a network file system list what has come last: a change drops what it remembers of a directory."""
-        for path in (self._done, self._taken):
+        for name in (DONE, TAKEN):
             with suppress(OSError):
-                os.utime(path)
+                os.utime(self.root / name)
 
     # What a job does.
 
     def take(self, job: str, life: int, number: int) -> Optional[Claim]:
-        """The run that has waited longest; None where none waits."""
-        for path in sorted(self._waiting.glob("*"), key=_age):
+        """Take the run that has waited longest. Return None where none waits."""
+        for path in sorted((self.root / WAITING).glob("*"), key=_age):
             claim = Claim(path.name, job, life, number)
-            if path.suffix != PART and _moved(path, self._taken / claim.name):
+            if path.suffix != PART and _has_moved(path, self.root / TAKEN / claim.name):
                 return claim
         return None
 
     def work(self, claim: Claim) -> Work:
-        work: Work = pickle.loads(read_own(self._taken / claim.name))
+        """Return what there is to do."""
+        work: Work = pickle.loads(read_own(self.root / TAKEN / claim.name))
         return work
 
     def has(self, claim: Claim) -> bool:
-        """Whether the run is still wanted."""
-        return (self._taken / claim.name).exists()
+        """Return whether the run is still wanted."""
+        return (self.root / TAKEN / claim.name).exists()
 
     def finish(self, claim: Claim, outcome: Outcome) -> None:
-        with replacing(self._done / claim.name) as part:
+        """Write down what came of a run."""
+        with replacing(self.root / DONE / claim.name) as part:
             part.write_bytes(pickle.dumps(outcome))
-        (self._taken / claim.name).unlink(missing_ok=True)
+        (self.root / TAKEN / claim.name).unlink(missing_ok=True)
 
 
 def _names(directory: Path) -> List[str]:
-    """Of a directory's files, without those that are being written; none where there is no directory."""
+    """Return the names of complete files; none where there is no directory."""
     with suppress(FileNotFoundError):
         return sorted(name for name in os.listdir(directory) if not name.endswith(PART))
     return []
+
+
+def _by_ticket(directory: Path) -> Dict[str, Claim]:
+    return {claim.ticket: claim for claim in map(Claim.of, _names(directory))}
 
 
 def _age(path: Path) -> float:
@@ -195,8 +189,8 @@ def _age(path: Path) -> float:
     return 0.0
 
 
-def _moved(path: Path, target: Path) -> bool:
-    """Whether this call moved the file. NFS may report a failure of a rename that was repeated and had worked."""
+def _has_moved(path: Path, target: Path) -> bool:
+    """Move the file. Return whether this call did: NFS may report that a rename failed which it repeated."""
     try:
         os.rename(path, target)
     except FileNotFoundError:

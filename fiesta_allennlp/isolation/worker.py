@@ -1,6 +1,5 @@
-"""What happens inside a worker process before and after the work itself."""
+"""Prepares a worker process, does the work in it, and ends what it leaves running."""
 
-import ctypes
 import errno
 import logging
 import multiprocessing
@@ -18,29 +17,30 @@ from typing import Any, Callable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError, describe
 from fiesta_allennlp.files import not_through_links
-from fiesta_allennlp.isolation.left_behind import adopt_orphans, end_marked, mark_this_worker
-from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
+from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
+from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.registry import import_package
 
 logger = logging.getLogger(__name__)
 
-PR_SET_PDEATHSIG = 1
 LAST = -1000
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ROOM = 2**18
 
 CARD_IS_TAKEN = ("CUDA out of memory", "busy or unavailable", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
-"""What torch says, in a `RuntimeError` or at the end of a program's output, where another process has the card or its
-memory."""
+"""Lists messages of torch, in a `RuntimeError` or at the end of a program's output, where another process has the card
+or its memory."""
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """How a worker is set up.
+    """Sets up a worker.
 
-    `num_threads` is for torch; `packages` are imported first, so that what they register is there; `device` is what
-    the worker sees of the machine's CUDA devices (all of them where it is None).
+    Attributes:
+        num_threads: threads of torch.
+        packages: packages to import first, so that what they register is there.
+        device: the CUDA devices that the worker sees; None for all of the machine.
     """
 
     num_threads: int = 1
@@ -50,9 +50,14 @@ class WorkerSettings:
 
 @dataclass(frozen=True)
 class Work:
-    """One evaluation for a fresh process. The evaluator is pickled: only that process need import what it needs.
+    """Describes one run for a fresh process.
 
-    `places` are where this machine has the files that the evaluator names.
+    Attributes:
+        evaluator: the pickled evaluator: only the fresh process need import what it needs.
+        places: where this machine has the files that the evaluator names.
+        directory: where the run writes its files.
+        log: where its output goes.
+        time_limit: seconds after which the run is killed; None for no limit.
     """
 
     evaluator: bytes
@@ -64,32 +69,21 @@ class Work:
     time_limit: Optional[float]
 
 
-def run_evaluation(
-    evaluate: Callable[[Request, Path], Evaluation],
-    request: Request,
-    directory: Path,
-    log: Path,
-    settings: WorkerSettings,
-) -> Outcome:
-    """Make one evaluation in this process. Whatever it raises, `SystemExit` included, becomes a `Failure`.
+def evaluate_here(work: Work) -> Outcome:
+    """Make a run in this process, which is a fresh one. Whatever it raises, `SystemExit` included, becomes a `Failure`.
 
     When it ran and for how long is for the executor to say, which knows it of a process that died too.
     """
     try:
-        return run_logged(evaluate, request, directory, log=log, settings=settings)
+        reading = pickle.loads(work.evaluator).reading(work.places)
+        return run_logged(reading.evaluate, work.request, work.directory, log=work.log, settings=work.settings)
     except BaseException as error:
-        return Failure(request, kind=_kind(error, directory), error=describe(error))
-
-
-def evaluate_here(work: Work) -> Outcome:
-    """Make the evaluation in this process, which is a fresh one."""
-    reading = pickle.loads(work.evaluator).reading(work.places)
-    return run_evaluation(reading.evaluate, work.request, work.directory, work.log, work.settings)
+        return Failure(work.request, kind=_kind(error, work.directory), error=describe(error))
 
 
 def _kind(error: BaseException, directory: Path) -> str:
-    """What the machine lacks may be there the next time, so it gets kinds of its own; and a full disk fails all alike,
-    whatever the library that was writing makes of it."""
+    """Return the kind of failure. What the machine lacks may be there the next time, so it gets kinds of its own; and a
+    full disk fails all alike, whatever the library that was writing makes of it."""
     if isinstance(error, ReaderError) and error.__cause__ is not None:
         return _kind(error.__cause__, directory)
     if isinstance(error, DataChangedError):
@@ -104,7 +98,7 @@ def _kind(error: BaseException, directory: Path) -> str:
 
 
 def _has_room(directory: Path) -> bool:
-    """Whether the disk takes `ROOM` bytes more."""
+    """Return whether the disk takes `ROOM` bytes more."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
@@ -145,35 +139,21 @@ def _redirect_output(log: Path) -> None:
 
 
 def _die_with_parent() -> None:
-    """Form a process group of our own, and end all of it on SIGTERM, when the parent dies, however it dies, and as the
-    last thing that this process does: its result has been sent by then. What the training left running ends too; a
-    program in a session of its own does so on Linux.
+    """Become the root of a tree of processes, and end all of it on SIGTERM, when the parent dies, however it dies, and
+    as the last thing that this process does: its result has been sent by then.
 
     A training that outlived its parent would fight for the machine, and for its directory, with the resumed run.
     """
-    os.setpgid(0, 0)
-    mark_this_worker()
-    adopt_orphans()
+    become_root()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: _kill_group())
-    util.Finalize(None, _kill_group, exitpriority=LAST)
+    signal.signal(signal.SIGTERM, lambda *_: end_this_tree())
+    util.Finalize(None, end_this_tree, exitpriority=LAST)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
-    if sys.platform == "linux":
-        os.register_at_fork(after_in_child=_die_with_forker)
+    os.register_at_fork(after_in_child=die_with_parent)  # such as AllenNLP's data workers
 
 
 def _watch(sentinel: int) -> None:
     connection.wait([sentinel])
-    _kill_group()
-
-
-def _kill_group() -> None:
-    end_marked(os.getpid())
-    os.killpg(0, signal.SIGKILL)
-
-
-def _die_with_forker() -> None:
-    """For the worker's own children, such as AllenNLP's data workers: be killed when the worker is."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_this_tree()

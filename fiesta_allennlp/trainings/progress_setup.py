@@ -94,7 +94,7 @@ def outlook(
 def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
     """End the jobs that an earlier session left on a cluster, unless this one continues with them; and say at the end
     what became of those of this one."""
-    left = "" if isinstance(executor, SlurmExecutor) else end_jobs_left(directory)
+    left = executor.resume() if isinstance(executor, SlurmExecutor) else end_jobs_left(directory)
     if left:
         console.print(left, highlight=False, markup=False, soft_wrap=True)
     try:

@@ -35,6 +35,8 @@ MOST_BETWEEN = 6
 LONGEST_WAIT = 2.0
 """Seconds after the last of them, at most: about as long as two trainings."""
 SHORT = json.dumps({"trainer.num_epochs": 1})
+SLEEP = "sleep $(($1 % 2)).$(($1 % 10)); echo accuracy 0.$(($1 % 1000))$(($2 % 1000))$3"
+"""A program whose score follows from its seeds: it takes up to two seconds, and no processor."""
 
 
 class Nodes(Protocol):
@@ -48,7 +50,7 @@ class Nodes(Protocol):
         """All that runs on its nodes."""
 
     def working(self) -> List[Any]:
-        """What waits for a training there, and can be killed."""
+        """Return what waits for a training there, and can be killed: Ray's workers, or Slurm's jobs."""
 
     def kill_one(self) -> None:
         """Kill a node, or what makes it one."""
@@ -71,10 +73,11 @@ class Plan:
 
 EQUALLY = ("--strategy", "non_adaptive_fb", "--budget", "40")
 IN_TURN = ("--strategy", "top_two", "--belief", "student_t", "--confidence", "0.999999", "--max-evaluations", "40")
+ON_CLUSTER = ("node", "job", "parent", "worker")
 ON_RAY = ("--executor", "ray", "--workers", "auto")
-RAY_PLAN = Plan("non_adaptive_fb, 2 Ray nodes", EQUALLY, ON_RAY, targets=("node", "parent", "worker"), cluster="ray")
+RAY_PLAN = Plan("non_adaptive_fb, 2 Ray nodes", EQUALLY, ON_RAY, targets=ON_CLUSTER, cluster="ray")
 ON_SLURM = ("--executor", "slurm", "--workers", "2", "--runs-per-job", "10")
-SLURM_PLAN = Plan("non_adaptive_fb, Slurm", EQUALLY, ON_SLURM, targets=("node", "parent", "worker"), cluster="slurm")
+SLURM_PLAN = Plan("non_adaptive_fb, Slurm", EQUALLY, ON_SLURM, targets=ON_CLUSTER, cluster="slurm")
 PLANS = (
     Plan("non_adaptive_fb, 2 workers", EQUALLY, ("--workers", "2")),
     RAY_PLAN,
@@ -109,12 +112,19 @@ def kill_parent(scene: Scene) -> bool:
 
 
 def kill_worker(scene: Scene) -> bool:
-    """Kill a process that trains or, on a cluster, just as often what waits for one: Ray's worker, or Slurm's job."""
     victims = trainings(scene)
     if not victims:
         return False
-    kinds = [victims, scene.nodes.working() if scene.nodes else []]
-    random.choice(random.choice([kind for kind in kinds if kind])).kill()
+    random.choice(victims).kill()
+    return True
+
+
+def kill_job(scene: Scene) -> bool:
+    """Kill what waits for a training on a cluster: Ray's worker, or Slurm's job."""
+    victims = scene.nodes.working() if scene.nodes and trainings(scene) else []
+    if not victims:
+        return False
+    random.choice(victims).kill()
     return True
 
 
@@ -125,7 +135,12 @@ def kill_node(scene: Scene) -> bool:
     return True
 
 
-TARGETS: Dict[str, Callable[[Scene], bool]] = {"parent": kill_parent, "worker": kill_worker, "node": kill_node}
+TARGETS: Dict[str, Callable[[Scene], bool]] = {
+    "parent": kill_parent,
+    "worker": kill_worker,
+    "job": kill_job,
+    "node": kill_node,
+}
 """What can be killed, and how: false where there is none at the moment."""
 
 
@@ -173,7 +188,7 @@ class Killed:
 
     def _start(self) -> subprocess.Popen:
         recover = ["--recover"] if self.directory.store.exists() else []
-        command = [sys.executable, "-m", "fiesta_allennlp", "select", *CANDIDATES, "-s", str(self.directory.root)]
+        command = [sys.executable, "-m", "fiesta_allennlp", "select", "-s", str(self.directory.root)]
         with self.output.open("a") as out:
             return subprocess.Popen([*command, *self.options, *recover], cwd=REPOSITORY, stdout=out, stderr=out)
 
@@ -255,19 +270,33 @@ def num_twice(directory: RunDirectory) -> int:
     return len(keys) - len(set(keys))
 
 
-def kill_many(number: int, targets: Sequence[str], root: Path, *, cluster: str = "ray") -> Counts:
+def write_programs(directory: Path) -> List[str]:
+    """Write four candidates that sleep. Return their paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number in range(4):
+        command = ["sh", "-c", SLEEP, "sh", "{seed}", "{split_seed}", str(number)]
+        paths.append(directory / f"program{number}.json")
+        paths[-1].write_text(json.dumps({"type": "program", "command": command, "metrics": "stdout"}))
+    return [str(path) for path in paths]
+
+
+def kill_many(
+    number: int, targets: Sequence[str], root: Path, *, cluster: str = "ray", programs: bool = False
+) -> Counts:
     """Kill so often in all, every target equally often, over as many selections as it takes."""
+    candidates = write_programs(root / "programs") if programs else [*CANDIDATES, "-o", SHORT]
     counts, waiting = Counts(), Counter(itertools.islice(itertools.cycle(targets), number))
     references: Dict[Tuple[str, ...], Dict[Any, Any]] = {}
     plans = PLANS if cluster == "ray" else (SLURM_PLAN,)
-    with CLUSTERS[cluster]() if "node" in targets else nullcontext() as nodes:
+    with CLUSTERS[cluster]() if {"node", "job"} & {*targets} else nullcontext() as nodes:
         for index, plan in enumerate(itertools.cycle(plan for plan in plans if nodes or not plan.cluster)):
             if not waiting.total():
                 break
             kills = _planned(waiting, plan)
             if not kills:
                 continue
-            options = ["--metric", "accuracy", "--seed", "5", "-o", SHORT, "--max-failures", "1000", *plan.choosing]
+            options = [*candidates, "--metric", "accuracy", "--seed", "5", "--max-failures", "1000", *plan.choosing]
             if plan.choosing not in references:
                 whole = Killed(RunDirectory(root / f"whole-{len(references)}"), [*options, "--workers", "1"])
                 whole.run([])

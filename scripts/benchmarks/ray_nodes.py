@@ -50,7 +50,7 @@ class RayNodes:
 
 
 def processes_of(node: Any) -> List[psutil.Process]:
-    """The raylet, what Ray started for it, and the server of the trainings, which is below none of these."""
+    """The raylet, and all that was started below it."""
     raylet = node.all_processes["raylet"][0].process.pid
     found = []
     for process in psutil.process_iter():

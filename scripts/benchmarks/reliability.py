@@ -4,10 +4,12 @@
     python scripts/benchmarks/reliability.py soak --evaluations 2000
 
 `kills` runs the real command on the sample task with small real trainings, on this machine and on a Ray cluster of two
-nodes in turn. It kills (SIGKILL) the parent process, a worker or a whole Ray node again and again at random moments,
-equally often; puts a fresh node in the place of a killed one; resumes the selection with `--recover` until it is done;
-and compares the final store with that of an uninterrupted run. Without Ray: `--targets parent,worker`. With
-`--cluster slurm` all selections run on a Slurm of one node, whose daemon is killed and started again.
+nodes in turn. It kills (SIGKILL) the parent process, a worker, Ray's worker above one or a whole Ray node again and
+again at random moments, equally often; puts a fresh node in the place of a killed one; resumes the selection with
+`--recover` until it is done; and compares the final store with that of an uninterrupted run. Without Ray:
+`--targets parent,worker`. With `--cluster slurm` all selections run on a Slurm of one node, whose jobs are killed or
+cancelled, and whose daemon is killed and started again. `--programs` trains nothing, so that more kills fit into an
+hour.
 
 `soak` runs one selection whose evaluations do nothing, in real processes, and shows the parent's memory, open files,
 processes and time of a step over its first and its last hundred evaluations.
@@ -106,6 +108,7 @@ def main() -> None:
     parser.add_argument("--number", type=int, default=100, help="kills in all (default 100)")
     parser.add_argument("--targets", default=",".join(TARGETS), help=f"of {', '.join(TARGETS)} (default all, in turn)")
     parser.add_argument("--cluster", choices=CLUSTERS, default="ray", help="what has the nodes (default ray)")
+    parser.add_argument("--programs", action="store_true", help="candidates that sleep, instead of small trainings")
     parser.add_argument("--evaluations", type=int, default=2000, help="of the soak (default 2000)")
     parser.add_argument("--workers", type=int, default=2, help="of the soak (default 2)")
     parser.add_argument("--directory", type=Path, help="where to keep the runs (default: a temporary one)")
@@ -117,7 +120,8 @@ def main() -> None:
         if args.what == "soak":
             show_soak(soak(args.evaluations, args.workers, root))
         else:
-            show(str(kill_many(args.number, args.targets.split(","), root, cluster=args.cluster)))
+            targets = args.targets.split(",")
+            show(str(kill_many(args.number, targets, root, cluster=args.cluster, programs=args.programs)))
         show(f"{time.monotonic() - start:.0f} seconds")
 
 

@@ -13,7 +13,7 @@ import pytest
 from fiesta_allennlp.commands import add_command, detaching
 from fiesta_allennlp.directory import RunDirectory, at_work_words
 from tests.conftest import until
-from tests.executors.processes_test import is_running
+from tests.executors.light import is_running
 
 AT_WORK = """
 import os, pathlib, sys, time

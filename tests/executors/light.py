@@ -1,17 +1,51 @@
 """Runs for tests of jobs: they load neither torch nor AllenNLP, which would take each job seconds of processor time."""
 
+import csv
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, Request
+
+SELECTION: Dict[str, Any] = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "seed": 77}
+"""The options of a whole selection, whose scores are the same wherever it runs."""
+
+
+def write_programs(directory: Path) -> List[str]:
+    """Write two candidates whose score follows from their seeds. Return their paths."""
+    paths = [directory / f"{name}.json" for name in ("one", "two")]
+    for path in paths:
+        script = f"sleep 0.3; echo accuracy 0.$(($1 % 1000))$(($2 % 1000))  # {path.stem}"
+        command = ["sh", "-c", script, "sh", "{seed}", "{split_seed}"]
+        path.write_text(json.dumps({"type": "program", "command": command, "metrics": "stdout"}))
+    return [str(path) for path in paths]
+
+
+def start_selection(directory: Path, candidates: Sequence[str], *options: str) -> "subprocess.Popen[bytes]":
+    """Start the command of a selection with the options `SELECTION`."""
+    told = [word for name, value in SELECTION.items() for word in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "fiesta_allennlp", "select", *candidates, "-s", str(directory), *told, *options]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+
+def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
+    """Return candidate, replicate and score of all finished runs."""
+    with (directory / "evaluations.csv").open(newline="") as rows:
+        return {(row["candidate"], row["replicate"], row["score"]) for row in csv.DictReader(rows)}
+
+
+def num_finished(directory: Path) -> int:
+    """Return how many runs have left an outcome."""
+    return len(list(directory.glob("evaluations/*/outcome.json")))
 
 
 @dataclass(frozen=True)
@@ -67,3 +101,123 @@ class Light(Evaluator):
         taken = bytearray(600 * 2**20)
         taken[:: 2**12] = b"x" * len(taken[:: 2**12])
         time.sleep(600)
+
+
+@dataclass(frozen=True)
+class Behaviour(Evaluator):
+    """Writes its process id, then does what it is told."""
+
+    what: str
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        directory.mkdir(parents=True, exist_ok=True)
+        print("this is the log of", request.name, flush=True)
+        (directory / "pid").write_text(str(os.getpid()))
+        if self.what == "raise":
+            raise ValueError("no such\nluck")
+        if self.what == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "sys.exit":
+            sys.exit(0)
+        if self.what == "interrupt":
+            raise KeyboardInterrupt
+        if self.what == "lacking":
+            raise OSError(24, "Too many open files")
+        if self.what == "lacking in a reader":
+            raise ReaderError("a.txt, after 0 instances") from RuntimeError("CUDA out of memory")
+        if self.what == "lacking in a program":
+            raise ProgramError("the program ended with exit status 1. The end of its output: CUDA out of memory")
+        if self.what == "program killed":
+            raise ProgramKilledError("the program was ended by signal 9")
+        if self.what == "order":
+            return Evaluation(request, float(hash("a text")), "m")
+        if self.what == "exit":
+            os._exit(3)
+        if self.what == "hang":
+            time.sleep(600)
+        if self.what == "hang with child":
+            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+            (directory / "child").write_text(str(child.pid))
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so that the process is killed
+            time.sleep(600)
+        if self.what.startswith("leave a child"):
+            child = subprocess.Popen(["sleep", "600"])
+            apart = subprocess.Popen(["sleep", "600"], start_new_session=True)
+            (directory / "child").write_text(f"{child.pid} {apart.pid}")
+        if self.what == "leave a child and exit":
+            os._exit(3)
+        if self.what == "leave a child and hang":
+            time.sleep(600)
+        if self.what == "device":
+            return Evaluation(request, float(os.environ["CUDA_VISIBLE_DEVICES"]), "m")
+        return Evaluation(request, float(request.replicate), "m")
+
+
+@dataclass(frozen=True)
+class Waiting(Evaluator):
+    """Leaves a file `started-<its process id>` in a place that all can see, and waits until there is a file `go`."""
+
+    place: str
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        place = Path(self.place)
+        (place / f"started-{os.getpid()}").touch()
+        while not (place / "go").exists():
+            time.sleep(0.05)
+        return Evaluation(request, float(request.replicate), "m")
+
+
+@dataclass(frozen=True)
+class Full(Evaluator):
+    """Raises where no file can be written any more, as on a full disk."""
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        raise RuntimeError("what a library makes of it")
+
+
+class Changed(Evaluator):
+    """Finds other data than when the selection began."""
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        raise DataChangedError("the data changed: train.jsonl is gone")
+
+
+@dataclass(frozen=True)
+class Reading(Evaluator):
+    """The score is the sum of the numbers of characters in its files; the places it read them at are left behind."""
+
+    named: Tuple[str, ...]
+    made: Tuple[str, ...]
+    places: Tuple[Tuple[str, str], ...] = ()
+
+    def files(self, request: Request) -> List[str]:
+        return list(self.named)
+
+    def made_files(self, request: Request) -> List[str]:
+        return list(self.made)
+
+    def reading(self, places: Mapping[str, str]) -> "Reading":
+        return Reading(self.named, self.made, tuple(places.items()))
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        places: Dict[str, str] = dict(self.places)
+        paths = [Path(places.get(path, path)) for path in (*self.named, *self.made)]
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "places").write_text("\n".join(map(str, paths)))
+        return Evaluation(request, float(sum(len(path.read_text()) for path in paths)), "m")
+
+
+def request(replicate: int) -> Request:
+    return Request("a", replicate, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def started(place: Path) -> List[int]:
+    return [int(path.name.partition("-")[2]) for path in place.glob("started-*")]

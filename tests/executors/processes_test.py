@@ -14,67 +14,13 @@ from typing import Any, Callable, Iterator, List
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, ProgramError, ProgramKilledError, ReaderError
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
 from tests.conftest import REPOSITORY, until
-from tests.warm import Command
-
-
-@dataclass(frozen=True)
-class Behaviour(Evaluator):
-    """Writes its process id, then does what it is told."""
-
-    what: str
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        directory.mkdir(parents=True, exist_ok=True)
-        print("this is the log of", request.name, flush=True)
-        (directory / "pid").write_text(str(os.getpid()))
-        if self.what == "raise":
-            raise ValueError("no such\nluck")
-        if self.what == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.what == "sys.exit":
-            sys.exit(0)
-        if self.what == "interrupt":
-            raise KeyboardInterrupt
-        if self.what == "lacking":
-            raise OSError(24, "Too many open files")
-        if self.what == "lacking in a reader":
-            raise ReaderError("a.txt, after 0 instances") from RuntimeError("CUDA out of memory")
-        if self.what == "lacking in a program":
-            raise ProgramError("the program ended with exit status 1. The end of its output: CUDA out of memory")
-        if self.what == "program killed":
-            raise ProgramKilledError("the program was ended by signal 9")
-        if self.what == "order":
-            return Evaluation(request, float(hash("a text")), "m")
-        if self.what == "exit":
-            os._exit(3)
-        if self.what == "hang":
-            time.sleep(600)
-        if self.what == "hang with child":
-            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-            (directory / "child").write_text(str(child.pid))
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so that the process is killed
-            time.sleep(600)
-        if self.what.startswith("leave a child"):
-            child = subprocess.Popen(["sleep", "600"])
-            apart = subprocess.Popen(["sleep", "600"], start_new_session=True)
-            (directory / "child").write_text(f"{child.pid} {apart.pid}")
-        if self.what == "leave a child and exit":
-            os._exit(3)
-        if self.what == "leave a child and hang":
-            time.sleep(600)
-        if self.what == "device":
-            return Evaluation(request, float(os.environ["CUDA_VISIBLE_DEVICES"]), "m")
-        return Evaluation(request, float(request.replicate), "m")
-
-
-def request(replicate: int) -> Request:
-    return Request("a", replicate, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
+from tests.executors.light import Behaviour, is_running, request
 
 
 @pytest.fixture
@@ -101,20 +47,12 @@ def only(executor: ProcessExecutor, what: str) -> Outcome:
     return outcome
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 STAY_LIGHT = """
 import sys
 from pathlib import Path
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor
-from tests.executors.light import Light
-from tests.executors.processes_test import request
+from tests.executors.light import Light, request
 
 executor = ProcessExecutor(RunDirectory(Path(sys.argv[1])))
 executor.submit(Light("stay_light"), request(0))
@@ -254,7 +192,7 @@ def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_d
 def test_workers_do_not_outlive_a_parent_that_is_killed(directory: RunDirectory) -> None:
     code = f"""
 from pathlib import Path
-from tests.executors.processes_test import Behaviour, request
+from tests.executors.light import Behaviour, request
 from fiesta_allennlp.executors.processes import ProcessExecutor
 from fiesta_allennlp.directory import RunDirectory
 
@@ -265,7 +203,7 @@ if __name__ == "__main__":
 """
     script = directory.root.parent / "parent.py"
     script.write_text(code)
-    parent = Command([script])
+    parent = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
     pid = directory.evaluation("a-0") / "pid"
     until(lambda: pid.exists() and pid.read_text() != "")
     parent.kill()

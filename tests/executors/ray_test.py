@@ -1,18 +1,14 @@
 """Against a real Ray cluster of a head without room for work and two nodes, one of which is killed."""
 
-import csv
 import errno
 import json
 import os
-import resource
 import signal
 import socket
 import sys
 import threading
-import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Tuple
+from typing import Any, Callable, Iterator, List
 from unittest.mock import Mock
 
 import psutil
@@ -20,23 +16,36 @@ import pytest
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataChangedError, DataError
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.executors.ray_cluster import connect
-from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
+from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.dry_run import plan
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY, until
-from tests.executors.light import Light
-from tests.executors.processes_test import Behaviour, is_running, request
+from tests.executors.light import (
+    SELECTION,
+    Behaviour,
+    Changed,
+    Full,
+    Light,
+    Reading,
+    Waiting,
+    is_running,
+    num_finished,
+    request,
+    scores_of,
+    start_selection,
+    started,
+    write_programs,
+)
 from tests.programs import program_config
-from tests.warm import Command
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
-pytestmark = pytest.mark.xdist_group("ray")
+pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
 
 
 @pytest.fixture
@@ -61,40 +70,6 @@ def only(executor: RayExecutor, evaluator: Evaluator) -> Outcome:
     executor.submit(evaluator, request(0))
     (outcome,) = executor.completed()
     return outcome
-
-
-@dataclass(frozen=True)
-class Waiting(Evaluator):
-    """Leaves a file `started-<its process id>` in a place that all can see, and waits until there is a file `go`."""
-
-    place: str
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        place = Path(self.place)
-        (place / f"started-{os.getpid()}").touch()
-        while not (place / "go").exists():
-            time.sleep(0.05)
-        return Evaluation(request, float(request.replicate), "m")
-
-
-@dataclass(frozen=True)
-class Full(Evaluator):
-    """Raises where no file can be written any more, as on a full disk."""
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-        raise RuntimeError("what a library makes of it")
-
-
-class Changed(Evaluator):
-    """Finds other data than when the selection began."""
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        raise DataChangedError("the data changed: train.jsonl is gone")
-
-
-def started(place: Path) -> List[int]:
-    return [int(path.name.partition("-")[2]) for path in place.glob("started-*")]
 
 
 def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(make: Callable[..., RayExecutor]) -> None:
@@ -154,31 +129,6 @@ def test_a_part_of_a_card_is_set_aside_and_the_card_is_seen(make: Callable[..., 
     outcome = only(executor, Behaviour("device"))
     assert isinstance(outcome, Evaluation)
     assert outcome.score == 0  # what CUDA_VISIBLE_DEVICES was
-
-
-@dataclass(frozen=True)
-class Reading(Evaluator):
-    """The score is the sum of the numbers of characters in its files; the places it read them at are left behind."""
-
-    named: Tuple[str, ...]
-    made: Tuple[str, ...]
-    places: Tuple[Tuple[str, str], ...] = ()
-
-    def files(self, request: Request) -> List[str]:
-        return list(self.named)
-
-    def made_files(self, request: Request) -> List[str]:
-        return list(self.made)
-
-    def reading(self, places: Mapping[str, str]) -> "Reading":
-        return Reading(self.named, self.made, tuple(places.items()))
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        places: Dict[str, str] = dict(self.places)
-        paths = [Path(places.get(path, path)) for path in (*self.named, *self.made)]
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "places").write_text("\n".join(map(str, paths)))
-        return Evaluation(request, float(sum(len(path.read_text()) for path in paths)), "m")
 
 
 @pytest.mark.parametrize("ship_data", [False, True])
@@ -382,53 +332,31 @@ def test_numbers_out_of_range_are_refused(directory: RunDirectory, option: str, 
         RayExecutor(directory, **{option: value})
 
 
-# The whole command, on stock classifiers that train in a blink.
-
-OPTIONS = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 10, "seed": 77}
-
-
-@pytest.fixture
-def candidates(write_config: Callable[..., Path]) -> List[str]:
-    able = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 6, "cuda_device": -1}}
-    blind = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
-    return [str(write_config("able", able)), str(write_config("blind", blind))]
-
-
-def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
-    with (directory / "evaluations.csv").open(newline="") as rows:
-        return {(row["candidate"], row["replicate"], row["score"]) for row in csv.DictReader(rows)}
-
-
-def num_finished(directory: Path) -> int:
-    return len(list(directory.glob("evaluations/*/outcome.json")))
+# The whole command.
 
 
 def test_a_selection_survives_its_driver_and_a_node(
-    cluster: Any, second_node: Any, candidates: List[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Any, second_node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The driver is killed, then the selection is recovered and a node is killed: the scores are those of an
     uninterrupted selection on this machine, and nothing has failed."""
-    quiet, run = Console(quiet=True), tmp_path / "run"
-    flags = [word for name, value in OPTIONS.items() for word in (f"--{name}", str(value))]
-    ray_flags = ["--executor", "ray", "--ray-address", cluster.address, "--workers", "auto", "--ship-data"]
+    quiet, run, candidates = Console(quiet=True), tmp_path / "run", write_programs(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
-    driver = Command(["-m", "allennlp", "fiesta-select", *candidates, "-s", run, *flags, *ray_flags])
-    until(lambda: num_finished(run) >= 2 or driver.poll() is not None, seconds=120)
-    driver.send_signal(signal.SIGKILL)
+    on_ray = ("--executor", "ray", "--ray-address", cluster.address, "--workers", "auto", "--ship-data")
+    driver = start_selection(run, candidates, *on_ray)
+    until(lambda: num_finished(run) >= 2 or driver.poll() is not None)
+    driver.kill()
     assert driver.wait() == -signal.SIGKILL
 
     def kill_node() -> None:
         before = num_finished(run)
-        until(lambda: num_finished(run) >= before + 2, seconds=120)
+        until(lambda: num_finished(run) >= before + 2)
         cluster.remove_node(second_node, allow_graceful=False)
 
     killer = threading.Thread(target=kill_node)
     killer.start()
     summary = select({}, run, console=quiet, recover=True)
     killer.join()
-    assert (summary["num_evaluations"], summary["num_failures"]) == (10, 0)
-    select({**OPTIONS, "candidates": candidates, "workers": 2}, tmp_path / "whole", console=quiet)
+    assert (summary["num_evaluations"], summary["num_failures"]) == (8, 0)
+    select({**SELECTION, "candidates": candidates, "workers": 2}, tmp_path / "whole", console=quiet)
     assert scores_of(run) == scores_of(tmp_path / "whole")
-    made, wanted = (json.loads((d / "evaluations/able-4/config.json").read_text()) for d in (run, tmp_path / "whole"))
-    del wanted["trainer"]["cuda_device"]  # Ray says what an evaluation sees
-    assert made == wanted

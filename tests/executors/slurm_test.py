@@ -1,10 +1,9 @@
 """Against a real Slurm of one node on this machine, which `scripts/local_slurm.sh` starts."""
 
-import csv
 import signal
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 from rich.console import Console
@@ -13,18 +12,24 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError
 from fiesta_allennlp.executors import slurm_commands, slurm_jobs
 from fiesta_allennlp.executors.slurm import SlurmExecutor
-from fiesta_allennlp.executors.slurm_commands import JobStatus, SlurmDown, ask, statuses_of
+from fiesta_allennlp.executors.slurm_commands import JobStatus, SlurmDown, ask, job_options, statuses_of
 from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left, queues_left
-from fiesta_allennlp.executors.slurm_options import job_options
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
-from tests.executors.light import Light
-from tests.executors.processes_test import is_running, request
-from tests.warm import Command
+from tests.executors.light import (
+    SELECTION,
+    Light,
+    is_running,
+    num_finished,
+    request,
+    scores_of,
+    start_selection,
+    write_programs,
+)
 
 pytest.importorskip("submitit", reason="submitit is not installed: pip install fiesta-allennlp[slurm]")
-pytestmark = pytest.mark.xdist_group("slurm")
+pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 
 HELD = {"slurm": ("hold",)}
 """A job that waits until it is released: it costs nothing."""
@@ -58,7 +63,7 @@ def started(place: Path) -> Dict[str, Tuple[int, str]]:
 
 def jobs_of(directory: RunDirectory) -> Dict[str, JobStatus]:
     (queue,) = queues_left(directory)
-    return statuses_of(queue.name)
+    return statuses_of(queue.root.name)
 
 
 def scores(outcomes: Any) -> List[float]:
@@ -78,8 +83,7 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(
     for outcome in executor.completed():
         outcomes[outcome.request.replicate] = outcome
         assert "this is the log of" in directory.evaluation_log(outcome.request.name).read_text()
-        left = [claim.run for claim in executor._open().done().values()]
-        assert not isinstance(outcome, Failure) or outcome.request.name not in left, "it would count again after a kill"
+        assert outcome.request.name not in [claim.run for claim in executor._open().done().values()]
     assert scores(outcomes.values()) == [0, 6]
     failures = {k: (o.kind, o.error) for k, o in outcomes.items() if isinstance(o, Failure)}
     assert failures[1] == ("error", "ValueError: no such luck")
@@ -192,7 +196,7 @@ def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
     shared = executor._open()
     assert shared.take("77", 0, 0) is not None
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus(state)} if state else {})
-    outcomes = list(executor.completed(timeout=1))
+    outcomes = list(executor.completed(timeout=0))
     assert [outcome.kind for outcome in outcomes if isinstance(outcome, Failure)] == ([kind] if kind else [])
     assert shared.waiting() == ([] if kind else ["a-0.2"])
 
@@ -244,7 +248,7 @@ def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(
 
     monkeypatch.setattr(slurm_jobs, "statuses_of", statuses)
     assert list(executor.completed(timeout=0)) == []
-    assert ([claim.ticket for claim in shared.taken()], shared.waiting()) == (["a-0.1"], [])
+    assert (list(shared.taken()), shared.waiting()) == (["a-0.1"], [])
 
 
 # How many jobs there are, and which.
@@ -256,7 +260,7 @@ def test_no_more_jobs_than_workers_and_as_arrays_if_asked_for(
     executor = make(workers=3, array_size=2, **HELD)
     for replicate in range(5):
         executor.submit(Light("score"), request(replicate))
-    assert list(executor.completed(timeout=2)) == []
+    assert list(executor.completed(timeout=0)) == []
     # an array of two, and a job of its own
     assert sorted(job.partition("_")[2] for job in jobs_of(directory)) == ["", "0", "1"]
     executor.close()
@@ -275,9 +279,10 @@ def test_a_command_that_comes_back_finds_its_jobs_and_its_outcomes(
     until(lambda: len(started(tmp_path)) == 2 and "a-0.1" in lost._open().done())
     before = sorted(jobs_of(directory)), started(tmp_path)
     found = make(workers=3)
-    for replicate in (0, 1):
-        found.submit(Light("wait", str(tmp_path)), request(replicate))
-    assert scores([next(found.completed())]) == [0]
+    assert found.resume() == ""
+    assert (directory.evaluation("a-0") / "pid").exists()  # from where the selection takes it over
+    found.submit(Light("wait", str(tmp_path)), request(1))
+    assert list(found.completed(timeout=0)) == []
     until(lambda: not is_running(before[1]["a-2"][0]))
     (tmp_path / "go").touch()
     assert scores(found.completed()) == [1]
@@ -289,12 +294,12 @@ def test_a_command_that_is_killed_between_sbatch_and_its_answer_finds_the_job(
 ) -> None:
     lost = SlurmExecutor(directory, **HELD)
     lost.submit(Light("score"), request(0))
-    name = lost._open().name
+    name = lost._open().root.name
     ask("sbatch", f"--job-name={name}", "--hold", "--output=/dev/null", "--wrap=true")
     assert len(jobs_of(directory)) == 1
     found = make(**HELD)
     found.submit(Light("score"), request(0))
-    assert list(found.completed(timeout=1)) == []
+    assert list(found.completed(timeout=0)) == []
     assert len(jobs_of(directory)) == 1
 
 
@@ -303,12 +308,12 @@ def test_jobs_with_other_options_are_ended_and_replaced(
 ) -> None:
     lost = SlurmExecutor(directory, **HELD)
     lost.submit(Light("score"), request(0))
-    assert list(lost.completed(timeout=1)) == []
+    assert list(lost.completed(timeout=0)) == []
     (queue,) = queues_left(directory)
     found = make(memory_per_evaluation=0.1, **HELD)
     found.submit(Light("score"), request(0))
-    assert list(found.completed(timeout=1)) == []
-    assert [status.state for status in statuses_of(queue.name).values()] == ["CANCELLED"]
+    assert list(found.completed(timeout=0)) == []
+    assert [status.state for status in statuses_of(queue.root.name).values()] == ["CANCELLED"]
     assert [status.state for status in jobs_of(directory).values()] == ["PENDING"]
 
 
@@ -318,7 +323,7 @@ def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(
     lost = SlurmExecutor(directory, workers=2, **HELD)
     for replicate in range(2):
         lost.submit(Light("score"), request(replicate))
-    assert list(lost.completed(timeout=1)) == []
+    assert list(lost.completed(timeout=0)) == []
     shared = lost._open()
     claim = shared.take("77", 0, 0)
     assert claim is not None
@@ -353,7 +358,7 @@ def test_a_slurm_that_gives_no_answer_is_asked_again(
     executor.submit(Light("score"), request(0))
     with monkeypatch.context() as patch:
         patch.setattr(slurm_commands, "ask", down)
-        assert list(executor.completed(timeout=1)) == []
+        assert list(executor.completed(timeout=0)) == []
     assert jobs_of(directory) == {}
     assert list(executor.completed(timeout=1)) == []
     assert len(jobs_of(directory)) == 1
@@ -421,32 +426,21 @@ def test_what_is_missing_is_told(directory: RunDirectory, monkeypatch: pytest.Mo
         SlurmExecutor(directory)
 
 
-# The whole command, on stock classifiers that train in a blink.
-
-OPTIONS = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "seed": 77}
+# The whole command.
 
 
-def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
-    with (directory / "evaluations.csv").open(newline="") as rows:
-        return {(row["candidate"], row["replicate"], row["score"]) for row in csv.DictReader(rows)}
-
-
-def test_a_selection_survives_its_command(slurm: LocalSlurm, write_config: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_selection_survives_its_command(slurm: LocalSlurm, tmp_path: Path) -> None:
     """The command is killed, then the selection is recovered with the job that goes on: the scores are those of an
     uninterrupted selection on this machine, and nothing was started twice."""
-    on_cpu = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 2, "cuda_device": -1}}
-    candidates = [str(write_config(name, on_cpu)) for name in ("one", "two")]
-    quiet, run = Console(quiet=True), tmp_path / "run"
-    flags = [word for name, value in OPTIONS.items() for word in (f"--{name}", str(value))]
-    on_slurm = ["--executor", "slurm", "--runs-per-job", "20", "--slurm", "nice=1"]
-    command = Command(["-m", "allennlp", "fiesta-select", *candidates, "-s", run, *flags, *on_slurm])
-    until(lambda: len(list(run.glob("evaluations/*/outcome.json"))) >= 2 or command.poll() is not None)
-    command.send_signal(signal.SIGKILL)
+    quiet, run, candidates = Console(quiet=True), tmp_path / "run", write_programs(tmp_path)
+    command = start_selection(run, candidates, "--executor", "slurm", "--runs-per-job", "20", "--slurm", "nice=1")
+    until(lambda: num_finished(run) >= 2 or command.poll() is not None)
+    command.kill()
     assert command.wait() == -signal.SIGKILL
     (job,) = jobs_of(RunDirectory(run))
     summary = select({}, run, console=quiet, recover=True)
     assert (summary["num_evaluations"], summary["num_failures"]) == (8, 0)
     log = (run / "selection.log").read_text()
     assert log.count("submit Slurm job(s)") == 1 and f"submit Slurm job(s) {job}\n" in log
-    select({**OPTIONS, "candidates": candidates}, tmp_path / "whole", console=quiet)
+    select({**SELECTION, "candidates": candidates}, tmp_path / "whole", console=quiet)
     assert scores_of(run) == scores_of(tmp_path / "whole")

@@ -15,8 +15,7 @@ import pytest
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.isolation import fork_server
-from fiesta_allennlp.isolation.fork_server import in_process
-from fiesta_allennlp.isolation.sockets import MARK, delete_stale_directories, own_directory
+from fiesta_allennlp.isolation.fork_server import MARK, delete_stale_directories, in_process, own_directory
 from tests.conftest import REPOSITORY, still_runs, until
 
 LOADS_FOR_EVER = """

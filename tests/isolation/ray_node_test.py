@@ -7,6 +7,7 @@ import pytest
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node, scratch_directory
+from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Request
 from tests.conftest import REPOSITORY
 
@@ -16,9 +17,9 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
 def test_a_node_that_lacks_a_file_says_what_to_do(tmp_path: Path) -> None:
     lacking = str(tmp_path / "train.txt")
-    work = NodeWork("/", num_threads=1, num_gpus=0, time_limit=None, packages=(), needed=(lacking,), sent={})
+    work = NodeWork(b"", REQUEST, "/", WorkerSettings(), num_gpus=0, time_limit=None, needed=(lacking,), sent={})
     with pytest.raises(DataError, match=f"does not have {lacking}. .* --ship-data"):
-        evaluate_on_node(b"", REQUEST, work)
+        evaluate_on_node(work)
 
 
 def test_neither_allennlp_nor_torch_is_imported() -> None:

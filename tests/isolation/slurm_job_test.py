@@ -6,7 +6,7 @@ import pytest
 
 from fiesta_allennlp.isolation.slurm_job import _told_of_memory, num_killed_for_memory
 from fiesta_allennlp.records import Evaluation, Failure
-from tests.executors.processes_test import request
+from tests.executors.light import request
 
 COUNTER = "low 0\nmax 12\noom 3\noom_kill 2\n"
 

@@ -11,13 +11,13 @@ from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Evaluation
-from tests.executors.processes_test import request
+from tests.executors.light import request
 
 
 @pytest.fixture
 def queue(tmp_path: Path) -> RunQueue:
     made = RunQueue(tmp_path / "fiesta-0")
-    made.open({"runs_per_job": 3})
+    made.open()
     return made
 
 
@@ -29,15 +29,14 @@ def put(queue: RunQueue, replicate: int) -> str:
 
 
 def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
-    assert (queue.is_open, queue.terms()) == (True, {"runs_per_job": 3})
     ticket = put(queue, 3)
-    assert (ticket, queue.waiting(), queue.taken(), queue.done()) == ("a-3.1", ["a-3.1"], [], {})
+    assert (ticket, queue.waiting(), queue.taken(), queue.done()) == ("a-3.1", ["a-3.1"], {}, {})
     claim = queue.take("7_2", 1, 0)
     assert claim == Claim("a-3.1", "7_2", 1, 0)
-    assert (queue.waiting(), queue.taken(), queue.has(claim), claim.run) == ([], [claim], True, "a-3")
+    assert (queue.waiting(), queue.taken(), queue.has(claim), claim.run) == ([], {"a-3.1": claim}, True, "a-3")
     assert queue.work(claim).request == request(3)
     queue.finish(claim, Evaluation(request(3), 0.5, "m"))
-    assert (queue.taken(), queue.done(), queue.has(claim)) == ([], {"a-3.1": claim}, False)
+    assert (queue.taken(), queue.done(), queue.has(claim)) == ({}, {"a-3.1": claim}, False)
     assert queue.outcome(claim) == Evaluation(request(3), 0.5, "m")
     queue.forget(claim)
     assert queue.done() == {}

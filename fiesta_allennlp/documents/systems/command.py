@@ -10,7 +10,7 @@ from fiesta_allennlp.files import digest_of, shortened
 
 
 class ProcessSystem(System):
-    """A system in a separate process, which reads one line of JSON for each question and prints one line for each
+    """Asks a system in a separate process, which reads one line of JSON for each question and prints one line for each
     answer.
 
     `System` documents the remaining arguments.
@@ -96,7 +96,7 @@ class ProcessSystem(System):
 
 @System.register("command")
 class Command(ProcessSystem):
-    """A program that reads each question as a line of JSON on its standard input and prints each answer as one line.
+    """Asks a program that reads each question as a line of JSON on its standard input and prints each answer as a line.
 
     The selection starts the program once and keeps it running. It starts the program again if the program died or was
     too slow. A log keeps the program's standard error. The program must send each answer at once: in Python,

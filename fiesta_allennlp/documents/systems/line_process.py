@@ -9,20 +9,19 @@ from typing import List, Optional, Sequence
 from fiesta_allennlp.documents.systems.base import Died, OutOfTime, Unanswered
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import not_through_links, shortened
-
-GUARD = Path(__file__).with_name("guard.py")
+from fiesta_allennlp.isolation import process_tree
 
 LONGEST_LINE = 2**26
 SECONDS_TO_END = 5.0
 LAST_WORDS = 2000
-"""So many bytes of the log are looked at for what a process said last."""
+"""Limits the bytes of the log that are read for what a process said last."""
 
 
 class LineProcess:
-    """A long-running program that reads one line and prints one line.
+    """Keeps a program running that reads one line and prints one line.
 
     `start` starts the program, and starts it again if it died. The program dies with this process, however this process
-    ends (`guard`). Only one thread may ask at a time; any thread may call `kill`.
+    ends (`process_tree`). Only one thread may ask at a time; any thread may call `kill`.
 
     Args:
         command: the program and its arguments.
@@ -53,7 +52,7 @@ class LineProcess:
             self._close_streams()
             self._log.parent.mkdir(parents=True, exist_ok=True)
             reading, self._alive = os.pipe()
-            guarded = [sys.executable, "-I", "-S", str(GUARD), str(reading), *self._command]
+            guarded = [sys.executable, "-I", "-S", process_tree.__file__, str(reading), *self._command]
             try:
                 with open(self._log, "ab", opener=not_through_links) as log:
                     self._process = subprocess.Popen(

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import IO, Mapping, Optional, Sequence
 
 from fiesta_allennlp.errors import ProgramError, ProgramKilledError, visible
-from fiesta_allennlp.isolation.left_behind import end_marked
+from fiesta_allennlp.isolation.process_tree import end_below
 
 MOST_KEPT = 2**16
-"""Bytes of the end of the output."""
+"""Limits the bytes that are kept of the end of the output."""
 MOST_LINES, MOST_CHARACTERS = 3, 300
-"""The limits of the output that an error quotes."""
+"""Limit the lines and characters that an error quotes of the output."""
 SECONDS_TO_END = 10.0
-"""For what still holds the output of a program that has ended, where it could not be killed."""
+"""Limits the wait for what still holds the output of a program that has ended, where it could not be killed."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """The end of what a program wrote, without its last line feeds."""
+    """Holds the end of what a program wrote, without its last line feeds."""
 
     stdout: str
     stderr: str
@@ -58,7 +58,7 @@ def run_program(command: Sequence[str], *, environment: Mapping[str, str], direc
     for echo in echoes:
         echo.start()
     status = process.wait()
-    end_marked(os.getpid())
+    end_below(os.getpid())
     for echo in echoes:
         echo.join(SECONDS_TO_END)
     output = Output(*(echo.end() for echo in echoes))
@@ -82,7 +82,7 @@ class _Echo(threading.Thread):
             self._write(chunk)
 
     def end(self) -> str:
-        """The end of the output.
+        """Return the end of the output.
 
         Raises:
             OSError: where the log could not take all of it.
@@ -113,8 +113,8 @@ def _error_of(status: int, output: Output) -> Exception:
 
 
 def last_lines(text: str) -> str:
-    """The last lines of an output that are not empty, in one line, cut where they are long. Control characters, which
-    a terminal would obey, are written as escapes."""
+    """Return the last lines of an output that are not empty, in one line, cut where they are long. Control characters,
+    which a terminal would obey, are written as escapes."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
     said = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
     return said if len(said) <= MOST_CHARACTERS else f"... {said[-MOST_CHARACTERS:]}"

@@ -15,9 +15,7 @@ from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.records import Evaluation
 from tests.conftest import LocalSlurm, still_runs, until
-from tests.executors.light import Light
-from tests.executors.processes_test import request
-from tests.executors.ray_test import Waiting, started
+from tests.executors.light import Light, Waiting, request, started
 
 
 @pytest.fixture
@@ -25,6 +23,7 @@ def kills() -> ModuleType:
     return importlib.import_module("random_kills")
 
 
+@pytest.mark.ray
 @pytest.mark.xdist_group("ray")
 def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
     kills: ModuleType, cluster: Any, second_node: Any, tmp_path: Path
@@ -54,6 +53,7 @@ def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
     cluster.remove_node(fresh)
 
 
+@pytest.mark.slurm
 @pytest.mark.xdist_group("slurm")
 def test_a_job_and_the_daemon_of_its_node_are_found_and_killed(
     kills: ModuleType, slurm: LocalSlurm, tmp_path: Path
@@ -92,13 +92,13 @@ def test_a_worker_on_this_machine_is_found_and_killed(kills: ModuleType, tmp_pat
 
 
 def test_every_target_is_hit_equally_often(kills: ModuleType) -> None:
-    waiting, hit = Counter({"parent": 34, "worker": 33, "node": 33}), Counter()
+    waiting, hit = Counter({"parent": 26, "worker": 26, "job": 24, "node": 24}), Counter()
     for number in range(40):
         planned = kills._planned(waiting, kills.PLANS[number % len(kills.PLANS)])
         assert len(planned) <= kills.KILLS_PER_SELECTION
         hit.update(target for target, _ in planned)
         waiting -= Counter(target for target, _ in planned)
-    assert hit == {"parent": 34, "worker": 33, "node": 33}
+    assert hit == {"parent": 26, "worker": 26, "job": 24, "node": 24}
     assert not waiting
 
 

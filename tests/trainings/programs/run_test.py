@@ -114,10 +114,9 @@ def test_a_file_that_cannot_be_run_is_told(reviews: Path) -> None:
 
 def test_what_holds_the_output_does_not_hold_the_run(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a session of its own: it is known by the mark of the worker, which this process is for the moment."""
-    from fiesta_allennlp.isolation.left_behind import WORKER, mark_this_worker
+    from fiesta_allennlp.isolation.process_tree import WORKER, mark
 
-    monkeypatch.setenv(WORKER, "")
-    mark_this_worker()
+    monkeypatch.setenv(WORKER, mark(os.getpid()))
     left = f"{sys.executable} -c 'import os, time; os.setsid(); print(os.getpid(), flush=True); time.sleep(600)'"
     _, directory = ran(reviews, f'{left} > "$5/pid" & until [ -s "$5/pid" ]; do sleep 0.05; done; echo accuracy 1')
     pid = int((output_of(directory) / "pid").read_text())

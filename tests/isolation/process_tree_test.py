@@ -8,12 +8,11 @@ from tests.conftest import REPOSITORY
 
 SCRIPT = """
 import os, subprocess, time
-from fiesta_allennlp.isolation.left_behind import adopt_orphans, end_marked, mark_this_worker
-mark_this_worker()
-adopt_orphans()
+from fiesta_allennlp.isolation.process_tree import become_root, end_below
+become_root()
 command = "env -i setsid sleep 600 & env -i setsid sh -c 'env -i setsid sleep 600 & sleep 600' & echo done"
 subprocess.run(["/bin/sh", "-c", command], check=True, stdout=subprocess.DEVNULL)
-end_marked(os.getpid())
+end_below(os.getpid())
 while True:  # only those that have ended are left, and none of them is running
     try:
         os.waitpid(-1, 0)

@@ -1,0 +1,180 @@
+"""Ends trees of processes: what a run, a program or a system has started ends with it.
+
+A process of a tree is found by a mark in its environment, which a session of its own does not take away, or as an
+orphan that the tree's root has adopted, which an environment of its own does not prevent. Both need Linux, because
+they need `/proc`. Elsewhere only the root's process group ends with it.
+
+Run as a program, this file is the root of a command's tree, and ends it when the process that asked for it is gone:
+
+    python process_tree.py FILE_DESCRIPTOR COMMAND [ARGUMENT ...]
+
+The descriptor is a pipe's end for reading. Only that process has the other end, so it is closed when that process ends,
+however it ends. This file imports nothing of this package, because a command must start in a blink.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import List, Optional, Set
+
+SESSION, WORKER = "FIESTA_SESSION", "FIESTA_WORKER"
+"""Name the variables that hold a selection's part of all its marks, and the whole mark of a process."""
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+MOST_SEARCHES = 10
+"""Limits the searches: a process may start another one while it is being killed."""
+
+SECONDS_TO_START = 0.02
+"""Separates two searches where a program has just been started and has no environment yet."""
+
+NOT_FOUND = 127
+SECONDS_BETWEEN_LOOKS = 0.2
+
+_roots: Set[int] = set()
+
+
+def name_session() -> None:
+    """Give the workers to come a part of their marks that no other selection on this machine has."""
+    os.environ.setdefault(SESSION, os.urandom(8).hex())
+
+
+def become_root() -> None:
+    """Make this process the root of a tree: mark all that it starts from now on, and adopt what these leave running."""
+    if os.getpgrp() != os.getpid():
+        os.setpgid(0, 0)
+    os.environ[WORKER] = mark(os.getpid())
+    if sys.platform == "linux" and ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0:
+        _roots.add(os.getpid())
+
+
+def die_with_parent() -> None:
+    """Have Linux kill this process when its parent ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def end_this_tree() -> None:
+    """End all of this process's tree, then its group with this process itself."""
+    end_below(os.getpid())
+    os.killpg(0, signal.SIGKILL)
+
+
+def end_tree(root: Optional[int]) -> None:
+    """End what a root left running that has died: its group keeps its number until the last process of it has ended."""
+    if not root:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(root, signal.SIGKILL)
+    end_below(root)
+
+
+def end_below(root: int) -> None:
+    """Kill all programs with the mark of a root, which may be this process or one that has died; and all descendants of
+    this process, if it is the root."""
+    entry = f"{WORKER}={mark(root)}".encode()
+    for _ in range(MOST_SEARCHES):
+        others = {pid: _environment(pid) for pid in _processes() if pid not in (root, os.getpid())}
+        own = _descendants() if root == os.getpid() and root in _roots else set()
+        found = [pid for pid, environment in others.items() if entry in environment or pid in own]
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            if not any(_is_starting(pid) for pid, environment in others.items() if not environment):
+                return
+            time.sleep(SECONDS_TO_START)
+
+
+def end_orphaned_trees() -> None:
+    """End the trees of this session whose roots have died."""
+    begin = f"{WORKER}={mark()}".encode()
+    entries = {entry for pid in _processes() for entry in _environment(pid) if entry.startswith(begin)}
+    for root in (int(entry[len(begin) :]) for entry in entries):
+        if not Path(f"/proc/{root}").exists():
+            end_below(root)
+
+
+def mark(root: Optional[int] = None) -> str:
+    """Return the mark of a root; without one, the beginning of all marks of this session."""
+    return f"{os.environ.get(SESSION, '')}.{'' if root is None else root}"
+
+
+def _processes() -> List[int]:
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+
+
+def _descendants() -> Set[int]:
+    """Return the processes below this one, other than those that have ended."""
+    parents = {pid: parent for pid in _processes() if (parent := _parent(pid)) is not None}
+    found: Set[int] = set()
+    newest = {os.getpid()}
+    while newest:
+        newest = {pid for pid, parent in parents.items() if parent in newest}
+        found |= newest
+    return found
+
+
+def _parent(pid: int) -> Optional[int]:
+    """Return the parent; None where the process has ended."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:2]
+    except OSError:
+        return None
+    return None if state == "Z" else int(parent)
+
+
+def _environment(pid: int) -> List[bytes]:
+    """Return the variables; none where the process has ended, is being started, or is another user's."""
+    try:
+        return [entry for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry]
+    except OSError:
+        return []
+
+
+def _is_starting(pid: int) -> bool:
+    """Return whether it runs a program whose environment is not there yet, as for a moment after `exec`; also of a
+    program that was started without one. Neither a process that has ended nor one of the kernel has a program."""
+    try:
+        return bool(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return False
+
+
+def main() -> int:
+    """Run a command until it ends, the descriptor is closed or a signal comes, then end its tree. Return its status."""
+    alive = int(sys.argv[1])
+    os.set_inheritable(alive, False)
+    become_root()
+    try:
+        child = subprocess.Popen(sys.argv[2:], start_new_session=True, preexec_fn=die_with_parent)
+    except OSError as error:
+        print(f"{sys.argv[2]}: {error.strerror}", file=sys.stderr)
+        return NOT_FOUND
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, lambda *_: _end(child))
+    for stream in (0, 1):
+        os.close(stream)  # held by the child alone, so that its end is the end of the stream
+    while child.poll() is None:
+        readable, _, _ = select.select([alive], [], [], SECONDS_BETWEEN_LOOKS)
+        if readable:
+            break
+    return _end(child)
+
+
+def _end(child: "subprocess.Popen[bytes]") -> int:
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    end_below(os.getpid())
+    status = child.wait()
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
