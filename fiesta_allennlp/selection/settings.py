@@ -60,7 +60,7 @@ class ChoiceSettings:
     )
     stop: Any = option(
         None,
-        "stopping rule: rule_of_three (default), bayesian as in the paper, or glr, whose error rate is guaranteed; or a JSON object",
+        "stopping rule: rule_of_three (default), bayesian as in the paper, or glr with a guaranteed error rate; or a JSON object",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
