@@ -11,14 +11,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, Sequence
 
-from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
+from fiesta_allennlp.selection.loop import Listener
 
 logger = logging.getLogger(__name__)
 
 UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
 
 
-class Scalars:
+class Scalars(Listener):
     """A listener of the selection that writes down where it stands. The step is the number of finished evaluations.
 
     ``P_best/<candidate>``, ``trainings/<candidate>``, ``failures/<candidate>``, and ``<metric>/<candidate>`` for every
@@ -53,9 +54,6 @@ class Scalars:
         """Keep a score for the state that it leads to, where its step is known."""
         if isinstance(outcome, Evaluation):
             self._scored[outcome.request.candidate] = outcome.score
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        """Nothing is written."""
 
     def _values(self, history: History, decision: Decision) -> Dict[str, float]:
         values: Dict[str, float] = {}

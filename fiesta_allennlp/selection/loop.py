@@ -62,7 +62,7 @@ class WorkingTime:
 
 
 class Listener(Protocol):
-    """An observer of a selection, such as a progress display."""
+    """An observer of a selection, such as a progress display. A subclass leaves out what it does not observe."""
 
     def on_state(self, history: History, decision: Decision) -> None:
         """Called after every change of what is finished or pending."""

@@ -5,9 +5,15 @@ from typing import Any, List, Optional
 import numpy as np
 
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory, check_above_zero, check_choice
-from fiesta_allennlp.searches.searchers.covariances import KERNELS, check_graph, graph_covariance, kernel_matrix
+from fiesta_allennlp.searches.searchers.covariances import (
+    KERNELS,
+    Prediction,
+    check_graph,
+    graph_covariance,
+    kernel_matrix,
+    predict,
+)
 from fiesta_allennlp.searches.searchers.improvement import expected_hypervolume_improvement, expected_improvement
-from fiesta_allennlp.searches.searchers.prediction import Prediction, predict
 
 SCORES = ("standardised", "raw")
 PRIOR_MEAN = -1.0

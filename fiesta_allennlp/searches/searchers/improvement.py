@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from fiesta_allennlp.searches.searchers.prediction import Prediction
+from fiesta_allennlp.searches.searchers.covariances import Prediction
 
 
 @dataclass(frozen=True, eq=False)
