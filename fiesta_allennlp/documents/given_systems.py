@@ -1,15 +1,16 @@
 """Makes checked and open systems of what is typed for each."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
 
 from joblib import cpu_count
 
 from fiesta_allennlp.documents.document_file import DocumentFile
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, plainly
+from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
 from fiesta_allennlp.jsonnet_files import read_jsonnet
 from fiesta_allennlp.names import check_names, split_name
 from fiesta_allennlp.records import Candidate
@@ -42,12 +43,10 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
     systems: Dict[str, System] = {}
     identities: Dict[str, str] = {}
     for name, system in given.items():
-        try:
+        with _naming(name, system):
             systems[name] = build(System, system.config)
             systems[name].check(documents)
             identity = systems[name].fingerprint()
-        except (FiestaError, OSError) as error:
-            raise ConfigError(f"system '{name}' ({system.source}): {plainly(error)}") from error
         twin = next((other for other in identities if identities[other] == identity), None)
         if twin is not None:
             raise ConfigError(
@@ -64,13 +63,11 @@ def check_answers(
     """Refuse systems whose answers exist already and cannot be read.
 
     Raises:
-        DataError: naming the system, the document, its answer and the remedy.
+        ConfigError: naming the system, the document, its answer and the remedy.
     """
     for name, system in systems.items():
-        try:
+        with _naming(name, given[name]):
             system.check_answers(documents, task)
-        except DataError as error:
-            raise DataError(f"system '{name}' ({given[name].source}): {error}") from error
 
 
 def open_systems(
@@ -88,10 +85,8 @@ def open_systems(
     """
 
     def open_one(name: str) -> None:
-        try:
+        with _naming(name, given[name]):
             systems[name].open(Workplace(name, log(name), time_limit, packages))
-        except FiestaError as error:
-            raise ConfigError(f"system '{name}' ({given[name].source}): {plainly(error)}") from error
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
         try:
@@ -106,6 +101,15 @@ def open_systems(
 def close_systems(systems: Mapping[str, System]) -> None:
     for system in systems.values():
         system.close()
+
+
+@contextmanager
+def _naming(name: str, system: Candidate) -> Iterator[None]:
+    """Put a system's name and source in front of the message of an error."""
+    try:
+        yield
+    except (FiestaError, OSError) as error:
+        raise ConfigError(f"system '{name}' ({system.source}): {plainly(error)}") from error
 
 
 def _stem(path: str) -> str:
