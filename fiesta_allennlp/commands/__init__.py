@@ -8,20 +8,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Dict
 
 from fiesta_allennlp.commands import fiesta_next
-from fiesta_allennlp.commands.command import Command
+from fiesta_allennlp.commands.command import FiestaCommand
 from fiesta_allennlp.commands.detaching import detach, nothing_goes_on
 from fiesta_allennlp.commands.exit_handling import EXIT_USER_ERROR, run_and_exit
-from fiesta_allennlp.commands.plugins_file import Plugin
-from fiesta_allennlp.commands.reading import Report, Status
-from fiesta_allennlp.commands.selecting import Documents, Search, Select
-from fiesta_allennlp.commands.simulating import Plan, Replay
+from fiesta_allennlp.commands.plugins_file import PluginCommand
+from fiesta_allennlp.commands.reading import ReportCommand, StatusCommand
+from fiesta_allennlp.commands.selecting import DocumentsCommand, SearchCommand, SelectCommand
+from fiesta_allennlp.commands.simulating import PlanCommand, ReplayCommand
 from fiesta_allennlp.errors import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Next(Command):
+class NextCommand(FiestaCommand):
     help = "name the next runs for a table of scores"
     description = fiesta_next.DESCRIPTION
     examples = fiesta_next.EXAMPLES
@@ -33,16 +33,16 @@ class Next(Command):
         return fiesta_next.work(args, console)
 
 
-COMMANDS: Dict[str, Command] = {
-    "select": Select(),
-    "search": Search(),
-    "plan": Plan(),
-    "replay": Replay(),
-    "next": Next(),
-    "status": Status(),
-    "report": Report(),
-    "documents": Documents(),
-    "plugin": Plugin(),
+COMMANDS: Dict[str, FiestaCommand] = {
+    "select": SelectCommand(),
+    "search": SearchCommand(),
+    "plan": PlanCommand(),
+    "replay": ReplayCommand(),
+    "next": NextCommand(),
+    "status": StatusCommand(),
+    "report": ReportCommand(),
+    "documents": DocumentsCommand(),
+    "plugin": PluginCommand(),
 }
 """By name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
@@ -75,7 +75,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     return parser
 
 
-def _run(command: Command, args: argparse.Namespace) -> None:
+def _run(command: FiestaCommand, args: argparse.Namespace) -> None:
     """Do the work, or start it in the background, and end the process with its status."""
     is_detached = getattr(args, "detach", False)
     work, interrupted = (detach, nothing_goes_on) if is_detached else (command.work, command.interrupted)

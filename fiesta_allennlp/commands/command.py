@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Command:
+class FiestaCommand:
     """A command.
 
     Attributes:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fiesta_allennlp.commands.command import Command
+from fiesta_allennlp.commands.command import FiestaCommand
 from fiesta_allennlp.commands.exit_handling import say
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing
@@ -16,7 +16,7 @@ LINE = "fiesta_allennlp.plugin"
 """The module that AllenNLP imports."""
 
 
-class Plugin(Command):
+class PluginCommand(FiestaCommand):
     help = "make the fiesta- commands available in `allennlp`"
     description = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins of this directory, where AllenNLP
 looks for plugins. A file that already has the line stays unchanged."""

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fiesta_allennlp.commands.command import Command
+from fiesta_allennlp.commands.command import FiestaCommand
 from fiesta_allennlp.commands.exit_handling import load, say
 from fiesta_allennlp.errors import ConfigError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN = 10.0
 
 
-class Status(Command):
+class StatusCommand(FiestaCommand):
     help = "show how a selection stands that runs elsewhere"
     description = """Print the table of a selection or a search, running or not. The command locks and changes
 nothing in its directory."""
@@ -53,7 +53,7 @@ nothing in its directory."""
         return "The selection is not affected."
 
 
-class Report(Command):
+class ReportCommand(FiestaCommand):
     help = "write the report of a selection"
     description = """Write an HTML report, figures, LaTeX and Markdown tables and a CSV file of a finished or running
 selection, or of a table of scores. The command locks and changes nothing in the selection."""

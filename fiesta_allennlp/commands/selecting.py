@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping
 
-from fiesta_allennlp.commands.command import Command
+from fiesta_allennlp.commands.command import FiestaCommand
 from fiesta_allennlp.commands.exit_handling import how_to_go_on, load, say, say_failures, status_of
 from fiesta_allennlp.commands.parsing import add_directory, directory_of, explain_minus, typed_settings
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Selecting(Command):
+class Selecting(FiestaCommand):
     """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
 
     Attributes:
@@ -56,7 +56,7 @@ class Selecting(Command):
         return how_to_go_on(args, step=self.step, kept=self.kept)
 
 
-class Select(Selecting):
+class SelectCommand(Selecting):
     help = "find the best of several models"
     description = """Train the candidates on fresh random splits with fresh seeds until one of them is the best with
 the target confidence. The directory given with -s keeps everything, and --recover resumes an interrupted
@@ -98,7 +98,7 @@ selection with the options of its start."""
         plan_table(plan(settings, console), console, planner=args.program.replace("select", "plan"))
 
 
-class Search(Selecting):
+class SearchCommand(Selecting):
     help = "screen many configs, then find the best of a few"
     description = """Screen many configs with one run each, scored on the validation set. Then select among the best few
 with fresh runs, as fiesta-select does. The directory given with -s keeps both stages, and --recover resumes an
@@ -139,7 +139,7 @@ interrupted search in whichever stage it was."""
         say(search_plan_in_words(plan_search(settings, console)), console)
 
 
-class Documents(Selecting):
+class DocumentsCommand(Selecting):
     help = "find the best of several trained systems"
     description = """Query trained systems about documents in random order until one system is the best with the
 target confidence. Every answer is kept and reused, so you pay for each only once. --recover resumes an

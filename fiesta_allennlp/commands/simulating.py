@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
-from fiesta_allennlp.commands.command import Command
+from fiesta_allennlp.commands.command import FiestaCommand
 from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, load, say
 from fiesta_allennlp.commands.parsing import check_output
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Simulating(Command):
+class Simulating(FiestaCommand):
     """A command that repeats simulated selections and can write the result to a file."""
 
     def add_files(self, groups: Dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ class Simulating(Command):
         return "Interrupted; no repetition has finished."
 
 
-class Plan(Simulating):
+class PlanCommand(Simulating):
     help = "estimate how many runs a selection needs"
     description = """Simulate a selection to estimate how many runs and hours it needs and how often it is right. You
 describe the problem by numbers, or by a pilot: the directory of a finished, interrupted or running
@@ -63,7 +63,7 @@ selection, or a table of scores. The command trains, locks and changes nothing."
         return EXIT_INTERRUPTED if found.interrupted else 0
 
 
-class Replay(Simulating):
+class ReplayCommand(Simulating):
     help = "simulate a selection over existing scores"
     description = """Simulate a selection over a table of existing scores, or over synthetic ones, and print how many
 runs it takes and how often it finds the best candidate."""

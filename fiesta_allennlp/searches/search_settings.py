@@ -14,7 +14,7 @@ from fiesta_allennlp.trainings.settings import SCORING, Settings
 if TYPE_CHECKING:
     from fiesta_allennlp.selection.store import Meta
 
-SCREENING = "Screening"
+FIRST_STAGE = "Screening"
 
 CONFIGS_TO_POOL = 5
 """So many points are drawn for each config that runs."""
@@ -30,7 +30,7 @@ CONFIGS_TO_FINALISTS = 3
 class SearchSettings(Settings):
     """The settings of `fiesta-search`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
+    GROUPS: ClassVar[Tuple[str, ...]] = (FIRST_STAGE, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
     template: str = option(
         "",
@@ -50,24 +50,27 @@ class SearchSettings(Settings):
         None,
         "what chooses the next config to screen: gp_ei (default), graph_ei, graph_eif or random; with "
         "--second-objective: gp_ehvi (default), graph_ehvi or random; or a JSON object with a `type`",
-        group=SCREENING,
+        group=FIRST_STAGE,
         metavar="NAME|JSON",
     )
     configs: Optional[int] = option(
-        None, "screen this number of configs, one run each (default: all points of --points)", group=SCREENING, least=3
+        None,
+        "screen this number of configs, one run each (default: all points of --points)",
+        group=FIRST_STAGE,
+        least=3,
     )
     finalists: Optional[int] = option(
         None,
         "let the second stage select among this number of the best screened configs (default: a third of them, at most "
         "8)",
-        group=SCREENING,
+        group=FIRST_STAGE,
         least=LEAST_FINALISTS,
     )
     second_objective: Optional[str] = option(
         None,
         "seconds: look for configs that score well in little time; the finalists are those that no other config beats "
         "in both",
-        group=SCREENING,
+        group=FIRST_STAGE,
         metavar="|".join(SECOND_OBJECTIVES),
         choices=SECOND_OBJECTIVES,
         is_fixed=True,
@@ -76,14 +79,14 @@ class SearchSettings(Settings):
         None,
         "make this number of runs in both stages together, and share them out; instead of --configs, --finalists and "
         "--budget",
-        group=SCREENING,
+        group=FIRST_STAGE,
         least=1,
     )
     pool: Optional[int] = option(
         None,
         f"draw this number of points from the space for the searcher to choose among (default: {CONFIGS_TO_POOL} for "
         f"each config to screen, at most {MOST_DRAWN})",
-        group=SCREENING,
+        group=FIRST_STAGE,
         least=3,
         is_fixed=True,
     )

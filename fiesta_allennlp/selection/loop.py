@@ -66,12 +66,15 @@ class Listener(Protocol):
 
     def on_state(self, history: History, decision: Decision) -> None:
         """Called after every change of what is finished or pending."""
+        return None
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every evaluation and failure once it is written down."""
+        return None
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         """Called with the pending requests that wait for their next try, after every change of them."""
+        return None
 
 
 @dataclass(frozen=True)
