@@ -22,7 +22,7 @@ FORMULAS = ("=", "+", "-", "@")
 
 
 def digest_of(file: Path) -> str:
-    """The SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content."""
     digest = hashlib.sha256()
     with file.open("rb") as content:
         while chunk := content.read(CHUNK):
@@ -32,7 +32,8 @@ def digest_of(file: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new, empty file beside `path` to write to, which takes its place at the end: a reader never sees half a file.
+    """Yield a new, empty file beside `path` to write to, which takes its place at the end: a reader never sees half a
+    file.
 
     Nobody can know its name beforehand and put a link there.
     """
@@ -46,12 +47,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def not_through_links(path: str, flags: int) -> int:
-    """An `opener` for `open` that refuses a symbolic link, which somebody else may have put where a log belongs."""
+    """Open a file, as an `opener` of `open`, but refuse a symbolic link, which somebody else may have put there."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def read_own(path: Path) -> bytes:
-    """The content of a file that only this user can have written, as a pickle must be.
+    """Return the content of a file that only this user can have written, as a pickle must be.
 
     Raises:
         StoreError: where the file or its directory belongs to another user.
@@ -76,7 +77,7 @@ def delete(path: Path) -> None:
 
 
 def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """The objects of a JSONL file with their line numbers from 1; empty lines are passed over.
+    """Yield the objects of a JSONL file with their line numbers from 1; empty lines are passed over.
 
     Args:
         distinct_keys: refuse an object with a key twice, of which JSON takes the last one.
@@ -113,7 +114,7 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
 
 
 def no_constant(name: str) -> Any:
-    """Has `json` refuse NaN and Infinity, which it reads by default."""
+    """Refuse NaN and Infinity, which `json` reads by default."""
     raise ValueError(f"{name} is no JSON value")
 
 
@@ -126,7 +127,7 @@ def _distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def shortened(value: Any, limit: int = 120) -> str:
-    """A value as JSON for a message, cut where it is long."""
+    """Return a value as JSON for a message, cut where it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= limit else f"{text[:limit]} ..."
 
@@ -222,14 +223,14 @@ def _put(holder: Any, path: str, value: Any, whole: str) -> None:
 
 
 def _places(holder: Any) -> Dict[str, Any]:
-    """The keys of an object, or the positions of a list, by their text; none of anything else."""
+    """Return the keys of an object, or the positions of a list, by their text; none of anything else."""
     if isinstance(holder, (dict, list)):
         return {str(key): key for key in (holder if isinstance(holder, dict) else range(len(holder)))}
     return {}
 
 
 def _environment() -> Dict[str, str]:
-    """The variables that are valid Unicode, as Jsonnet needs them."""
+    """Return the variables that are valid Unicode, as Jsonnet needs them."""
     return {name: value for name, value in os.environ.items() if _is_unicode(name + value)}
 
 

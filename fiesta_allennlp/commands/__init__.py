@@ -44,7 +44,7 @@ COMMANDS: Dict[str, FiestaCommand] = {
     "documents": DocumentsCommand(),
     "plugin": PluginCommand(),
 }
-"""By name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
+"""The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
 
 def add_command(commands: Any, name: str, *, called: str, program: str) -> argparse.ArgumentParser:

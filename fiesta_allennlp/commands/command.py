@@ -1,4 +1,4 @@
-"""What every command has: its texts, its arguments, its settings and its work."""
+"""The base class of the commands: texts, arguments, settings and work."""
 
 import argparse
 from importlib import import_module

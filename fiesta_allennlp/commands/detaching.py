@@ -65,7 +65,7 @@ def _command(args: argparse.Namespace) -> List[str]:
 def _show_until_at_work(
     process: "subprocess.Popen[bytes]", written: BinaryIO, directory: RunDirectory, console: "Console"
 ) -> Optional[int]:
-    """The exit status of a command that ended before; None where it goes on."""
+    """Show what the command writes. Return its exit status if it ended, and None if it goes on."""
     while True:
         status = process.poll()
         is_at_work = status is None and _is_at_work(process.pid, directory)

@@ -102,7 +102,7 @@ def say(sentences: Iterable[str], console: "Console") -> None:
 
 
 def say_failures(summary: Mapping[str, Any], console: "Console") -> None:
-    """Every failure and every candidate that takes no part. Runs that failed for the same reason share a line."""
+    """Print every failure and every candidate that takes no part. Runs that failed for the same reason share a line."""
     for candidate in summary["candidates"]:
         runs: Dict[str, List[str]] = {}
         for told in candidate.failure_reasons:
@@ -117,7 +117,7 @@ def say_failures(summary: Mapping[str, Any], console: "Console") -> None:
 
 
 def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
-    """The exit status that belongs to a `selection.json`; of one that may go on it says how."""
+    """Return the exit status that belongs to a `selection.json`. If the selection may go on, print how."""
     if summary["stopped_by"] == "interrupted":
         say([f"Go on with: {recover_command(args)}"], console)
         return EXIT_INTERRUPTED
@@ -127,7 +127,7 @@ def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Co
 
 
 def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
-    """The sentence about an interruption before the first `step` or after the last one; `kept` says what is not
+    """Return the sentence about an interruption before the first `step` or after the last one; `kept` says what is not
     lost."""
     from fiesta_allennlp.directory import RunDirectory
 
@@ -138,7 +138,7 @@ def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
 
 
 def recover_command(args: argparse.Namespace) -> str:
-    """The command that goes on with the selection."""
+    """Return the command that goes on with the selection."""
     return f"{args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 

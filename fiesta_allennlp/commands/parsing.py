@@ -49,7 +49,7 @@ def explain_minus(parser: argparse.ArgumentParser, name: str, example: str) -> N
 
 
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
-    """The settings of the class `of` that were typed, above those of the `--config` file.
+    """Return the settings of the class `of` that were typed, above those of the `--config` file.
 
     Raises:
         ConfigError: where a value is not one that its option allows.

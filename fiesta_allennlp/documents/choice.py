@@ -55,14 +55,14 @@ class DocumentChoice:
         return cls(settings, facts, task, strategy, believing.strategy_params())
 
     def orders(self, names: Sequence[str], seed: int) -> Dict[str, np.ndarray]:
-        """The order of the documents for every system. Shape of each: `(num_documents,)`."""
+        """Return the order of the documents for every system. Shape of each: `(num_documents,)`."""
         shared = self.settings.documents_order == "shared"
         return {name: document_order(seed, self.facts.num_documents, None if shared else name) for name in names}
 
     def summary(
         self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Charge]]
     ) -> Dict[str, Any]:
-        """The content of `selection.json`. `charges` is None where the file of answers is not there."""
+        """Return the content of `selection.json`. `charges` is None where the file of answers is not there."""
         orders = self.orders(history.candidates, int(seed))
         size = self.settings.batch_size
 
@@ -97,14 +97,14 @@ def task_of(settings: DocumentSettings) -> Task:
 
 
 def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optional[Path]:
-    """The directory of the answers; None while there is none."""
+    """Return the directory of the answers; None while there is none."""
     if settings.answers is not None:
         return Path(settings.answers)
     return None if directory is None else RunDirectory(directory).answers
 
 
 def _measure_of(task: Task) -> Callable[[History, str], float]:
-    """The task's score of all counts of a candidate together, in which a document counts by its size."""
+    """Return the task's score of all counts of a candidate together, in which a document counts by its size."""
 
     def measure(history: History, name: str) -> float:
         counts = history.counts(name)

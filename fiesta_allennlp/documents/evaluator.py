@@ -38,7 +38,7 @@ class Station:
         self._stopped = threading.Event()
 
     def answer(self, question: Any) -> Answer:
-        """The kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
+        """Return the kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
 
         Raises:
             Unanswered: where none came.
@@ -120,5 +120,5 @@ class DocumentQueries(Evaluator):
 
 
 def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:
-    """The positions of the documents of one evaluation; the last one may have fewer than `size`."""
+    """Return the positions of the documents of one evaluation; the last one may have fewer than `size`."""
     return tuple(order[replicate * size : (replicate + 1) * size].tolist())

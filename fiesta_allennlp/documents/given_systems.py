@@ -21,7 +21,7 @@ FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NA
 
 
 def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
-    """The systems by name, in the order given.
+    """Return the systems by name, in the order given.
 
     Raises:
         ConfigError: where there are fewer than two, two of one name, or one of no known form.
@@ -35,7 +35,7 @@ def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
 
 
 def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Dict[str, System]:
-    """The systems, checked for these documents, and not yet open.
+    """Build the systems and check them for these documents. None is open yet.
 
     Raises:
         ConfigError: naming the system, the key and the remedy.
@@ -113,7 +113,6 @@ def _naming(name: str, system: Candidate) -> Iterator[None]:
 
 
 def _stem(path: str) -> str:
-    """The name of a file without its ending."""
     file = Path(path).name
     return file[: -len(ARCHIVE_ENDING)] if file.endswith(ARCHIVE_ENDING) else Path(file).stem
 

@@ -52,7 +52,6 @@ class PreparedDocuments:
 
     @property
     def answers(self) -> Path:
-        """The file of answers."""
         return answers_path(self.settings, self.directory.root) or self.directory.answers
 
 

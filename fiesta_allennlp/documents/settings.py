@@ -124,7 +124,7 @@ class DocumentSettings(SelectionSettings):
     )
 
     def believing(self, metric: str) -> "DocumentSettings":
-        """These settings with a belief about this metric.
+        """Return these settings with a belief about this metric.
 
         Raises:
             ConfigError: where the belief is about another one.
@@ -136,7 +136,7 @@ class DocumentSettings(SelectionSettings):
         return replace(self, belief=belief)
 
     def until_documents_end(self) -> "DocumentSettings":
-        """These settings with no limit of their own where none is given: documents run out before."""
+        """Return these settings with no limit of their own where none is given: documents run out before."""
         has_limit = self.budget is not None or self.max_evaluations is not None
         if has_limit or "max_evaluations" in registered(self.strategy or "top_two", "--strategy"):
             return self

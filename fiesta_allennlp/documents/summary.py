@@ -13,7 +13,7 @@ ABOUT_TRAININGS = ("seconds_of_equal_allocation", "ahead_on_shared_splits")
 
 @dataclass(frozen=True)
 class SystemSummary(CandidateSummary):
-    """One system in numbers. `measure` is over all that it was asked about, None before its first answer. Kept answers
+    """A system in numbers. `measure` is over all that it was asked about, None before its first answer. Kept answers
     are in neither `num_queries` nor `cost`, which are None where they are not known."""
 
     measure: Optional[float] = None
@@ -30,9 +30,7 @@ def add_documents(
     charges: Optional[Mapping[str, Charge]],
     documents_of: Callable[[str, int], Tuple[int, ...]],
 ) -> Dict[str, Any]:
-    """The summary of a selection with what belongs to documents.
-
-    What is about trainings is left out.
+    """Return the summary of a selection with the facts about documents, and without those about training runs.
 
     Args:
         measure: of a candidate over all that it was asked about.
@@ -66,7 +64,7 @@ def add_documents(
 
 
 def _fixed_size(history: History, documents_of: Callable[[str, int], Tuple[int, ...]]) -> Any:
-    """The sizes of tests for the difference that was seen; None where too little is known. In documents."""
+    """Return the sizes of tests for the difference that was seen; None where too little is known. In documents."""
     scores: Dict[str, Dict[int, float]] = {name: {} for name in history.active}
     batches: Dict[Tuple[int, ...], int] = {}
     for evaluation in history.evaluations:

@@ -191,7 +191,6 @@ def non_adaptive_fb(
 
 
 def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
-    """The arguments of all strategies for a fixed confidence."""
     if not 0 < p_value < 1:
         raise ValueError(
             f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."

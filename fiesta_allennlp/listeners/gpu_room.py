@@ -18,7 +18,7 @@ MIB = 1024.0
 
 
 def smallest_gpu_mib() -> Optional[float]:
-    """The memory of the smallest NVIDIA card in MiB; None without one."""
+    """Return the memory of the smallest NVIDIA card in MiB; None without one."""
     try:
         return min(map(float, gpus("memory.total")), default=None)
     except ValueError:

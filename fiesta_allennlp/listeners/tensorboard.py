@@ -77,8 +77,8 @@ class Scalars(Listener):
 
 
 def tag_names(candidates: Sequence[str]) -> Dict[str, str]:
-    """The candidates as TensorBoard can write them: letters, digits, `_`, `-` and `.`. Those that come out equal are
-    numbered, in their order, so that a candidate that joins later changes none."""
+    """Return the candidates as TensorBoard can write them: letters, digits, `_`, `-` and `.`. Those that come out equal
+    are numbered, in their order, so that a candidate that joins later changes none."""
     tags: Dict[str, str] = {}
     for name in candidates:
         tag = safe = UNSAFE.sub("_", name)
@@ -92,7 +92,7 @@ def tag_names(candidates: Sequence[str]) -> Dict[str, str]:
 
 @contextmanager
 def tensorboard(directory: Path, metric: str) -> Iterator[Scalars]:
-    """Scalars written into this directory, in a file of this session, until the end."""
+    """Yield scalars that are written into this directory, in a file of this session."""
     from tensorboardX.event_file_writer import EventsWriter
 
     directory.mkdir(parents=True, exist_ok=True)

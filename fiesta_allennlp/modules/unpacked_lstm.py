@@ -12,7 +12,7 @@ from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 
 
 class _UnpackedLstm(torch.nn.Module):
-    """One layer from left to right, and its dimensions."""
+    """A layer from left to right, and its dimensions."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class UnpackedLstmSeq2Vec(_UnpackedLstm, Seq2VecEncoder):
 
 
 def encode(encoder: Seq2VecEncoder, vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """`encoder(vectors, mask)`, with zeros for a text without words, even where the whole batch has none.
+    """Return `encoder(vectors, mask)`, with zeros for a text without words, even where the whole batch has none.
 
     `vectors` has the shape (batch_size, num_words, embedding_dim), the result (batch_size, encoding_dim).
     """
@@ -92,7 +92,7 @@ def encode(encoder: Seq2VecEncoder, vectors: torch.Tensor, mask: torch.Tensor) -
 
 
 def reverse(vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Every text from its last word to its first; the padding stays at the end.
+    """Reverse every text, from its last word to its first; the padding stays at the end.
 
     `vectors` and the result have the shape (batch_size, num_words, embedding_dim).
     """

@@ -116,7 +116,7 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
             )
 
     def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        """The configs that ran, in the order in which they are finalists; those that failed last."""
+        """Return the configs that ran, in the order in which they are finalists; those that failed last."""
         scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
         ranked = screener_of(prepared).ranked(history)
         return {
@@ -142,7 +142,7 @@ def screener_of(prepared: PreparedTrainings) -> Screener:
 
 
 def _drawn(settings: SearchSettings, staged: Settings) -> Dict[str, Candidate]:
-    """The candidates that a template is at the points of the pool, in its order, by name.
+    """Return the candidates that a template is at the points of the pool, in its order, by name.
 
     Raises:
         ConfigError: where the space or a config is wrong.
@@ -175,7 +175,7 @@ def _pool(settings: SearchSettings) -> CandidatePoints:
 
 
 def _stored(stored: Resumed, staged: Settings) -> Dict[str, Candidate]:
-    """The candidates of the store. The first one is made again, so that a template that has changed is noticed."""
+    """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
     again = replace(candidate_of(read_place(first.source, name=first.name), staged), facts=first.facts)
     return {candidate.name: candidate for candidate in (again, *stored.candidates[1:])}

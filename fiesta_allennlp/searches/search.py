@@ -25,7 +25,7 @@ from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 
 DONE = "budget"
-"""By what a screening stopped that ran all its configs."""
+"""`stopped_by` of a screening that ran all its configs."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def search(
 
 
 def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
-    """The second stage, from its beginning."""
+    """Begin the second stage."""
     settings, meta, sources = _screening_of(directory)
     chosen = _scored(screened)[: settings.num_finalists(len(screened["candidates"]))]
     if len(chosen) < LEAST_FINALISTS:
@@ -85,7 +85,7 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
 
 
 def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
-    """The second stage, from where it was.
+    """Go on with the second stage where it was.
 
     Raises:
         ConfigError: on an option of the first stage, which is over.
@@ -106,7 +106,7 @@ def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console:
 
 
 def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
-    """The hours that the first stage leaves for the second one."""
+    """Return the hours that the first stage leaves for the second one."""
     return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
 
 
@@ -115,7 +115,7 @@ def _scored(screened: Mapping[str, Any]) -> List[str]:
 
 
 def _screening_of(directory: RunDirectory) -> Tuple[SearchSettings, Meta, Dict[str, str]]:
-    """The settings and the meta of the first stage, and what is typed for each of its configs."""
+    """Return the settings and the meta of the first stage, and what is typed for each of its configs."""
     with reading(directory.screening) as store:
         meta = store.meta()
         sources = {candidate.name: candidate.source for candidate in store.candidates()}

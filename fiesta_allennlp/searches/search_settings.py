@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 FIRST_STAGE = "Screening"
 
 CONFIGS_TO_POOL = 5
-"""So many points are drawn for each config that runs."""
+"""The number of points drawn for each config that runs."""
 
 MOST_DRAWN = 1000
 SECOND_OBJECTIVES = ("seconds",)
 LEAST_FINALISTS, MOST_FINALISTS = 2, 8
 CONFIGS_TO_FINALISTS = 3
-"""One in so many screened configs is a finalist by default, within these bounds."""
+"""The number of screened configs for each finalist by default, within these bounds."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class SearchSettings(Settings):
             raise ConfigError(f"--finalists is {self.finalists} but --configs is {self.configs}. Screen more configs.")
 
     def searcher_params(self) -> Dict[str, Any]:
-        """The searcher as a config."""
+        """Return the searcher as a config."""
         default = "gp_ei" if self.second_objective is None else "gp_ehvi"
         return registered(self.searcher or default, "--searcher")
 
@@ -124,7 +124,7 @@ class SearchSettings(Settings):
         return self.configs if self.runs is None else shared_out(self.runs).configs
 
     def num_finalists(self, num_screened: int) -> int:
-        """The number of finalists among this number of screened configs."""
+        """Return the number of finalists among this number of screened configs."""
         if self.runs is not None:
             return shared_out(self.runs).finalists
         return self.finalists or max(LEAST_FINALISTS, min(MOST_FINALISTS, num_screened // CONFIGS_TO_FINALISTS))
@@ -136,14 +136,14 @@ class SearchSettings(Settings):
         return max(wanted, self.pool or min(CONFIGS_TO_POOL * wanted, MOST_DRAWN))
 
     def screening(self) -> "ScreeningSettings":
-        """The first stage's as a selection has them. Its one candidate is the template."""
+        """Return the settings of the first stage as a selection has them. Its one candidate is the template."""
         template = (str(Path(self.template)),)
         return ScreeningSettings(
             **{**self._plain(), "candidates": template, "points": None, "keep": "none", "tensorboard": False}
         )
 
     def selection(self) -> Settings:
-        """The second stage's, without its candidates."""
+        """Return the settings of the second stage, without its candidates."""
         plain = Settings(**{**self._plain(), "points": None})
         return plain if self.runs is None else replace(plain, budget=shared_out(self.runs).decision)
 
@@ -152,7 +152,7 @@ class SearchSettings(Settings):
 
 
 def stored_search(meta: "Meta") -> SearchSettings:
-    """The settings of a search, by the store of its first stage."""
+    """Return the settings of a search, by the store of its first stage."""
     return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
 
 
@@ -179,7 +179,7 @@ class Shares:
 
 
 def shared_out(runs: int) -> Shares:
-    """A share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as
+    """Return a share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as
     sequential halving can take, a power of two: m of them need m log2(m) runs.
 
     Raises:

@@ -127,7 +127,7 @@ class Space:
         return None if any(values is None for values in counted) else math.prod(map(len, counted))
 
     def pool(self, size: int, rng: np.random.Generator) -> CandidatePoints:
-        """All points in random order, or `size` of them at random where there are more. No point is there twice."""
+        """Return all points in random order, or `size` different ones at random where there are more."""
         number = self.num_points
         if number is not None and number <= size:
             grid = itertools.product(*(dimension.values for dimension in self.dimensions.values()))
@@ -162,7 +162,7 @@ def check_no_seed(name: str) -> None:
 
 
 def given_pool(points: Any) -> CandidatePoints:
-    """The points of a JSONL file, or of a list, in their order. A name that some points lack is a category.
+    """Return the points of a JSONL file, or of a list, in their order. A name that some points lack is a category.
 
     Raises:
         ConfigError: where a point is wrong, two are equal, there are fewer than two, or a name is a seed's.

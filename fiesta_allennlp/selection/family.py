@@ -1,4 +1,4 @@
-"""A family of selections, such as one by training: its options, its checks and its evaluator."""
+"""A family of selections, such as one by training runs: its options, its checks and its evaluator."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -91,18 +91,18 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
 
     @abstractmethod
     def rows(self, prepared: Prepared) -> Sequence[Candidate]:
-        """The candidates for the store, with their facts."""
+        """Return the candidates for the store, with their facts."""
 
     def settled(self, prepared: Prepared, settings: Given) -> Given:
-        """The settings for the store, with what only the preparation could tell."""
+        """Return the settings for the store, with what only the preparation could tell."""
         return settings
 
     def meta(self, prepared: Prepared) -> Mapping[str, Any]:
-        """Further fields of `Meta` for the store."""
+        """Return further fields of `Meta` for the store."""
         return {}
 
     def code(self, prepared: Prepared) -> Sequence[str]:
-        """Files of code that evaluations run, beside the packages of `--include-package`."""
+        """Return files of code that runs execute, beside the packages of `--include-package`."""
         return ()
 
     @abstractmethod
@@ -111,7 +111,7 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
 
     @abstractmethod
     def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        """The content of `selection.json`."""
+        """Return the content of `selection.json`."""
 
     def conclude(self, prepared: Prepared, history: History, decision: Decision) -> None:
         """Tidy up after the decision."""

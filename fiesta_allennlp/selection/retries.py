@@ -13,11 +13,12 @@ PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""
 
 MOST_AT_START = 2
-"""So many pauses where no training has ever finished: a mistake is more probable then than a lack that passes."""
+"""The number of pauses while no run has ever finished: a mistake is more probable then than a lack that passes."""
 
 
 def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
-    """The error with which a failure ends the selection in the directory `root`; None where the selection goes on.
+    """Return the error with which a failure ends the selection in the directory `root`; None where the selection goes
+    on.
 
     A full disk fails all evaluations, and those on other data than before cannot be pooled.
     """
@@ -80,7 +81,7 @@ class Retries:
         self._due[request] = time.monotonic() + pause
 
     def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
-        """Return whether it has failed after every pause, and twice since a training finished the last time; `at_start`
+        """Return whether it has failed after every pause, and twice since a run finished the last time; `at_start`
         none ever has."""
         most = min(MOST_AT_START, len(self._pauses)) if at_start else len(self._pauses)
         return self._num_tries[request] > most and self._in_vain[request] > 1
@@ -127,18 +128,18 @@ class Retries:
             self._in_vain.pop(request, None)
 
     def note_begun(self, request: Request) -> None:
-        """It is started, for the first time or again."""
+        """Note that it is started, for the first time or again."""
         self._begun.setdefault(request, self._num_finished)
 
     def note_finished(self) -> None:
-        """A training has finished, so the machine does work."""
+        """Note that a run has finished, so the machine does work."""
         self._in_vain.clear()
         self._num_finished += 1
 
     def num_in_vain(self) -> int:
-        """The number of runs that failed after the last one that finished."""
+        """Return the number of runs that failed after the last one that finished."""
         return len(self._in_vain)
 
     def seconds_to_next(self, most: float) -> float:
-        """Seconds until the next pause is over, at most `most`."""
+        """Return seconds until the next pause is over, at most `most`."""
         return max(0.0, min([most, *(due - time.monotonic() for due in self._due.values())]))

@@ -34,7 +34,7 @@ from fiesta_allennlp.selection.workspace import (
 )
 
 COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents", "screening": "fiesta-search"}
-"""By the kind of selection that a command makes."""
+"""The commands, by the kind of selection that they make."""
 
 
 def run_selection(
@@ -97,7 +97,7 @@ class _Begun(Generic[Given, Prepared]):
 
 @dataclass(frozen=True)
 class _Session(Generic[Given, Checked, Prepared]):
-    """One call of `run_selection`. What it opens is closed with the stack."""
+    """A call of `run_selection`. What it opens is closed with the stack."""
 
     family: SelectionFamily[Given, Checked, Prepared]
     given: Mapping[str, Any]
@@ -180,7 +180,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         return self.stack.enter_context(self.family.prepared(checked, self.directory, place, self.console))
 
     def _resumed_settings(self, meta: Meta) -> Given:
-        """The given settings above those in the store."""
+        """Return the given settings above those in the store."""
         family, given, root = self.family, self.given, self.directory.root
         if not meta.begun:
             self._check_begun()

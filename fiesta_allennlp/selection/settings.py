@@ -79,7 +79,7 @@ class ChoiceSettings:
 
     @property
     def on_official_splits(self) -> bool:
-        """Whether only seeds vary between runs, so that no two runs share a random split."""
+        """True if only seeds vary between runs, so that no two runs share a random split."""
         return False
 
     @property
@@ -101,7 +101,7 @@ class ChoiceSettings:
         return {"strategy": params, **known, "max_hours": getattr(self, "max_hours", None)}
 
     def strategy_params(self) -> Dict[str, Any]:
-        """The strategy as a config, with the options that belong to it filled in.
+        """Return the strategy as a config, with the options that belong to it filled in.
 
         Raises:
             ConfigError: where options contradict each other or the strategy's own entries.
@@ -126,7 +126,7 @@ class ChoiceSettings:
 
 
 def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
-    """The option `--splits`, below this heading."""
+    """Declare the option `--splits`, below this heading."""
     return option(
         default,
         "shared (default): run k of every candidate uses split k; independent: every run draws its own split, as in "
@@ -147,7 +147,7 @@ class SelectionSettings(ChoiceSettings):
 
 
 def registered(value: Any, option_name: str) -> Dict[str, Any]:
-    """A registered name, a JSON text or an object, as a config with a `type`."""
+    """Return a registered name, a JSON text or an object, as a config with a `type`."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value)
@@ -203,8 +203,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
 
 
 def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
-    """The given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are those of
-    the class `of`. Whether they go together is for their class to check, once flags are laid over them.
+    """Return the given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are
+    those of the class `of`. Whether they go together is for their class to check, once flags are laid over them.
 
     Raises:
         ConfigError: where the file is missing or no Jsonnet object, a name is no setting, or a value not allowed.
@@ -232,8 +232,8 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
 
 
 def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """Settings that were written down when the default strategy was called `ttts`: that name without a `challenger` is
-    `top_two` now. `split_paired`, the default of trainings, had no second look."""
+    """Return settings that were written down when the default strategy was called `ttts`: that name without a
+    `challenger` is `top_two` now. `split_paired`, the default of trainings, had no second look."""
     default = None if "documents" in settings or settings.get("splits") == OFFICIAL else "split_paired"
     given = settings.get("belief") or default
     belief = registered(given, "--belief") if given else {"type": None}

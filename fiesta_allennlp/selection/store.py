@@ -58,7 +58,7 @@ class Meta:
 
     @property
     def begun(self) -> bool:
-        """Whether the checks were passed. Before that, there is nothing to resume."""
+        """True once the checks were passed. Before that, there is nothing to resume."""
         return self.settings is not None
 
 
@@ -84,11 +84,11 @@ class StoreReader:
         return Meta(**values)
 
     def candidates(self) -> List[Candidate]:
-        """All candidates in the order given."""
+        """Return all candidates in the order given."""
         return read_candidates(self._database)
 
     def history(self, *, max_failures: int) -> History:
-        """Everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
+        """Return everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
 
         A candidate that was removed, or has `max_failures` failures that count, is withdrawn. The latter is not
         written down, so a selection that is resumed with a larger number gives it another chance.
@@ -99,7 +99,8 @@ class StoreReader:
         return read_history(self._database, removed=self.meta().removed)
 
     def rows(self) -> List[Dict[str, Any]]:
-        """Every outcome in order of finishing, each with all of its columns, and `status` `finished` or `failed`."""
+        """Return every outcome in order of finishing, each with all of its columns, and `status` `finished` or
+        `failed`."""
         finished = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
         failed = self._database.execute(
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"
@@ -110,7 +111,7 @@ class StoreReader:
 
 @contextmanager
 def reading(directory: RunDirectory) -> Iterator[StoreReader]:
-    """The store of a directory as it is at this moment, also while a selection is writing it.
+    """Yield the store of a directory as it is at this moment, also while a selection is writing it.
 
     Raises:
         StoreError: where there is none, or it is damaged or of another version.
@@ -126,7 +127,7 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
 
 
 def lock(directory: RunDirectory) -> FileLock:
-    """The lock of a run directory, acquired; it ends with the process, however that ends. The directory is made.
+    """Acquire the lock of a run directory. It ends with the process, however that ends. The directory is made.
 
     Raises:
         StoreError: where another process holds it, or the directory cannot be written to.
@@ -279,7 +280,7 @@ class RunStore(StoreReader):
 
     @contextmanager
     def _change(self, change: Callable[[History], History]) -> Iterator[None]:
-        """A transaction on the file and the same change in memory, which is forgotten where either is cut short."""
+        """Change the file in a transaction and the history in memory, which is forgotten if either is cut short."""
         known, self._history = self._known(), None
         with transaction(self._database):
             yield
@@ -292,11 +293,11 @@ class RunStore(StoreReader):
         return self._history
 
     def num_reserved(self) -> int:
-        """The number of runs that were ever reserved and not released."""
+        """Return the number of runs that were ever reserved and not released."""
         return int(self._database.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
 
     def next_replicate(self, candidate: str) -> int:
-        """The least replicate of a candidate that was never reserved."""
+        """Return the least replicate of a candidate that was never reserved."""
         row = self._database.execute(
             "SELECT IFNULL(MAX(replicate) + 1, 0) FROM evaluations WHERE candidate = ?", (candidate,)
         ).fetchone()

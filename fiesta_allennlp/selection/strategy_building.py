@@ -16,7 +16,7 @@ Built = TypeVar("Built")
 def build_strategy(
     choice: ChoiceSettings, names: List[str], *, has_counts: bool = False, minimise: bool = False
 ) -> Strategy:
-    """The strategy with its belief, checked for these candidates.
+    """Build the strategy with its belief, and check it for these candidates.
 
     Args:
         has_counts: whether the evaluations will report counts of right and wrong answers, which some beliefs need.

@@ -18,7 +18,7 @@ REMOVED = "it was not given any more (--allow-removed); its runs are kept but do
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """One candidate in numbers: an entry of `candidates` in `selection.json`, field for field.
+    """A candidate in numbers: an entry of `candidates` in `selection.json`, field for field.
 
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `failures` is the number of failures, and `failure_reasons` has one

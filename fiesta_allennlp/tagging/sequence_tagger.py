@@ -122,7 +122,7 @@ class SequenceTagger(Model):
         return self._dropout(vectors)
 
     def _named(self, tags: torch.Tensor, mask: torch.Tensor) -> List[List[str]]:
-        """The tags of each sentence, without the padding."""
+        """Return the tags of each sentence, without the padding."""
         lengths = mask.sum(dim=1).tolist()
         return [
             [self._tag_names[number] for number in row[:length]]

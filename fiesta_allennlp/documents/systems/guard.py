@@ -46,7 +46,7 @@ def _end(child: "subprocess.Popen[bytes]") -> int:
 
 
 def _die_with_guard() -> None:
-    """Linux: be killed when the guard is."""
+    """Be killed when the guard is, on Linux."""
     if sys.platform == "linux":
         import ctypes
 

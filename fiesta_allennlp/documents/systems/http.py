@@ -210,7 +210,7 @@ class Http(System):
             return {"text": text}
 
     def _session(self) -> requests.Session:
-        """A session for each thread: connections are used again, and sessions are not made to be shared."""
+        """Return the session of this thread: connections are used again, and sessions are not made to be shared."""
         if not hasattr(self._of_thread, "session"):
             self._of_thread.session = requests.Session()
         return self._of_thread.session
@@ -257,7 +257,7 @@ def _check_url(url: Any) -> None:
 
 
 def _retry_after(value: Optional[str]) -> Optional[float]:
-    """Seconds, from a number of them or from a date."""
+    """Return the seconds of a header that gives their number or a date."""
     if value is None:
         return None
     if value.strip().isdigit():

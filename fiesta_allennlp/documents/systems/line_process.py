@@ -15,7 +15,7 @@ GUARD = Path(__file__).with_name("guard.py")
 LONGEST_LINE = 2**26
 SECONDS_TO_END = 5.0
 LAST_WORDS = 2000
-"""So many bytes of the log are looked at for what a process said last."""
+"""The number of bytes at the end of the log in which to look for the last line of a process."""
 
 
 class LineProcess:

@@ -137,7 +137,7 @@ def predict(
 
 
 def _factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.ndarray:
-    """The Cholesky factor of the covariance of noisy values."""
+    """Return the Cholesky factor of the covariance of noisy values."""
     from scipy.linalg import cholesky
 
     return cholesky(covariance[np.ix_(rows, rows)] + noise * np.eye(len(rows)), lower=True, check_finite=False)

@@ -1,4 +1,4 @@
-"""By how much a point is expected to improve on what was seen, with one objective and with two."""
+"""The expected improvement of a point on what was seen, with one objective and with two."""
 
 from dataclasses import dataclass
 
