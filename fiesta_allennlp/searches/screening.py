@@ -32,11 +32,7 @@ from fiesta_allennlp.trainings.config import official_paths, readers_of, vector_
 from fiesta_allennlp.trainings.preparation import prepare_all
 from fiesta_allennlp.trainings.preparations import Preparation, facts_of
 from fiesta_allennlp.trainings.progress_setup import told_of_jobs
-from fiesta_allennlp.trainings.select import (
-    CheckedTrainings,
-    PreparedTrainings,
-    prepared_trainings,
-)
+from fiesta_allennlp.trainings.select import CheckedTrainings, PreparedTrainings, prepared_trainings
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
 

@@ -2,19 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import (
-    Any,
-    ClassVar,
-    ContextManager,
-    Dict,
-    Generic,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Type,
-    TypeVar,
-)
+from typing import Any, ClassVar, ContextManager, Dict, Generic, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 from rich.console import Console
 

@@ -4,6 +4,7 @@ predictor.
 Only `plugin` imports it.
 """
 
+# ruff: noqa: F401
 from fiesta_allennlp.modules.token_ids import TokenIdsCollator
 from fiesta_allennlp.modules.unpacked_lstm import UnpackedLstmSeq2Seq, UnpackedLstmSeq2Vec
 from fiesta_allennlp.tdsa.atae_lstm import AtaeLstm
@@ -13,16 +14,3 @@ from fiesta_allennlp.tdsa.target_lstm import TargetLstm
 from fiesta_allennlp.tdsa.td_lstm import TdLstm
 from fiesta_allennlp.tdsa.tdsa_classifier import TdsaPredictor
 from fiesta_allennlp.tdsa.words import WordTokenizer
-
-__all__ = [
-    "AtaeLstm",
-    "Ian",
-    "SemEvalTdsaReader",
-    "TargetLstm",
-    "TdLstm",
-    "TdsaPredictor",
-    "TokenIdsCollator",
-    "UnpackedLstmSeq2Seq",
-    "UnpackedLstmSeq2Vec",
-    "WordTokenizer",
-]
