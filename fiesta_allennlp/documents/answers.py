@@ -120,16 +120,8 @@ class AnswerStore:
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Write down an answer and what it cost; `asker` is what the selection calls the system."""
-        row = (
-            system,
-            question_key(question),
-            self._run,
-            asker,
-            json.dumps(answer.value),
-            cost,
-            answer.seconds,
-            answer.asked_at,
-        )
+        value = json.dumps(answer.value)
+        row = (system, question_key(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 

@@ -1,4 +1,4 @@
-"""An evaluation is one document, or a batch, through one system that was trained already."""
+"""The run of a system that was trained already: one document, or a batch of them."""
 
 import threading
 import time
@@ -77,7 +77,7 @@ class DocumentQueries(Evaluator):
         documents: all of them, in the file's order.
         task: reads and counts the answers.
         orders: for each system the positions in which the documents are asked about. Shape of each: `(num_documents,)`.
-        batch_size: documents of one evaluation. The last one may have fewer.
+        batch_size: documents of one run. The last one may have fewer.
         stations: the systems by name.
     """
 
@@ -120,5 +120,5 @@ class DocumentQueries(Evaluator):
 
 
 def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:
-    """Return the positions of the documents of one evaluation; the last one may have fewer than `size`."""
+    """Return the positions of the documents of one run; the last one may have fewer than `size`."""
     return tuple(order[replicate * size : (replicate + 1) * size].tolist())

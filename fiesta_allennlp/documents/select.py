@@ -56,7 +56,7 @@ class PreparedDocuments:
 
 
 class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDocuments]):
-    """Candidates are systems that were trained already, and an evaluation puts a document, or a batch, to one."""
+    """Candidates are systems that were trained already, and a run puts a document, or a batch, to one."""
 
     name = "documents"
     settings = DocumentSettings

@@ -69,7 +69,6 @@ def search(
 
 
 def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
-    """Begin the second stage."""
     settings, meta, sources = _screening_of(directory)
     chosen = _scored(screened)[: settings.num_finalists(len(screened["candidates"]))]
     if len(chosen) < LEAST_FINALISTS:
@@ -106,7 +105,6 @@ def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console:
 
 
 def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
-    """Return the hours that the first stage leaves for the second one."""
     return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
 
 

@@ -16,6 +16,7 @@ from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Req
 SCHEMA_VERSION = 1
 
 REQUEST_FIELDS = [field.name for field in fields(Request)]
+FAILURE_FIELDS = [field.name for field in fields(Failure) if field.name != "request"]
 
 DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
 """SQLite's errors about a disk, not about a damaged file."""
@@ -269,5 +270,5 @@ def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation
 
 
 def _failure(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Failure:
-    told = {f.name: row[f.name] for f in fields(Failure) if f.name != "request"}
+    told = {name: row[name] for name in FAILURE_FIELDS}
     return Failure(request=requests[row["candidate"], row["replicate"]], **told)

@@ -46,7 +46,7 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
     """A family of selections: its options, its checks before the first run, and its evaluator.
 
     `name` is written into the store, `settings` are the class of its options, `given` is the one that names the
-    candidates, `step` is what an evaluation is called, and `without` is how to go on without a candidate.
+    candidates, `step` is what a run is called, and `without` is how to go on without a candidate.
     `may_be_unfit` says whether what is lacking for one candidate alone, again and again, is that candidate's failure.
     """
 

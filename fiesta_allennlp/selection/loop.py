@@ -69,7 +69,7 @@ class Listener(Protocol):
         return None
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Called for every evaluation and failure once it is written down."""
+        """Called for every finished run and failure once it is written down."""
         return None
 
     def on_waiting(self, requests: Sequence[Request]) -> None:

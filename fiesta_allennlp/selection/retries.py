@@ -20,11 +20,11 @@ def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
     """Return the error with which a failure ends the selection in the directory `root`; None where the selection goes
     on.
 
-    A full disk fails all evaluations, and those on other data than before cannot be pooled.
+    A full disk fails all runs, and those on other data than before cannot be pooled.
     """
     if failure.kind == "data":
         return DataError(
-            f"{failure.error}. The evaluations in {root} were made with the old data: put them back, then go on with "
+            f"{failure.error}. The runs in {root} were made with the old data: put them back, then go on with "
             "--recover; or start again with another directory or --force."
         )
     if failure.kind == "disk":
@@ -37,7 +37,7 @@ def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
 
 def is_to_be_tried_again(failure: Failure, history: History, *, max_failures: int) -> bool:
     """Return whether its request is started again: where its process died, but not `max_failures` times, in earlier
-    sessions too; and where the machine lacked something. An evaluation that raised would raise again with the same
+    sessions too; and where the machine lacked something. A run that raised would raise again with the same
     seeds."""
     if failure.kind == "killed":
         deaths = sum((f.request, f.kind) == (failure.request, "killed") for f in history.failures)

@@ -57,7 +57,7 @@ def run_selection(
         allow_removed: when recovering, withdraw candidates of the store that are not given; else that is an error.
 
     Raises:
-        FiestaError: where a setting, a file or the directory is wrong; before the first evaluation, wherever that can
+        FiestaError: where a setting, a file or the directory is wrong; before the first run, wherever that can
             be known.
     """
     if recover and force:

@@ -12,6 +12,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.database import (
+    FAILURE_FIELDS,
     REQUEST_FIELDS,
     create_database,
     only_counts,
@@ -39,7 +40,7 @@ class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
     `settings` are None until the checks were passed. `kind` is that of the selection, `seed` the root of all seeds
-    as text. `removed` are the candidates that the user took out; their evaluations stay. `environments` are the
+    as text. `removed` are the candidates that the user took out; their runs stay. `environments` are the
     machines and versions of its sessions, `working_seconds` the time that all of them took. `changes` are those of
     how runs are chosen and when they end: option, before, now, and how many runs there were. The others belong to a
     selection by documents: the fingerprint of the file, what it holds, and the name under which answers are paid for.
@@ -151,7 +152,7 @@ class RunStore(StoreReader):
     transaction when it is there. One process writes; others may read.
 
     The file is read when it is opened. From then on the history is kept in memory as well, so that a step costs as much
-    after two thousand evaluations as after two. It is read again from the file where a change was interrupted.
+    after two thousand runs as after two. It is read again from the file where a change was interrupted.
 
     Args:
         directory: the run directory. It is locked until `close`, by a lock that ends with the process, however it ends.
@@ -230,34 +231,22 @@ class RunStore(StoreReader):
                 self._record_evaluation(outcome)
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
+        metrics = json.dumps(dict(evaluation.metrics))
+        values = (evaluation.score, evaluation.metric, metrics, evaluation.seconds, evaluation.started_at)
         updated = self._database.execute(
             "UPDATE evaluations SET status = 'finished', score = ?, metric = ?, metrics = ?, seconds = ?,"
             f" started_at = ?, finished_order = {NEXT_ORDER}"
             " WHERE candidate = ? AND replicate = ? AND status = 'pending'",
-            (
-                evaluation.score,
-                evaluation.metric,
-                json.dumps(dict(evaluation.metrics)),
-                evaluation.seconds,
-                evaluation.started_at,
-                *evaluation.request.key,
-            ),
+            (*values, *evaluation.request.key),
         )
         if updated.rowcount != 1:
-            raise StoreError(f"{self._path}: evaluation {evaluation.request.name} is not pending, so it cannot finish.")
+            raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending, so it cannot finish.")
 
     def _record_failure(self, failure: Failure, *, try_again: bool) -> None:
         self._database.execute(
-            "INSERT INTO failures (candidate, replicate, finished_order, kind, error, seconds, started_at, log_path)"
-            f" VALUES (?, ?, {NEXT_ORDER}, ?, ?, ?, ?, ?)",
-            (
-                *failure.request.key,
-                failure.kind,
-                failure.error,
-                failure.seconds,
-                failure.started_at,
-                failure.log_path,
-            ),
+            f"INSERT INTO failures (candidate, replicate, finished_order, {', '.join(FAILURE_FIELDS)})"
+            f" VALUES (?, ?, {NEXT_ORDER}{', ?' * len(FAILURE_FIELDS)})",
+            (*failure.request.key, *(getattr(failure, name) for name in FAILURE_FIELDS)),
         )
         if not try_again:
             self._database.execute(

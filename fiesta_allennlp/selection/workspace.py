@@ -3,7 +3,7 @@
 import logging
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Iterator, Optional
@@ -28,13 +28,10 @@ def has_begun(directory: RunDirectory) -> bool:
         return False
     lock(directory).release()
     try:
-        store = RunStore(directory, create=False)
+        with closing(RunStore(directory, create=False)) as store:
+            return store.meta().begun
     except StoreError:
         return True
-    try:
-        return store.meta().begun
-    finally:
-        store.close()
 
 
 def already_there(directory: RunDirectory) -> StoreError:

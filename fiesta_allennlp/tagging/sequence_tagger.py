@@ -10,8 +10,7 @@ from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder, TextFieldE
 from allennlp.nn.util import get_text_field_mask
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
-from fiesta_allennlp.tagging.encodings import PREFIXES, in_words, is_tag
-from fiesta_allennlp.tagging.span_scores import SpanScores
+from fiesta_allennlp.tagging.encodings import PREFIXES, SpanScores, in_words, is_tag
 
 LOSSES = ("mean", "sum")
 
