@@ -1,4 +1,4 @@
-"""Find the best of several AllenNLP models with as few trainings as possible.
+"""Find the best of several AllenNLP models with as few training runs as possible.
 
 `select`, `search`, `choose_system`, `next_runs`, `plan`, `replay` and `report` are the commands as Python calls.
 They are imported when they are first asked for, so that the records, the probabilities and the store can be used

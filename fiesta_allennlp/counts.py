@@ -15,8 +15,8 @@ class Counts:
     """The answers of each kind that the runs of a candidate counted.
 
     `kinds` are the names of the metrics without `count:`, in alphabetical order. `values` has a row for each finished
-    evaluation by replicate and is read only; shape `(num_finished, num_kinds)`. A kind that an evaluation does not
-    report beside others is 0 there. `num_without` evaluations reported no counts at all.
+    run by replicate and is read only; shape `(num_finished, num_kinds)`. A kind that a run does not
+    report beside others is 0 there. `num_without` runs reported no counts at all.
     """
 
     kinds: Tuple[str, ...]
@@ -42,7 +42,7 @@ class Counts:
 
 
 def counts_in(reported: Sequence[Mapping[str, float]]) -> Counts:
-    """Return the counts among the metrics that evaluations reported, in this order."""
+    """Return the counts among the metrics that runs reported, in this order."""
     names = Counter(map(tuple, reported))
     keys = sorted({key for together in names for key in together if key.startswith(COUNT_PREFIX)})
     rows = [[metrics.get(key, 0) for key in keys] for metrics in reported]

@@ -48,7 +48,7 @@ def split_seed(seed: int, replicate: int, candidate: Optional[str] = None) -> in
 
 
 def make_request(seed: int, candidate: str, replicate: int, *, shared_splits: bool) -> Request:
-    """Return the request for one evaluation with all of its seeds.
+    """Return the request for one run with all of its seeds.
 
     With `shared_splits`, replicate k of every candidate is trained on split k.
     """
@@ -72,7 +72,7 @@ def document_order(seed: int, num_documents: int, candidate: Optional[str] = Non
 
 
 def strategy_rng(seed: int, num_reserved: int) -> np.random.Generator:
-    """Return the generator for the strategy's next choice, keyed by how many evaluations were ever reserved.
+    """Return the generator for the strategy's next choice, keyed by how many runs were ever reserved.
 
     A resumed selection that has reserved as many makes the same draw.
     """

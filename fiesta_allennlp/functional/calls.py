@@ -47,7 +47,7 @@ class FixedConfidenceResult(NamedTuple):
         confidence_scores: P(model is best) for each model.
         proportions: each model's share of `num_evaluations`.
         num_evaluations: the number of evaluations of all models together.
-        scores: the scores of each model, in order of evaluation.
+        scores: the scores of each model, in order of its runs.
     """
 
     confidence_scores: List[float]
@@ -62,7 +62,7 @@ class SequentialHalvingResult(NamedTuple):
     Attributes:
         best_index: the position of the best function.
         proportions: each model's share of all evaluations.
-        scores: the scores of each model, in order of evaluation.
+        scores: the scores of each model, in order of its runs.
     """
 
     best_index: int
@@ -75,7 +75,7 @@ class NonAdaptiveResult(NamedTuple):
 
     Attributes:
         best_index: the position of the best function.
-        scores: the scores of each model, in order of evaluation.
+        scores: the scores of each model, in order of its runs.
     """
 
     best_index: int
