@@ -152,11 +152,7 @@ def _annotation(parameters: Mapping[str, inspect.Parameter], key: str) -> Any:
 
 
 def _value(value: Any, annotation: Any, key: str) -> Any:
-    """Return a value in the form that an annotation asks for.
-
-    Raises:
-        ConfigError: if it has another one.
-    """
+    """Return a value in the form that an annotation asks for."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         return _one_of(value, inner, key)

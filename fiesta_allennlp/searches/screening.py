@@ -138,11 +138,7 @@ def screener_of(prepared: PreparedTrainings) -> Screener:
 
 
 def _drawn(settings: SearchSettings, staged: Settings) -> Dict[str, Candidate]:
-    """Return the candidates that a template is at the points of the pool, in its order, by name.
-
-    Raises:
-        ConfigError: where the space or a config is wrong.
-    """
+    """Return the candidates that a template is at the points of the pool, in its order, by name."""
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but there are {len(pool.points)}.")
@@ -178,11 +174,7 @@ def _stored(stored: Resumed, staged: Settings) -> Dict[str, Candidate]:
 
 
 def _check_selection(settings: SearchSettings, num_finalists: int, example: Candidate) -> None:
-    """Refuse now what the second stage would refuse after hours.
-
-    Raises:
-        ConfigError: where its strategy cannot work with as many finalists, or a config has no test set.
-    """
+    """Refuse now what the second stage would refuse after hours."""
     staged = settings.selection()
     names = [f"finalist {number}" for number in range(1, num_finalists + 1)]
     importing(

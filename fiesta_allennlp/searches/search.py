@@ -84,11 +84,7 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
 
 
 def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
-    """Go on with the second stage where it was.
-
-    Raises:
-        ConfigError: on an option of the first stage, which is over.
-    """
+    """Go on with the second stage where it was."""
     if not directory.screening.store.is_file():
         raise StoreError(f"{directory.root}: the selection there is one of fiesta-select. Resume it with that command.")
     _, meta, _ = _screening_of(directory)

@@ -239,11 +239,7 @@ class Selection:
         submitted.add(request)
 
     def _record(self, outcome: Outcome) -> bool:
-        """Write an outcome down; true where the request is to be started again.
-
-        Raises:
-            FiestaError: where the failure ends the selection; see `ended_by`. The request stays pending.
-        """
+        """Write an outcome down; true where the request is to be started again."""
         if isinstance(outcome, Failure):
             return self._record_failure(outcome)
         self.store.record(outcome)
@@ -270,12 +266,7 @@ class Selection:
         return try_again
 
     def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
-        """Start a run again: at once if its process died, and after a pause if the machine lacked something.
-
-        Raises:
-            FiestaError: where the machine still does after all pauses, nothing finishes, and nothing else is at work of
-                which better can be hoped. The request stays pending.
-        """
+        """Start a run again: at once if its process died, and after a pause if the machine lacked something."""
         request = outcome.request
         if not isinstance(outcome, Failure) or outcome.kind != "machine":
             self._submit(request, submitted)
