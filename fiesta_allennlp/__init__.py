@@ -20,21 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_system", "next_runs", "plan", "replay", "report", "search", "select"]
 
-_HOMES = {
-    "choose_system": "library",
-    "next_runs": "library",
-    "plan": "library",
-    "replay": "library",
-    "search": "library",
-    "select": "library",
-    "report": "reports.report",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = "reports.report" if name == "report" else "library"
+    return getattr(import_module(f"{__name__}.{home}"), name)
 
 
 def __dir__() -> List[str]:
