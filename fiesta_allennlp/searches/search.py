@@ -7,7 +7,7 @@ directory of its own in `screening/`: its scores were selected on, so no posteri
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Tuple
 
 from rich.console import Console
 
@@ -16,6 +16,7 @@ from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_seed, second_seed
+from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.options import as_json, flag
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
@@ -69,7 +70,8 @@ def search(
 
 
 def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
-    settings, meta, sources = _screening_of(directory)
+    stage = _first_stage(directory)
+    settings, sources = stored_search(stage.meta), {each.name: each.source for each in stage.candidates}
     chosen = _scored(screened)[: settings.num_finalists(len(screened["candidates"]))]
     if len(chosen) < LEAST_FINALISTS:
         return SearchSummary({**screened, "stopped_by": "failures"})
@@ -77,8 +79,8 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
     staged = replace(
         settings.selection(),
         candidates=tuple(sources[name] for name in chosen),
-        seed=second_seed(int(str(meta.seed))),
-        max_hours=_hours_left(settings.max_hours, meta),
+        seed=second_seed(int(str(stage.meta.seed))),
+        max_hours=_hours_left(settings.max_hours, stage.meta),
     )
     return SearchSummary(screened, run_selection(TRAININGS, as_json(staged), directory.root, console=console))
 
@@ -87,7 +89,7 @@ def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console:
     """Go on with the second stage where it was."""
     if not directory.screening.store.is_file():
         raise StoreError(f"{directory.root}: the selection there is one of fiesta-select. Resume it with that command.")
-    _, meta, _ = _screening_of(directory)
+    meta = _first_stage(directory).meta
     known = {f.name for f in fields(Settings)}
     late = [name for name in overlay(given, of=SearchSettings) if name not in known]
     if late:
@@ -108,12 +110,9 @@ def _scored(screened: Mapping[str, Any]) -> List[str]:
     return [candidate["name"] for candidate in screened["candidates"] if candidate["score"] is not None]
 
 
-def _screening_of(directory: RunDirectory) -> Tuple[SearchSettings, Meta, Dict[str, str]]:
-    """Return the settings and the meta of the first stage, and what is typed for each of its configs."""
+def _first_stage(directory: RunDirectory) -> Resumed:
     with reading(directory.screening) as store:
-        meta = store.meta()
-        sources = {candidate.name: candidate.source for candidate in store.candidates()}
-    return stored_search(meta), meta, sources
+        return Resumed(directory.screening, store.meta(), tuple(store.candidates()))
 
 
 def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
