@@ -232,8 +232,8 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
 
 
 def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return settings that were written down when the default strategy was called `ttts`: that name without a
-    `challenger` is `top_two` now. `split_paired`, the default of trainings, had no second look."""
+    """Settings that were written down when the default strategy was called `ttts`: that name without a `challenger` is
+    `top_two` now. `split_paired`, the default of trainings, had no second look."""
     default = None if "documents" in settings or settings.get("splits") == OFFICIAL else "split_paired"
     given = settings.get("belief") or default
     belief = registered(given, "--belief") if given else {"type": None}
