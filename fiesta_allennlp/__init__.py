@@ -1,4 +1,4 @@
-"""Find the best of several AllenNLP models with as few trainings as possible.
+"""Find the best of several AllenNLP models with as few training runs as possible.
 
 `select`, `search`, `choose_system`, `next_runs`, `plan`, `replay` and `report` are the commands as Python calls.
 They are imported when they are first asked for, so that the records, the probabilities and the store can be used
@@ -20,21 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_system", "next_runs", "plan", "replay", "report", "search", "select"]
 
-_HOMES = {
-    "choose_system": "library",
-    "next_runs": "library",
-    "plan": "library",
-    "replay": "library",
-    "search": "library",
-    "select": "library",
-    "report": "reports.report",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    home = "reports.report" if name == "report" else "library"
+    return getattr(import_module(f"{__name__}.{home}"), name)
 
 
 def __dir__() -> List[str]:

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from fiesta_allennlp.commands import HELP, add_command
+from fiesta_allennlp.commands import COMMANDS, add_command
 from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED
 from fiesta_allennlp.version import __version__
 
@@ -35,7 +35,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--version", action="version", version=f"fiesta-allennlp {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for name in HELP:
+    for name in COMMANDS:
         command = add_command(commands, name, called=name, program=program)
         if name != "plugin":
             command.add_argument(

@@ -75,18 +75,18 @@ class RunDirectory:
         return self.root / "checks" / f"{candidate}.log"
 
     def evaluation(self, name: str) -> Path:
-        """The serialization directory of evaluation ``<candidate>-<replicate>``."""
+        """The serialization directory of run ``<candidate>-<replicate>``."""
         return self.root / "evaluations" / name
 
     def evaluation_log(self, name: str) -> Path:
         return self.evaluation(name) / "log.txt"
 
     def failure_log(self, name: str, attempt: int) -> Path:
-        """The log of an attempt that failed, kept when the evaluation is tried again."""
+        """The log of an attempt that failed, kept when the run is tried again."""
         return self.root / "failures" / f"{name}.{attempt}.log"
 
     def archive(self, name: str) -> Path:
-        """The trained model of an evaluation, where it was kept."""
+        """The trained model of a run, where it was kept."""
         return self.evaluation(name) / "model.tar.gz"
 
     def model(self, name: str) -> Path:

@@ -160,7 +160,7 @@ def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> s
 
 
 def _about_unknown_keys(error: BaseException) -> str:
-    """Sentences about the keys that an object of AllenNLP does not take; empty for any other error."""
+    """Return sentences about the keys that an object of AllenNLP does not take; empty for any other error."""
     unknown_key, extra = UNKNOWN_KEY.search(describe(error)), EXTRA_KEYS.search(str(error))
     if unknown_key:
         return not_keys([unknown_key[2]], unknown_key[1], [])

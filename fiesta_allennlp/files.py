@@ -1,5 +1,6 @@
-"""Files: digests, writing in one step, deleting, JSONL, and cells of CSV."""
+"""Files: digests, writing in one step, deleting, JSONL, Jsonnet, and cells of CSV."""
 
+import copy
 import hashlib
 import json
 import os
@@ -7,9 +8,9 @@ import secrets
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import DataError, StoreError, visible
+from fiesta_allennlp.errors import ConfigError, DataError, StoreError, visible
 
 CHUNK = 2**20
 
@@ -21,7 +22,7 @@ FORMULAS = ("=", "+", "-", "@")
 
 
 def digest_of(file: Path) -> str:
-    """The SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content."""
     digest = hashlib.sha256()
     with file.open("rb") as content:
         while chunk := content.read(CHUNK):
@@ -31,7 +32,8 @@ def digest_of(file: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new, empty file beside `path` to write to, which takes its place at the end: a reader never sees half a file.
+    """Yield a new, empty file beside `path` to write to, which takes its place at the end: a reader never sees half a
+    file.
 
     Nobody can know its name beforehand and put a link there.
     """
@@ -45,12 +47,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def not_through_links(path: str, flags: int) -> int:
-    """An `opener` for `open` that refuses a symbolic link, which somebody else may have put where a log belongs."""
+    """Open a file, as an `opener` of `open`, but refuse a symbolic link, which somebody else may have put there."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def read_own(path: Path) -> bytes:
-    """The content of a file that only this user can have written, as a pickle must be.
+    """Return the content of a file that only this user can have written, as a pickle must be.
 
     Raises:
         StoreError: where the file or its directory belongs to another user.
@@ -75,7 +77,7 @@ def delete(path: Path) -> None:
 
 
 def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """The objects of a JSONL file with their line numbers from 1; empty lines are passed over.
+    """Yield the objects of a JSONL file with their line numbers from 1; empty lines are passed over.
 
     Args:
         distinct_keys: refuse an object with a key twice, of which JSON takes the last one.
@@ -112,7 +114,7 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
 
 
 def no_constant(name: str) -> Any:
-    """Has `json` refuse NaN and Infinity, which it reads by default."""
+    """Refuse NaN and Infinity, which `json` reads by default."""
     raise ValueError(f"{name} is no JSON value")
 
 
@@ -125,7 +127,7 @@ def _distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def shortened(value: Any, limit: int = 120) -> str:
-    """A value as JSON for a message, cut where it is long."""
+    """Return a value as JSON for a message, cut where it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= limit else f"{text[:limit]} ..."
 
@@ -150,5 +152,91 @@ def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
+        return False
+    return True
+
+
+# Jsonnet as plain data, with overrides and variables as AllenNLP has them.
+
+DEFAULTS = {
+    "FIESTA_DATA": "data/semeval14",
+    "FIESTA_TAGGING": "data/conll2003/eng.train,data/conll2003/eng.testa,data/conll2003/eng.testb",
+    "FIESTA_VECTORS": "data/vectors/glove.6B.%dd.txt",
+}
+"""The places where shipped configs look for data and word vectors, relative to the current directory, unless the
+environment says otherwise. In `FIESTA_TAGGING`, commas separate training, validation and test set; `%d` is the number
+of dimensions."""
+
+
+def set_defaults() -> None:
+    """Put each default into the environment where its variable is not set, for AllenNLP's own commands."""
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
+
+
+def read_jsonnet(path: Path, *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, where: str) -> Any:
+    """Return the content of a Jsonnet file as plain data.
+
+    Args:
+        overrides: Jsonnet of an object that is laid over the content; see `with_overrides`.
+        variables: texts for `std.extVar`, above those of the environment.
+        where: what a message calls the file.
+
+    Raises:
+        ConfigError: if the file is not valid Jsonnet, or an override has no place in it.
+    """
+    from _jsonnet import evaluate_file, evaluate_snippet
+
+    known = {**DEFAULTS, **_environment(), **(variables or {})}
+    try:
+        content = json.loads(evaluate_file(str(path), ext_vars=known))
+        if not overrides:
+            return content
+        return with_overrides(content, json.loads(evaluate_snippet("", overrides, ext_vars=known)))
+    except (RuntimeError, ValueError) as error:
+        raise ConfigError(f"{where}: cannot be read as Jsonnet: {str(error).strip()}") from error
+
+
+def with_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
+    """Return a copy of a config with other values. A key with dots is a path into it, with positions for lists.
+
+    The last step of a path may be a new key of an object. All earlier ones must exist.
+
+    Raises:
+        ValueError: if a path leads nowhere.
+    """
+    result = copy.deepcopy(content)
+    for path, value in overrides.items():
+        _put(result, path, copy.deepcopy(value), path)
+    return result
+
+
+def _put(holder: Any, path: str, value: Any, whole: str) -> None:
+    places = _places(holder)
+    if path in places or (isinstance(holder, dict) and "." not in path):
+        holder[places.get(path, path)] = value
+        return
+    step = next((name for name in places if path.startswith(f"{name}.")), None)
+    if step is None:
+        raise ValueError(f"the override '{whole}' has no place: there is no '{path.partition('.')[0]}' to go into")
+    _put(holder[places[step]], path[len(step) + 1 :], value, whole)
+
+
+def _places(holder: Any) -> Dict[str, Any]:
+    """Return the keys of an object, or the positions of a list, by their text; none of anything else."""
+    if isinstance(holder, (dict, list)):
+        return {str(key): key for key in (holder if isinstance(holder, dict) else range(len(holder)))}
+    return {}
+
+
+def _environment() -> Dict[str, str]:
+    """Return the variables that are valid Unicode, as Jsonnet needs them."""
+    return {name: value for name, value in os.environ.items() if _is_unicode(name + value)}
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
         return False
     return True

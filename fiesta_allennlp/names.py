@@ -12,8 +12,7 @@ NOT_IN_NAMES = '/\\:*?"<>|'
 
 
 def split_name(text: str) -> Tuple[Optional[str], str]:
-    """Name and place of what was typed as `NAME=PLACE`; a place alone has no name. What follows a `?` belongs to the
-    place."""
+    """Split what was typed as `NAME=PLACE`; a place alone has no name. What follows a `?` belongs to the place."""
     if "=" not in text.partition("?")[0]:
         return None, text
     name, _, place = text.partition("=")

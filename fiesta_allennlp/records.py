@@ -25,7 +25,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Request:
-    """One run to make, with every seed that it needs. Its identity is `(candidate, replicate)`.
+    """A run to make, with every seed that it needs. Its identity is `(candidate, replicate)`.
 
     `replicate` counts from 0 within a candidate. Runs with equal `split_seed` share a data split.
     """
@@ -134,7 +134,6 @@ class History:
 
     @cached_property
     def _finished(self) -> "Dict[str, _Finished]":
-        """`scores` and `split_seeds` of every candidate."""
         return _finished_of(self.candidates, self.evaluations)
 
     def scores(self, candidate: str) -> np.ndarray:
@@ -150,7 +149,6 @@ class History:
 
     @cached_property
     def _counts(self) -> Dict[str, Counts]:
-        """`counts` of every candidate."""
         return _counts_of(self.candidates, self.evaluations)
 
     def counts(self, candidate: str) -> Counts:
@@ -159,7 +157,6 @@ class History:
 
     @cached_property
     def _by_candidate(self) -> Dict[str, List[Evaluation]]:
-        """`evaluations_of` every candidate."""
         found: Dict[str, List[Evaluation]] = {}
         for evaluation in self.evaluations:
             found.setdefault(evaluation.request.candidate, []).append(evaluation)
@@ -240,7 +237,7 @@ class History:
         return self._with(withdrawn=self.removed | too_often)
 
     def _with(self, **changes: Any) -> "History":
-        """A copy with these changes. What was gathered of the evaluations goes along."""
+        """Return a copy with these changes. What was gathered of the runs goes along."""
         later = replace(self, **changes)
         later.__dict__.update({name: self.__dict__[name] for name in ("_finished", "_counts") if name in self.__dict__})
         return later
@@ -272,7 +269,6 @@ class _Finished:
         self.scores.flags.writeable = self.split_seeds.flags.writeable = False
 
     def with_(self, other: "_Finished") -> "_Finished":
-        """Both together."""
         replicates = np.concatenate([self.replicates, other.replicates])
         order = np.argsort(replicates, kind="stable")
         scores = np.concatenate([self.scores, other.scores])
@@ -284,7 +280,7 @@ NONE_FINISHED = _Finished(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, 
 
 
 def _finished_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, _Finished]:
-    """The finished runs of each of `names`."""
+    """Return the finished runs of each of `names`."""
     found: Dict[str, List[Tuple[int, float, int]]] = {name: [] for name in names}
     for evaluation in evaluations:
         request = evaluation.request
@@ -302,7 +298,7 @@ def _in_order(rows: List[Tuple[int, float, int]]) -> _Finished:
 
 
 def _counts_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, Counts]:
-    """The counts of each of `names` by replicate."""
+    """Return the counts of each of `names` by replicate."""
     found: Dict[str, Dict[int, Mapping[str, float]]] = {name: {} for name in names}
     for evaluation in evaluations:
         request = evaluation.request

@@ -129,8 +129,8 @@ def import_package(name: str) -> None:
 
 
 def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
-    """The parameters of a constructor, and of those above it that get its `**kwargs`; whether the last one takes more
-    keys still."""
+    """Return the parameters of a constructor, and of those above it that get its `**kwargs`; whether the last one takes
+    more keys still."""
     found: Dict[str, inspect.Parameter] = {}
     takes_all = False
     for owner in built.__mro__:
@@ -152,11 +152,7 @@ def _annotation(parameters: Mapping[str, inspect.Parameter], key: str) -> Any:
 
 
 def _value(value: Any, annotation: Any, key: str) -> Any:
-    """A value in the form that an annotation asks for.
-
-    Raises:
-        ConfigError: if it has another one.
-    """
+    """Return a value in the form that an annotation asks for."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         return _one_of(value, inner, key)

@@ -26,12 +26,12 @@ SEED_BITS = 31
 
 
 def fresh_seed() -> int:
-    """128 bits from the operating system, for a selection that was given no seed."""
+    """Return 128 bits from the operating system, for a selection that was given no seed."""
     return secrets.randbits(128)
 
 
 def candidate_key(name: str) -> int:
-    """A 32-bit key that depends on nothing but the name."""
+    """Return a 32-bit key that depends on nothing but the name."""
     return int.from_bytes(hashlib.sha256(name.encode("utf-8")).digest()[:4], "little")
 
 
@@ -41,13 +41,14 @@ def _numbers(seed: int, stream: int, first: int, second: int, count: int) -> "li
 
 
 def split_seed(seed: int, replicate: int, candidate: Optional[str] = None) -> int:
-    """The seed of split `replicate`: one for all candidates, or, where `candidate` is given, that candidate's own."""
+    """Return the seed of split `replicate`: one for all candidates, or, where `candidate` is given, that candidate's
+    own."""
     first = 0 if candidate is None else candidate_key(candidate)
     return _numbers(seed, SPLIT_STREAM, first, replicate, 1)[0]
 
 
 def make_request(seed: int, candidate: str, replicate: int, *, shared_splits: bool) -> Request:
-    """The request for one evaluation with all of its seeds.
+    """Return the request for one run with all of its seeds.
 
     With `shared_splits`, replicate k of every candidate is trained on split k.
     """
@@ -63,15 +64,15 @@ def make_request(seed: int, candidate: str, replicate: int, *, shared_splits: bo
 
 
 def document_order(seed: int, num_documents: int, candidate: Optional[str] = None) -> np.ndarray:
-    """Positions of documents in the random order in which they are asked about: one order for all candidates, or,
-    where `candidate` is given, that candidate's own. Shape: `(num_documents,)`."""
+    """Return the random order in which documents are asked about: one for all candidates, or the own one of
+    `candidate`. Shape: `(num_documents,)`."""
     first = 0 if candidate is None else candidate_key(candidate)
     sequence = np.random.SeedSequence(seed, spawn_key=(DOCUMENTS_STREAM, first, 0))
     return np.random.default_rng(sequence).permutation(num_documents)
 
 
 def strategy_rng(seed: int, num_reserved: int) -> np.random.Generator:
-    """The generator for the strategy's next choice, keyed by how many evaluations were ever reserved.
+    """Return the generator for the strategy's next choice, keyed by how many runs were ever reserved.
 
     A resumed selection that has reserved as many makes the same draw.
     """
@@ -79,13 +80,13 @@ def strategy_rng(seed: int, num_reserved: int) -> np.random.Generator:
 
 
 def second_seed(seed: int) -> int:
-    """The root of all seeds of a search's second stage, so that none of its runs is one of the first stage."""
+    """Return the root of all seeds of a search's second stage, so that none of its runs is one of the first stage."""
     words = np.random.SeedSequence(seed, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
     return int(words[0]) << 64 | int(words[1])
 
 
 def replay_rng(seed: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:
-    """A generator for one repetition of a replay, `candidate`'s own where that is given.
+    """Return a generator for one repetition of a replay, `candidate`'s own where that is given.
 
     Replays with equal seed meet the same scores whatever their strategies, so these can be compared in pairs.
     """

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 PARTS = ("train", "validation", "test")
 
 SUM_TOLERANCE = 0.001
-"""By so much the ratios of a split may miss 1, for they are typed with few digits."""
+"""The most by which the ratios of a split may miss 1, because they are typed with few digits."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Division:
         return PARTS if self.keeps_test else PARTS[: PARTS.index(self.scored) + 1]
 
     def used(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
-        """The official data paths, by part, that a run reads."""
+        """Return the official data paths, by part, that a run reads."""
         return {part: path for part, path in paths.items() if self.is_official or part in self.parts}
 
 
@@ -67,7 +67,7 @@ class Split:
     test: "np.ndarray"
 
     def part(self, name: str) -> "np.ndarray":
-        """The indices of the part called `train`, `validation` or `test`. Shape: `(size_of_part,)`."""
+        """Return the indices of the part called `train`, `validation` or `test`. Shape: `(size_of_part,)`."""
         return {"train": self.train, "validation": self.validation, "test": self.test}[name]
 
     @property
@@ -78,7 +78,7 @@ class Split:
 def group_targets(
     sizes: Mapping[str, int], *, ratios: Sequence[float] = (), parts: Sequence[str] = PARTS
 ) -> Dict[str, int]:
-    """The sizes that every random split aims at, from the sizes of the official parts.
+    """Return the sizes that every random split aims at, from the sizes of the official parts.
 
     Where a task has no official validation part it becomes as large as the test part, at the cost of the
     training part, and the other way round.
@@ -108,7 +108,7 @@ def group_targets(
 
 
 def _targets_at(ratios: Sequence[float], total: int, parts: Sequence[str]) -> Dict[str, int]:
-    """The sizes at these ratios, rounded; the rest is for training."""
+    """Return the sizes at these ratios, rounded; the rest is for training."""
     check_ratios(ratios, parts)
     targets = {part: round(ratio * total) for part, ratio in zip(parts, ratios, strict=True)}
     targets["train"] += total - sum(targets.values())
@@ -159,7 +159,7 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
 
 
 def _cut(group_sizes: "np.ndarray", target: int, *, leave: int) -> int:
-    """The number of leading groups that is nearest to `target` instances: at least 1, leaving `leave` groups."""
+    """Return the number of leading groups that is nearest to `target` instances: at least 1, leaving `leave` groups."""
     import numpy as np
 
     reached = np.cumsum(group_sizes)[: len(group_sizes) - leave]

@@ -9,7 +9,7 @@ from typing import Set, Tuple
 import numpy as np
 import pytest
 
-from fiesta_allennlp.commands import HELP
+from fiesta_allennlp.commands import COMMANDS
 from tests.selections import write_selection
 
 TRAINING = {"torch", "allennlp", "transformers", "spacy", "sklearn"}
@@ -54,7 +54,7 @@ def selection(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_help_needs_the_standard_library_alone() -> None:
     left_out = SIMULATED | {"numpy", "scipy", "rich", "sqlite3"}
-    assert loaded(("--help",), *((name, "--help") for name in HELP)) & left_out == set()
+    assert loaded(("--help",), *((name, "--help") for name in COMMANDS)) & left_out == set()
 
 
 @pytest.mark.parametrize("command", [PLAN, REPLAY])

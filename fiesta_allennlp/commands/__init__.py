@@ -1,45 +1,66 @@
-"""One file for each command: its description and examples, `add_arguments`, `work` and what it says if `interrupted`.
+"""The commands as a table, and their parsers.
 
-Their parsers need no AllenNLP, so that help and usage errors come at once."""
+The parsers need the standard library alone, so that help and usage errors come at once."""
 
 import argparse
 import re
 from functools import partial
-from importlib import import_module
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Dict
 
-from fiesta_allennlp.commands.detaching import detach
+from fiesta_allennlp.commands import fiesta_next
+from fiesta_allennlp.commands.command import FiestaCommand
+from fiesta_allennlp.commands.detaching import detach, nothing_goes_on
 from fiesta_allennlp.commands.exit_handling import EXIT_USER_ERROR, run_and_exit
+from fiesta_allennlp.commands.plugins_file import PluginCommand
+from fiesta_allennlp.commands.reading import ReportCommand, StatusCommand
+from fiesta_allennlp.commands.selecting import DocumentsCommand, SearchCommand, SelectCommand
+from fiesta_allennlp.commands.simulating import PlanCommand, ReplayCommand
 from fiesta_allennlp.errors import did_you_mean
 
-HELP = {
-    "select": "find the best of several models",
-    "search": "screen many configs, then find the best of a few",
-    "plan": "estimate how many runs a selection needs",
-    "replay": "simulate a selection over existing scores",
-    "next": "name the next runs for a table of scores",
-    "status": "show how a selection stands that runs elsewhere",
-    "report": "write the report of a selection",
-    "documents": "find the best of several trained systems",
-    "plugin": "make the fiesta- commands available in `allennlp`",
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class NextCommand(FiestaCommand):
+    help = "name the next runs for a table of scores"
+    description = fiesta_next.DESCRIPTION
+    examples = fiesta_next.EXAMPLES
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        fiesta_next.add_arguments(parser)
+
+    def work(self, args: argparse.Namespace, console: "Console") -> int:
+        return fiesta_next.work(args, console)
+
+
+COMMANDS: Dict[str, FiestaCommand] = {
+    "select": SelectCommand(),
+    "search": SearchCommand(),
+    "plan": PlanCommand(),
+    "replay": ReplayCommand(),
+    "next": NextCommand(),
+    "status": StatusCommand(),
+    "report": ReportCommand(),
+    "documents": DocumentsCommand(),
+    "plugin": PluginCommand(),
 }
+"""The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
 
 def add_command(commands: Any, name: str, *, called: str, program: str) -> argparse.ArgumentParser:
     """Add the parser of one command, `called` so below `program`. It refuses unknown arguments with a hint."""
-    module = import_module(f"{__name__}.fiesta_{name}")
+    command = COMMANDS[name]
     parser = commands.add_parser(
         called,
-        help=HELP[name],
-        description=module.DESCRIPTION,
-        epilog=module.EXAMPLES,
+        help=command.help,
+        description=command.description,
+        epilog=command.examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.allow_abbrev = False
-    module.add_arguments(parser)
+    command.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.set_defaults(func=partial(_run, module), program=f"{program} {called}")
+    parser.set_defaults(func=partial(_run, command), program=f"{program} {called}")
     parse = parser.parse_known_args
 
     def parse_all(*given: Any, **more: Any) -> Any:
@@ -54,16 +75,8 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     return parser
 
 
-def _run(command: ModuleType, args: argparse.Namespace) -> None:
+def _run(command: FiestaCommand, args: argparse.Namespace) -> None:
     """Do the work, or start it in the background, and end the process with its status."""
-    if getattr(args, "detach", False):
-        run_and_exit(
-            lambda console: detach(args, console),
-            debug=args.debug,
-            interrupted=lambda: "Interrupted; nothing goes on in the background.",
-        )
-    run_and_exit(
-        lambda console: command.work(args, console),
-        debug=args.debug,
-        interrupted=lambda: command.interrupted(args),
-    )
+    is_detached = getattr(args, "detach", False)
+    work, interrupted = (detach, nothing_goes_on) if is_detached else (command.work, command.interrupted)
+    run_and_exit(partial(work, args), debug=args.debug, interrupted=partial(interrupted, args))

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, List, Optional
 
+from fiesta_allennlp.commands.exit_handling import say
 from fiesta_allennlp.commands.parsing import directory_of
 from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import ConfigError
@@ -43,14 +44,17 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
             process.wait()
             raise
     if status is None:
-        for line in _how_to_go_on(process.pid, args, directory):
-            console.print(line, markup=False, soft_wrap=True)
+        say(_how_to_go_on(process.pid, args, directory), console)
         return 0
     if is_new:  # all of it was shown
         output.unlink(missing_ok=True)
         with suppress(OSError):
             directory.root.rmdir()
     return status
+
+
+def nothing_goes_on(args: argparse.Namespace) -> str:
+    return "Interrupted; nothing goes on in the background."
 
 
 def _command(args: argparse.Namespace) -> List[str]:
@@ -61,7 +65,7 @@ def _command(args: argparse.Namespace) -> List[str]:
 def _show_until_at_work(
     process: "subprocess.Popen[bytes]", written: BinaryIO, directory: RunDirectory, console: "Console"
 ) -> Optional[int]:
-    """The exit status of a command that ended before; None where it goes on."""
+    """Show what the command writes. Return its exit status if it ended, and None if it goes on."""
     while True:
         status = process.poll()
         is_at_work = status is None and _is_at_work(process.pid, directory)

@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping
 
 from fiesta_allennlp.errors import FiestaError
 
@@ -92,11 +92,17 @@ def load(args: argparse.Namespace) -> None:
     import_packages(getattr(args, "include_package", ()))
 
 
+def say(sentences: Iterable[str], console: "Console") -> None:
+    """Print sentences, each on a line of its own, as they are."""
+    for sentence in sentences:
+        console.print(sentence, markup=False, soft_wrap=True)
+
+
 # What is said at the end of a selection.
 
 
 def say_failures(summary: Mapping[str, Any], console: "Console") -> None:
-    """Every failure and every candidate that takes no part. Runs that failed for the same reason share a line."""
+    """Print every failure and every candidate that takes no part. Runs that failed for the same reason share a line."""
     for candidate in summary["candidates"]:
         runs: Dict[str, List[str]] = {}
         for told in candidate.failure_reasons:
@@ -104,25 +110,24 @@ def say_failures(summary: Mapping[str, Any], console: "Console") -> None:
             run, reason = found.groups() if found else (told, "")
             runs.setdefault(reason, []).append(run)
         for reason, failed in runs.items():
-            console.print(f"failed: {', '.join(failed)} {reason}", markup=False, soft_wrap=True)
+            say([f"failed: {', '.join(failed)} {reason}"], console)
         if candidate.withdrawn:
             what = "removed" if candidate.out == "removed" else "dropped out"
-            console.print(f"{what}: {candidate.name}: {candidate.withdrawn_because}", markup=False, soft_wrap=True)
+            say([f"{what}: {candidate.name}: {candidate.withdrawn_because}"], console)
 
 
 def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
-    """The exit status that belongs to a `selection.json`; of one that may go on it says how."""
+    """Return the exit status that belongs to a `selection.json`. If the selection may go on, print how."""
     if summary["stopped_by"] == "interrupted":
-        console.print(f"Go on with: {recover_command(args)}", markup=False, soft_wrap=True)
+        say([f"Go on with: {recover_command(args)}"], console)
         return EXIT_INTERRUPTED
     if summary["stopped_by"] in LARGER:
-        larger = f"Go on with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"
-        console.print(larger, markup=False, soft_wrap=True)
+        say([f"Go on with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
 
 def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
-    """The sentence about an interruption before the first `step` or after the last one; `kept` says what is not
+    """Return the sentence about an interruption before the first `step` or after the last one; `kept` says what is not
     lost."""
     from fiesta_allennlp.directory import RunDirectory
 
@@ -133,7 +138,7 @@ def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
 
 
 def recover_command(args: argparse.Namespace) -> str:
-    """The command that goes on with the selection."""
+    """Return the command that goes on with the selection."""
     return f"{args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 

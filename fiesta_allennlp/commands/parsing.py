@@ -13,7 +13,12 @@ def add_given(parser: argparse.ArgumentParser, settings: Type[Any], name: str, *
     parser.add_argument(name, metavar=declared.metavar, help=declared.help, **kwargs)
 
 
-def add_directory(parser: argparse.ArgumentParser, *, force: str, dry_run: str) -> None:
+def add_directory(
+    parser: argparse.ArgumentParser,
+    *,
+    force: str = "delete the selection in the directory first",
+    dry_run: str = "check everything and print the plan, without a run",
+) -> None:
     """Add the directory and what to do with it. `force` and `dry_run` are the help of these options."""
     parser.add_argument(
         "-s", "--serialization-dir", type=Path, help="directory of the selection; required unless --dry-run"
@@ -44,7 +49,7 @@ def explain_minus(parser: argparse.ArgumentParser, name: str, example: str) -> N
 
 
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
-    """The settings of the class `of` that were typed, above those of the `--config` file.
+    """Return the settings of the class `of` that were typed, above those of the `--config` file.
 
     Raises:
         ConfigError: where a value is not one that its option allows.

@@ -5,7 +5,7 @@ from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
-from fiesta_allennlp.commands import HELP, add_command
+from fiesta_allennlp.commands import COMMANDS, add_command
 
 
 class FiestaSubcommand(Subcommand):
@@ -15,6 +15,6 @@ class FiestaSubcommand(Subcommand):
         return add_command(parser, self.name.removeprefix("fiesta-"), called=self.name, program="allennlp")
 
 
-for name in HELP:
+for name in COMMANDS:
     if name != "plugin":
         Subcommand.register(f"fiesta-{name}")(type(f"Fiesta{name.title()}", (FiestaSubcommand,), {}))

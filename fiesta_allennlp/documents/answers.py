@@ -87,14 +87,14 @@ class AnswerStore:
                 self._locks.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
-        """The key of a system with this identity."""
+        """Add a system with this identity and return its key."""
         key = system_key(identity)
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, _canonical(identity)))
         return key
 
     def find(self, system: str, question: Any) -> Optional[Answer]:
-        """The first answer of a system to a question, whoever paid for it."""
+        """Return the first answer of a system to a question, whoever paid for it."""
         with self._using() as database:
             row = database.execute(
                 "SELECT answer, seconds, asked_at FROM answers WHERE system = ? AND question = ? ORDER BY asked_at",
@@ -120,26 +120,18 @@ class AnswerStore:
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Write down an answer and what it cost; `asker` is what the selection calls the system."""
-        row = (
-            system,
-            question_key(question),
-            self._run,
-            asker,
-            json.dumps(answer.value),
-            cost,
-            answer.seconds,
-            answer.asked_at,
-        )
+        value = json.dumps(answer.value)
+        row = (system, question_key(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def charges(self) -> Dict[str, Charge]:
-        """The questions that this selection asked and their cost, by asker. Kept answers do not count."""
+        """Return the questions that this selection asked and their cost, by asker. Kept answers do not count."""
         with self._using() as database:
             return _charges(database, self._run)
 
     def num_kept(self, system: str) -> int:
-        """The number of kept answers of a system."""
+        """Return the number of kept answers of a system."""
         with self._using() as database:
             query = "SELECT COUNT(DISTINCT question) FROM answers WHERE system = ?"
             return int(database.execute(query, (system,)).fetchone()[0])
@@ -191,7 +183,8 @@ class AnswerStore:
 
 
 def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
-    """The charges of a selection, finished or running. Changes nothing; None where there is no such file to read."""
+    """Return the charges of a selection, finished or running. Changes nothing; None where there is no such file to
+    read."""
     if not path.is_file():
         return None
     try:
@@ -207,7 +200,7 @@ def _charges(database: sqlite3.Connection, run: str) -> Dict[str, Charge]:
 
 
 def system_key(identity: Mapping[str, Any]) -> str:
-    """Equal for systems of equal identity."""
+    """Return a key that is equal for systems of equal identity."""
     return hashlib.sha256(_canonical(identity).encode("utf-8")).hexdigest()
 
 
@@ -216,10 +209,10 @@ def _canonical(value: Any) -> str:
 
 
 def question_key(question: Any) -> str:
-    """Equal for equal questions."""
+    """Return a key that is equal for equal questions."""
     return hashlib.sha256(_canonical(question).encode("utf-8")).hexdigest()
 
 
 def _place(key: Tuple[str, str]) -> int:
-    """The byte of the lock file that stands for a question to a system."""
+    """Return the byte of the lock file that stands for a question to a system."""
     return int(hashlib.sha256("".join(key).encode("ascii")).hexdigest()[:15], 16)

@@ -15,7 +15,7 @@ FIELDS = ("id", "items", "label", "tags", "spans")
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to be judged: its own fields, and the gold value in the task's form."""
+    """Something to be judged: its own fields, and the gold value in the task's form."""
 
     fields: Mapping[str, Any]
     gold: Any
@@ -74,7 +74,7 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
 
 
 def field_names(text: Optional[str]) -> Dict[str, str]:
-    """`--fields id=key,label=sentiment` as a mapping from our names to the file's.
+    """Read `--fields id=key,label=sentiment` as a mapping from our names to the file's.
 
     Raises:
         ConfigError: where a part is no `NAME=FIELD`, or the name has no meaning.

@@ -1,4 +1,4 @@
-"""An evaluation is one document, or a batch, through one system that was trained already."""
+"""The run of a system that was trained already: one document, or a batch of them."""
 
 import threading
 import time
@@ -38,7 +38,7 @@ class Station:
         self._stopped = threading.Event()
 
     def answer(self, question: Any) -> Answer:
-        """The kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
+        """Return the kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
 
         Raises:
             Unanswered: where none came.
@@ -77,7 +77,7 @@ class DocumentQueries(Evaluator):
         documents: all of them, in the file's order.
         task: reads and counts the answers.
         orders: for each system the positions in which the documents are asked about. Shape of each: `(num_documents,)`.
-        batch_size: documents of one evaluation. The last one may have fewer.
+        batch_size: documents of one run. The last one may have fewer.
         stations: the systems by name.
     """
 
@@ -96,13 +96,13 @@ class DocumentQueries(Evaluator):
         station = self.stations[request.candidate]
         counts: Dict[str, float] = {}
         found: List[Answer] = []
-        for document in self.batch(request):
-            raw = self._raw_answers(request.candidate, station, document)
-            found += raw
+        for document in (self.documents[position] for position in self.positions(*request.key)):
             try:
+                raw = [station.answer(question) for question in station.system.questions(document)]
                 answers = station.system.answers([answer.value for answer in raw], document, self.task)
             except Unanswered as error:
-                raise _placed(error, request.candidate, document) from error
+                raise type(error)(f"system '{request.candidate}', document '{document.id}': {error}.") from error
+            found += raw
             for name, number in self.task.counts([item.gold for item in document.items], answers).items():
                 counts[name] = counts.get(name, 0.0) + number
         return Evaluation(
@@ -114,26 +114,11 @@ class DocumentQueries(Evaluator):
             metrics=counts,
         )
 
-    def batch(self, request: Request) -> List[Document]:
-        """The documents of a request."""
-        return [self.documents[position] for position in self.positions(*request.key)]
-
     def positions(self, name: str, replicate: int) -> Tuple[int, ...]:
-        """The positions of these documents in the file."""
+        """Return the positions in the file of the documents of one run."""
         return batch_of(self.orders[name], replicate, self.batch_size)
-
-    def _raw_answers(self, name: str, station: Station, document: Document) -> List[Answer]:
-        try:
-            return [station.answer(question) for question in station.system.questions(document)]
-        except Unanswered as error:
-            raise _placed(error, name, document) from error
 
 
 def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:
-    """The positions of the documents of one evaluation; the last one may have fewer than `size`."""
+    """Return the positions of the documents of one run; the last one may have fewer than `size`."""
     return tuple(order[replicate * size : (replicate + 1) * size].tolist())
-
-
-def _placed(error: Unanswered, name: str, document: Document) -> Unanswered:
-    """The error with its system and document."""
-    return type(error)(f"system '{name}', document '{document.id}': {error}.")

@@ -1,16 +1,17 @@
 """Makes checked and open systems of what is typed for each."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
 
 from joblib import cpu_count
 
 from fiesta_allennlp.documents.document_file import DocumentFile
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, plainly
-from fiesta_allennlp.jsonnet_files import read_jsonnet
+from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
+from fiesta_allennlp.files import read_jsonnet
 from fiesta_allennlp.names import check_names, split_name
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.registry import build
@@ -20,7 +21,7 @@ FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NA
 
 
 def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
-    """The systems by name, in the order given.
+    """Return the systems by name, in the order given.
 
     Raises:
         ConfigError: where there are fewer than two, two of one name, or one of no known form.
@@ -34,7 +35,7 @@ def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
 
 
 def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Dict[str, System]:
-    """The systems, checked for these documents, and not yet open.
+    """Build the systems and check them for these documents. None is open yet.
 
     Raises:
         ConfigError: naming the system, the key and the remedy.
@@ -42,12 +43,10 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
     systems: Dict[str, System] = {}
     identities: Dict[str, str] = {}
     for name, system in given.items():
-        try:
+        with _naming(name, system):
             systems[name] = build(System, system.config)
             systems[name].check(documents)
             identity = systems[name].fingerprint()
-        except (FiestaError, OSError) as error:
-            raise ConfigError(f"system '{name}' ({system.source}): {plainly(error)}") from error
         twin = next((other for other in identities if identities[other] == identity), None)
         if twin is not None:
             raise ConfigError(
@@ -64,13 +63,11 @@ def check_answers(
     """Refuse systems whose answers exist already and cannot be read.
 
     Raises:
-        DataError: naming the system, the document, its answer and the remedy.
+        ConfigError: naming the system, the document, its answer and the remedy.
     """
     for name, system in systems.items():
-        try:
+        with _naming(name, given[name]):
             system.check_answers(documents, task)
-        except DataError as error:
-            raise DataError(f"system '{name}' ({given[name].source}): {error}") from error
 
 
 def open_systems(
@@ -88,10 +85,8 @@ def open_systems(
     """
 
     def open_one(name: str) -> None:
-        try:
+        with _naming(name, given[name]):
             systems[name].open(Workplace(name, log(name), time_limit, packages))
-        except FiestaError as error:
-            raise ConfigError(f"system '{name}' ({given[name].source}): {plainly(error)}") from error
 
     with ThreadPoolExecutor(max_workers=cpu_count()) as pool:  # loading a model keeps a core busy for seconds
         try:
@@ -108,8 +103,16 @@ def close_systems(systems: Mapping[str, System]) -> None:
         system.close()
 
 
+@contextmanager
+def _naming(name: str, system: Candidate) -> Iterator[None]:
+    """Put a system's name and source in front of the message of an error."""
+    try:
+        yield
+    except (FiestaError, OSError) as error:
+        raise ConfigError(f"system '{name}' ({system.source}): {plainly(error)}") from error
+
+
 def _stem(path: str) -> str:
-    """The name of a file without its ending."""
     file = Path(path).name
     return file[: -len(ARCHIVE_ENDING)] if file.endswith(ARCHIVE_ENDING) else Path(file).stem
 

@@ -86,7 +86,7 @@ class LimitedDocuments(Strategy):
         return len(through) > 1 and together >= self.strategy.confidence
 
     def _through(self, history: History) -> List[str]:
-        """The systems that have finished with all documents, even if they failed on each."""
+        """Return the systems that have finished with all documents, even if they failed on each."""
         pending = Counter(request.candidate for request in history.pending)
         left = self._left(history)
         return [name for name in history.active if not left[name] and not pending[name]]
@@ -99,7 +99,7 @@ class LimitedDocuments(Strategy):
         return max(open_, key=lambda name: (prob_best.get(name, 0.0), left[name]), default=None)
 
     def _left(self, history: History) -> Dict[str, int]:
-        """The number of batches left for each candidate; failed ones count as asked."""
+        """Return the number of batches left for each candidate; failed ones count as asked."""
         if self._latest[0] is not history:
             used = dict.fromkeys(history.candidates, 0)
             made = [e.request for e in history.evaluations] + [f.request for f in history.failures]

@@ -36,7 +36,7 @@ LINES_OF_PROGRESS = 20
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedDocuments:
     """Settings that were checked, and what they come to. `run` is the name under which answers are paid for."""
 
     choice: DocumentChoice
@@ -52,12 +52,11 @@ class Prepared:
 
     @property
     def answers(self) -> Path:
-        """The file of answers."""
         return answers_path(self.settings, self.directory.root) or self.directory.answers
 
 
-class Documents(SelectionFamily[DocumentSettings, Prepared, Prepared]):
-    """Candidates are systems that were trained already, and an evaluation puts a document, or a batch, to one."""
+class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDocuments]):
+    """Candidates are systems that were trained already, and a run puts a document, or a batch, to one."""
 
     name = "documents"
     settings = DocumentSettings
@@ -66,7 +65,7 @@ class Documents(SelectionFamily[DocumentSettings, Prepared, Prepared]):
     may_be_unfit = False  # an endpoint may be slow to start, and is no larger than the others
     without = "give the others and another directory, and this file of answers with --answers"
 
-    def check(self, settings: DocumentSettings, stored: Resumed, *, allow_removed: bool) -> Prepared:
+    def check(self, settings: DocumentSettings, stored: Resumed, *, allow_removed: bool) -> PreparedDocuments:
         """Read and check everything. Systems come in the store's order, and new ones after them. None is open yet."""
         if not settings.documents:
             raise ConfigError("--documents is missing: give a JSONL file of documents with their gold annotation.")
@@ -79,7 +78,7 @@ class Documents(SelectionFamily[DocumentSettings, Prepared, Prepared]):
         facts = DocumentFacts(str(file.path), len(file.documents), file.num_items)
         choice = importing(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
         run = stored.meta.run or secrets.token_hex(16)
-        prepared = Prepared(choice, file, given, build_systems(given, file), stored.directory, run)
+        prepared = PreparedDocuments(choice, file, given, build_systems(given, file), stored.directory, run)
         _check_unchanged(prepared, stored)
         joining = {name: system for name, system in prepared.systems.items() if name not in order}
         check_answers(joining, given, file, task)
@@ -87,8 +86,8 @@ class Documents(SelectionFamily[DocumentSettings, Prepared, Prepared]):
 
     @contextmanager
     def prepared(
-        self, checked: Prepared, directory: RunDirectory, place: RunDirectory, console: Console
-    ) -> Iterator[Prepared]:
+        self, checked: PreparedDocuments, directory: RunDirectory, place: RunDirectory, console: Console
+    ) -> Iterator[PreparedDocuments]:
         """Look at the answers that are kept, and start what has to run, with a log in `place`."""
         if checked.answers.exists():
             AnswerStore(checked.answers, run="").close()
@@ -105,18 +104,18 @@ class Documents(SelectionFamily[DocumentSettings, Prepared, Prepared]):
         finally:
             close_systems(checked.systems)
 
-    def rows(self, prepared: Prepared) -> Sequence[Candidate]:
+    def rows(self, prepared: PreparedDocuments) -> Sequence[Candidate]:
         return [
             Candidate(name, given.source, given.config, {"fingerprint": prepared.systems[name].fingerprint()})
             for name, given in prepared.given.items()
         ]
 
-    def meta(self, prepared: Prepared) -> Mapping[str, Any]:
+    def meta(self, prepared: PreparedDocuments) -> Mapping[str, Any]:
         facts = asdict(prepared.choice.facts)
         return {"documents": prepared.file.fingerprint, "document_facts": facts, "run": prepared.run}
 
     @contextmanager
-    def work(self, prepared: Prepared, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
+    def work(self, prepared: PreparedDocuments, store: RunStore, console: Console, *, seed: int) -> Iterator[LoopParts]:
         settings, choice = prepared.settings, prepared.choice
         if not any(system.keeps_answers for system in prepared.systems.values()):
             console.print(
@@ -148,12 +147,12 @@ class Documents(SelectionFamily[DocumentSettings, Prepared, Prepared]):
                     shared_splits=settings.documents_order == "shared",
                 )
 
-    def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
+    def summary(self, prepared: PreparedDocuments, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
         charges = read_charges(prepared.answers, run=prepared.run)
         return prepared.choice.summary(history, decision, seed=str(meta.seed), charges=charges)
 
 
-def _check_unchanged(prepared: Prepared, stored: Resumed) -> None:
+def _check_unchanged(prepared: PreparedDocuments, stored: Resumed) -> None:
     """Refuse to go on with other documents or other systems; new systems may join."""
     root = stored.directory.root
     if stored.meta.documents not in (None, prepared.file.fingerprint):
@@ -190,7 +189,7 @@ def select_system(
 class DocumentPlan:
     """The result of a dry run. `kept` are existing answers, by system; `least` and `most` are numbers of queries."""
 
-    prepared: Prepared
+    prepared: PreparedDocuments
     kept: Mapping[str, int]
     least: int
     most: int

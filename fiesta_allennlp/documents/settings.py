@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Optional, Tuple
 from fiesta_allennlp.selection.options import option
 from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, SelectionSettings, fill, registered
 
-DOCUMENTS = "Documents and scoring"
+ABOUT_DOCUMENTS = "Documents and scoring"
 
 TASKS = ("classification", "spans")
 ORDERS = ("shared", "independent")
@@ -29,7 +29,7 @@ class DocumentSettings(SelectionSettings):
     `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (DOCUMENTS, CHOOSING, RESOURCES)
+    GROUPS: ClassVar[Tuple[str, ...]] = (ABOUT_DOCUMENTS, CHOOSING, RESOURCES)
 
     belief: Any = option(
         None,
@@ -57,12 +57,15 @@ class DocumentSettings(SelectionSettings):
         metavar="SYSTEM",
     )
     documents: str = option(
-        "", "a JSONL file with one document and its gold annotation per line", group=DOCUMENTS, metavar="FILE.jsonl"
+        "",
+        "a JSONL file with one document and its gold annotation per line",
+        group=ABOUT_DOCUMENTS,
+        metavar="FILE.jsonl",
     )
     task: str = option(
         "classification",
         "what the systems annotate: classification (default) or spans",
-        group=DOCUMENTS,
+        group=ABOUT_DOCUMENTS,
         metavar="|".join(TASKS),
         choices=TASKS,
         is_fixed=True,
@@ -70,29 +73,32 @@ class DocumentSettings(SelectionSettings):
     positive_label: Optional[str] = option(
         None,
         "score by the F-measure of this label (default: macro-F1 over all labels)",
-        group=DOCUMENTS,
+        group=ABOUT_DOCUMENTS,
         metavar="L",
         is_fixed=True,
     )
     metric: Optional[str] = option(
-        None, "accuracy: score a classification by accuracy instead of the F-measure", group=DOCUMENTS, is_fixed=True
+        None,
+        "accuracy: score a classification by accuracy instead of the F-measure",
+        group=ABOUT_DOCUMENTS,
+        is_fixed=True,
     )
     fields: str = option(
         "",
         "the file's names for id, items, label, tags and spans, such as id=key,label=sentiment",
-        group=DOCUMENTS,
+        group=ABOUT_DOCUMENTS,
         is_fixed=True,
     )
     documents_order: str = option(
         "shared",
         "shared (default): all systems get the documents in one random order; independent: each in its own order, as "
         "in the paper",
-        group=DOCUMENTS,
+        group=ABOUT_DOCUMENTS,
         metavar="|".join(ORDERS),
         choices=ORDERS,
         is_fixed=True,
     )
-    batch_size: int = option(1, "documents per query (default 1)", group=DOCUMENTS, least=1, is_fixed=True)
+    batch_size: int = option(1, "documents per query (default 1)", group=ABOUT_DOCUMENTS, least=1, is_fixed=True)
     answers: Optional[str] = option(
         None,
         "file of answers to reuse and extend, also by later selections (default: DIR/answers.sqlite)",
@@ -118,7 +124,7 @@ class DocumentSettings(SelectionSettings):
     )
 
     def believing(self, metric: str) -> "DocumentSettings":
-        """These settings with a belief about this metric.
+        """Return these settings with a belief about this metric.
 
         Raises:
             ConfigError: where the belief is about another one.
@@ -130,7 +136,7 @@ class DocumentSettings(SelectionSettings):
         return replace(self, belief=belief)
 
     def until_documents_end(self) -> "DocumentSettings":
-        """These settings with no limit of their own where none is given: documents run out before."""
+        """Return these settings with no limit of their own where none is given: documents run out before."""
         has_limit = self.budget is not None or self.max_evaluations is not None
         if has_limit or "max_evaluations" in registered(self.strategy or "top_two", "--strategy"):
             return self

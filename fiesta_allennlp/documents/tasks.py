@@ -17,7 +17,7 @@ Span = Tuple[int, int, str]
 
 
 class Task(Registrable):
-    """One kind of annotation. An item has one gold value and gets one answer.
+    """A kind of annotation. An item has one gold value and gets one answer.
 
     An item must have exactly one of the fields `gold_fields`. `metric` is the score's name.
     """
@@ -59,7 +59,9 @@ class Task(Registrable):
 
 @Task.register("classification")
 class Classification(Task):
-    """One label for each item, scored by the F-measure of one label, by macro-F1 over all labels, or by accuracy.
+    """Annotation with one label for each item.
+
+    The score is the F-measure of one label, macro-F1 over all labels, or accuracy.
 
     Args:
         positive_label: the label that the F-measure is about. All other labels then count as one negative label.
@@ -186,7 +188,7 @@ class Spans(Task):
 
 
 def _f_measure(tp: float, fp: float, fn: float) -> float:
-    """2 TP / (2 TP + FP + FN), and 1 where there was nothing to find and nothing was found."""
+    """Compute 2 TP / (2 TP + FP + FN), and 1 where there was nothing to find and nothing was found."""
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 1.0
 
 
@@ -201,7 +203,7 @@ def _label(value: Any) -> str:
 
 
 def _spans_of_tags(value: Any) -> FrozenSet[Span]:
-    """Spans of BIO tags; an `I-` without its `B-` begins one."""
+    """Read the spans of BIO tags; an `I-` without its `B-` begins one."""
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
         raise DataError("tags must be a list of texts")
     if any(tag[:1] not in ("B", "I", "O") for tag in value):
@@ -224,7 +226,7 @@ def _spans(value: Any) -> FrozenSet[Span]:
 
 
 def _span(value: Any) -> Span:
-    """`[start, end, label]`, or an object with these keys; the label may be left out where there is only one."""
+    """Read `[start, end, label]`, or an object with these keys; the label may be left out where there is only one."""
     parts = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
     if isinstance(parts, list) and len(parts) == 2:
         parts = [*parts, ""]

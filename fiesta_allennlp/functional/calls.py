@@ -15,7 +15,7 @@ All raise `ValueError` if there are fewer than two models, if a score is not a f
 
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
@@ -48,7 +48,7 @@ class FixedConfidenceResult(NamedTuple):
         confidence_scores: P(model is best) for each model.
         proportions: each model's share of `num_evaluations`.
         num_evaluations: the number of evaluations of all models together.
-        scores: the scores of each model, in order of evaluation.
+        scores: the scores of each model, in order of its runs.
     """
 
     confidence_scores: List[float]
@@ -63,7 +63,7 @@ class SequentialHalvingResult(NamedTuple):
     Attributes:
         best_index: the position of the best function.
         proportions: each model's share of all evaluations.
-        scores: the scores of each model, in order of evaluation.
+        scores: the scores of each model, in order of its runs.
     """
 
     best_index: int
@@ -76,7 +76,7 @@ class NonAdaptiveResult(NamedTuple):
 
     Attributes:
         best_index: the position of the best function.
-        scores: the scores of each model, in order of evaluation.
+        scores: the scores of each model, in order of its runs.
     """
 
     best_index: int
@@ -106,9 +106,8 @@ def TTTS(
         ValueError: if `p_value` is not above 0 and below 1, if there are fewer than two models, or if a score is not a
             finite number or has no logit.
     """
-    functions = _Functions(data, model_functions, split_function, logit_transform)
     strategy = TopTwoThompson(**_aim(p_value, max_evaluations))
-    return functions.until_sure(strategy, slots=1, rng=rng)
+    return _until_sure(data, model_functions, split_function, logit_transform, strategy, slots=1, rng=rng)
 
 
 def BTS(
@@ -128,9 +127,8 @@ def BTS(
     Use it to measure how many evaluations batches cost. It still calls the functions one after the other. It uses
     `fiesta_allennlp.strategies.BatchThompson`.
     """
-    functions = _Functions(data, model_functions, split_function, logit_transform)
     strategy = BatchThompson(batch_size=batch_size, **_aim(p_value, max_evaluations))
-    return functions.until_sure(strategy, slots=batch_size, rng=rng)
+    return _until_sure(data, model_functions, split_function, logit_transform, strategy, slots=batch_size, rng=rng)
 
 
 def non_adaptive_fc(
@@ -148,9 +146,9 @@ def non_adaptive_fc(
     Use it as a baseline: it needs about twice as many evaluations as `TTTS`. It uses
     `fiesta_allennlp.strategies.NonAdaptiveFixedConfidence`.
     """
-    functions = _Functions(data, model_functions, split_function, logit_transform)
     strategy = NonAdaptiveFixedConfidence(**_aim(p_value, max_evaluations))
-    return functions.until_sure(strategy, slots=len(model_functions), rng=rng)
+    slots = len(model_functions)
+    return _until_sure(data, model_functions, split_function, logit_transform, strategy, slots=slots, rng=rng)
 
 
 def sequential_halving(
@@ -168,9 +166,9 @@ def sequential_halving(
         ValueError: if `budget` is below N ceil(log2 N) for N models, if there are fewer than two models, or if a score
             is not a finite number or has no logit.
     """
-    functions = _Functions(data, model_functions, split_function, logit_transform)
-    finished = functions.select(SequentialHalving(belief=StudentT(), budget=budget), slots=budget, rng=None)
-    return SequentialHalvingResult(finished.best_index, finished.proportions, finished.scores)
+    strategy = SequentialHalving(belief=StudentT(), budget=budget)
+    history, decision = _select(data, model_functions, split_function, logit_transform, strategy, slots=budget)
+    return SequentialHalvingResult(int(str(decision.best)), _proportions(history), _scores(history))
 
 
 def non_adaptive_fb(
@@ -188,13 +186,12 @@ def non_adaptive_fb(
         ValueError: if `budget` is below the number of models, if there are fewer than two models, or if a score is not
             a finite number or has no logit.
     """
-    functions = _Functions(data, model_functions, split_function, logit_transform)
-    finished = functions.select(NonAdaptiveFixedBudget(belief=StudentT(), budget=budget), slots=budget, rng=None)
-    return NonAdaptiveResult(finished.best_index, finished.scores)
+    strategy = NonAdaptiveFixedBudget(belief=StudentT(), budget=budget)
+    history, decision = _select(data, model_functions, split_function, logit_transform, strategy, slots=budget)
+    return NonAdaptiveResult(int(str(decision.best)), _scores(history))
 
 
 def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
-    """The arguments of all strategies for a fixed confidence."""
     if not 0 < p_value < 1:
         raise ValueError(
             f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."
@@ -203,77 +200,62 @@ def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
     return {"belief": StudentT(), "stop": BayesianStop(), "confidence": 1 - p_value, "max_evaluations": limit}
 
 
-@dataclass(frozen=True)
-class _Finished:
-    """A selection that is over. Names of candidates are the positions of their functions, as text."""
-
-    history: History
-    decision: Decision
-
-    @property
-    def best_index(self) -> int:
-        return self.history.candidates.index(str(self.decision.best))
-
-    @property
-    def proportions(self) -> List[float]:
-        total = len(self.history.evaluations)
-        return [self.history.num_finished(name) / total for name in self.history.candidates]
-
-    @property
-    def scores(self) -> List[List[float]]:
-        return [self.history.scores(name).tolist() for name in self.history.candidates]
+def _until_sure(
+    data: Data,
+    models: Sequence[Model],
+    split_function: SplitFunction,
+    logit_transform: bool,
+    strategy: FixedConfidence,
+    *,
+    slots: int,
+    rng: Optional[np.random.Generator],
+) -> FixedConfidenceResult:
+    history, decision = _select(data, models, split_function, logit_transform, strategy, slots=slots, rng=rng)
+    prob_best = list(decision.prob_best.values())
+    return FixedConfidenceResult(prob_best, _proportions(history), len(history.evaluations), _scores(history))
 
 
-@dataclass(frozen=True)
-class _Functions:
-    """Plain functions, called as trainings are made elsewhere.
+def _select(
+    data: Data,
+    models: Sequence[Model],
+    split_function: SplitFunction,
+    logit_transform: bool,
+    strategy: Strategy,
+    *,
+    slots: int,
+    rng: Optional[np.random.Generator] = None,
+) -> Tuple[History, Decision]:
+    """Evaluate what the strategy proposes, `slots` at a time, until it proposes nothing.
 
-    Each evaluation calls `split_function` once and has a split of its own. The seeds of its request are numbers that
-    tell evaluations apart; nothing is seeded with them.
+    A candidate's name is the position of its function. The seeds of a request only tell runs apart.
     """
+    rng = np.random.default_rng() if rng is None else rng
+    history = History(tuple(str(index) for index in range(len(models))))
+    try:
+        strategy.check(list(history.candidates))
+        while names := strategy.propose(history, slots, rng):
+            for name in names:
+                number = len(history.evaluations)
+                score = _score(models[int(name)](*split_function(data)), name, number, logit_transform)
+                request = Request(name, history.num_finished(name), number, number, number, number)
+                history = replace(history, evaluations=(*history.evaluations, Evaluation(request, score, "score")))
+        return history, strategy.recommend(history)
+    except FiestaError as error:
+        raise ValueError(str(error)) from error
 
-    data: object
-    models: Sequence[Model]
-    split_function: SplitFunction
-    logit_transform: bool
 
-    def select(self, strategy: Strategy, *, slots: int, rng: Optional[np.random.Generator]) -> _Finished:
-        """Evaluate what the strategy proposes, `slots` at a time, until it proposes nothing.
-
-        Raises:
-            ValueError: where the strategy cannot work with so many models, a model's score is no finite number, or it
-                has no logit and `logit_transform` was asked for.
-        """
-        rng = np.random.default_rng() if rng is None else rng
-        history = History(tuple(str(index) for index in range(len(self.models))))
-        try:
-            strategy.check(list(history.candidates))
-            while names := strategy.propose(history, slots, rng):
-                for name in names:
-                    history = replace(history, evaluations=(*history.evaluations, self._evaluate(history, name)))
-            return _Finished(history, strategy.recommend(history))
-        except FiestaError as error:
-            raise ValueError(str(error)) from error
-
-    def until_sure(
-        self, strategy: FixedConfidence, *, slots: int, rng: Optional[np.random.Generator]
-    ) -> FixedConfidenceResult:
-        finished = self.select(strategy, slots=slots, rng=rng)
-        return FixedConfidenceResult(
-            list(finished.decision.prob_best.values()),
-            finished.proportions,
-            len(finished.history.evaluations),
-            finished.scores,
+def _score(returned: float, name: str, number: int, logit_transform: bool) -> float:
+    score = float(returned)
+    if not math.isfinite(score):
+        raise ValueError(
+            f"model_functions[{name}] returned {score} in evaluation {number}: a score must be a finite number."
         )
+    return float(logit(np.array([score]), candidate=f"model_functions[{name}]")[0]) if logit_transform else score
 
-    def _evaluate(self, history: History, name: str) -> Evaluation:
-        number = len(history.evaluations)
-        train, test = self.split_function(self.data)
-        score = float(self.models[int(name)](train, test))
-        if not math.isfinite(score):
-            raise ValueError(
-                f"model_functions[{name}] returned {score} in evaluation {number}: a score must be a finite number."
-            )
-        if self.logit_transform:
-            score = float(logit(np.array([score]), candidate=f"model_functions[{name}]")[0])
-        return Evaluation(Request(name, history.num_finished(name), number, number, number, number), score, "score")
+
+def _proportions(history: History) -> List[float]:
+    return [history.num_finished(name) / len(history.evaluations) for name in history.candidates]
+
+
+def _scores(history: History) -> List[List[float]]:
+    return [history.scores(name).tolist() for name in history.candidates]

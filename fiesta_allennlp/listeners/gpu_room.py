@@ -4,8 +4,9 @@ import re
 from collections import Counter
 from typing import Callable, Optional, Sequence, Set
 
-from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.selection.environment import gpus
+from fiesta_allennlp.selection.loop import Listener
 
 PEAK = re.compile(r"peak_gpu_\d+_memory_MB")
 """The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
@@ -17,14 +18,14 @@ MIB = 1024.0
 
 
 def smallest_gpu_mib() -> Optional[float]:
-    """The memory of the smallest NVIDIA card in MiB; None without one."""
+    """Return the memory of the smallest NVIDIA card in MiB; None without one."""
     try:
         return min(map(float, gpus("memory.total")), default=None)
     except ValueError:
         return None
 
 
-class GpuRoom:
+class GpuRoom(Listener):
     """A listener that prints one note when every candidate has a finished run, if at least twice as many runs as now
     would fit into the memory of each GPU.
 
@@ -52,9 +53,6 @@ class GpuRoom:
             peaks = [float(value) for name, value in outcome.metrics.items() if PEAK.fullmatch(name)]
             self._peak = max([self._peak, *peaks])
             self._finished.add(outcome.request.candidate)
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        pass
 
     def _note(self) -> None:
         room = int(self._memory // (self._peak + OVERHEAD_MIB))

@@ -28,7 +28,7 @@ from fiesta_allennlp.selection.summary import (
 
 
 def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = None) -> Table:
-    """An empty table: a column of names, called `first`, and columns of numbers."""
+    """Return an empty table: a column of names, called `first`, and columns of numbers."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
     table.add_column(first, overflow="fold")
     for column in numbers:
@@ -37,7 +37,8 @@ def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = N
 
 
 def candidate_table(title: str, *, under_way: Sequence[str] = ()) -> Table:
-    """An empty table of candidates, narrow enough for 80 columns. `under_way` are columns about what is not done."""
+    """Return an empty table of candidates, narrow enough for 80 columns. `under_way` are columns about what is not
+    done."""
     columns = ("runs", *under_way, "failed", "mean", "sd", "P(best)", "seconds")
     return number_table("candidate", columns, title=title)
 
@@ -59,7 +60,7 @@ def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Seque
 def remaining_text(
     found: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
 ) -> str:
-    """The end of a line: the number of runs still to come and their time; empty where nothing is known.
+    """Return the end of a line: the number of runs still to come and their time; empty where nothing is known.
 
     Args:
         found: the estimate.
@@ -81,7 +82,7 @@ def remaining_text(
 
 
 def _span_text(low: float, high: float) -> str:
-    """A span of seconds, in hours from 90 minutes on, and in minutes from 90 seconds on."""
+    """Return a span of seconds, in hours from 90 minutes on, and in minutes from 90 seconds on."""
     unit, seconds, digits = ("h", 3600, 1) if high >= 5400 else ("min", 60, 0) if high >= 90 else ("s", 1, 0)
     ends = [f"{max(0.0, end) / seconds:.{digits}f}" for end in (low, high)]
     return f"{' to '.join(dict.fromkeys(ends))} {unit}"
@@ -147,7 +148,7 @@ class Progress:
         self._tell()
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Say what came of a training; that of a finished one waits for the decision it leads to."""
+        """Say what came of a run. A finished one waits for the decision it leads to."""
         if isinstance(outcome, Failure):
             later = " (it is tried again after a pause)" if outcome.kind == "machine" else ""
             failed = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s"

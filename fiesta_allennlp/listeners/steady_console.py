@@ -96,6 +96,6 @@ def steady_streams() -> Iterator[None]:
 
 
 def _wrapped(message: str, width: int) -> str:
-    """A message with its lines broken at blanks; words that are wider than a line, such as paths, stay whole."""
+    """Return a message with its lines broken at blanks; words that are wider than a line, such as paths, stay whole."""
     wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
     return "\n".join(line if COMMAND.search(line) else wrap(line) for line in message.split("\n"))

@@ -11,14 +11,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, Sequence
 
-from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome
+from fiesta_allennlp.selection.loop import Listener
 
 logger = logging.getLogger(__name__)
 
 UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
 
 
-class Scalars:
+class Scalars(Listener):
     """A listener of the selection that writes down where it stands. The step is the number of finished evaluations.
 
     ``P_best/<candidate>``, ``trainings/<candidate>``, ``failures/<candidate>``, and ``<metric>/<candidate>`` for every
@@ -54,9 +55,6 @@ class Scalars:
         if isinstance(outcome, Evaluation):
             self._scored[outcome.request.candidate] = outcome.score
 
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        """Nothing is written."""
-
     def _values(self, history: History, decision: Decision) -> Dict[str, float]:
         values: Dict[str, float] = {}
         for name, tag in tag_names(history.candidates).items():
@@ -79,8 +77,8 @@ class Scalars:
 
 
 def tag_names(candidates: Sequence[str]) -> Dict[str, str]:
-    """The candidates as TensorBoard can write them: letters, digits, `_`, `-` and `.`. Those that come out equal are
-    numbered, in their order, so that a candidate that joins later changes none."""
+    """Return the candidates as TensorBoard can write them: letters, digits, `_`, `-` and `.`. Those that come out equal
+    are numbered, in their order, so that a candidate that joins later changes none."""
     tags: Dict[str, str] = {}
     for name in candidates:
         tag = safe = UNSAFE.sub("_", name)
@@ -94,7 +92,7 @@ def tag_names(candidates: Sequence[str]) -> Dict[str, str]:
 
 @contextmanager
 def tensorboard(directory: Path, metric: str) -> Iterator[Scalars]:
-    """Scalars written into this directory, in a file of this session, until the end."""
+    """Yield scalars that are written into this directory, in a file of this session."""
     from tensorboardX.event_file_writer import EventsWriter
 
     directory.mkdir(parents=True, exist_ok=True)

@@ -43,7 +43,7 @@ class TokenIdsCollator(DataCollator):
 
 
 def _text(name: str, fields: List[TextField]) -> Dict[str, Dict[str, torch.Tensor]]:
-    """The tensors of each indexer, zeros where a text is padded."""
+    """Return the tensors of each indexer, zeros where a text is padded."""
     made: Dict[str, Dict[str, torch.Tensor]] = {}
     for indexer, indexed in fields[0]._indexed_tokens.items():
         (key, *others) = indexed
@@ -70,7 +70,8 @@ def _padded(ids: List[List[int]]) -> np.ndarray:
 
 
 def _padded_characters(texts: List[List[List[int]]], *, least: int) -> np.ndarray:
-    """Every word as wide as the longest one, but at least `least`. Shape: `(batch_size, num_words, num_characters)`."""
+    """Return every word as wide as the longest one, but at least `least`. Shape: `(batch_size, num_words,
+    num_characters)`."""
     width = max([least, *(len(word) for text in texts for word in text)])
     padded = np.zeros((len(texts), max(map(len, texts)), width), dtype=np.int64)
     for rows, text in zip(padded, texts, strict=True):

@@ -10,11 +10,9 @@ from typing import Optional
 import torch
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 
-from fiesta_allennlp.modules.recurrence import reverse
-
 
 class _UnpackedLstm(torch.nn.Module):
-    """One layer from left to right, and its dimensions."""
+    """A layer from left to right, and its dimensions."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -81,3 +79,26 @@ class UnpackedLstmSeq2Vec(_UnpackedLstm, Seq2VecEncoder):
         rows = torch.arange(states.size(0), device=states.device)
         # Shape: (batch_size, hidden_size)
         return states[rows, (num_words - 1).clamp(min=0)] * (num_words > 0).unsqueeze(-1)
+
+
+def encode(encoder: Seq2VecEncoder, vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return `encoder(vectors, mask)`, with zeros for a text without words, even where the whole batch has none.
+
+    `vectors` has the shape (batch_size, num_words, embedding_dim), the result (batch_size, encoding_dim).
+    """
+    if not mask.any():
+        return vectors.new_zeros(vectors.size(0), encoder.get_output_dim())
+    return encoder(vectors, mask)
+
+
+def reverse(vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Reverse every text, from its last word to its first; the padding stays at the end.
+
+    `vectors` and the result have the shape (batch_size, num_words, embedding_dim).
+    """
+    positions = torch.arange(vectors.size(1), device=vectors.device)
+    # Shape: (batch_size, num_words)
+    sources = (mask.sum(dim=1, keepdim=True) - 1 - positions).clamp(min=0)
+    # Shape: (batch_size, 1)
+    rows = torch.arange(vectors.size(0), device=vectors.device).unsqueeze(1)
+    return vectors[rows, sources]

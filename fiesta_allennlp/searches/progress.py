@@ -2,16 +2,17 @@
 
 import time
 from datetime import timedelta
-from typing import Optional, Sequence
+from typing import Optional
 
 from rich.console import Console
 
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.records import Evaluation, Failure, History, Outcome
+from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import duration_text, number_text
 
 
-class ScreeningProgress:
+class ScreeningProgress(Listener):
     """A line for every run: its score, the best so far, how many are left and about how long that takes.
 
     Args:
@@ -30,12 +31,6 @@ class ScreeningProgress:
         self._best: Optional[Evaluation] = None
         for evaluation in history.evaluations:
             self._compare(evaluation)
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        """Every outcome is told by itself."""
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        """The failure has been told."""
 
     def on_outcome(self, outcome: Outcome) -> None:
         name = outcome.request.candidate

@@ -10,11 +10,11 @@ from fiesta_allennlp.searches.searchers.improvement import pareto_front
 from fiesta_allennlp.strategies.base import Strategy
 
 MOST_FAILURES = 10
-"""So many failed runs before the first score end a screening: the mistake is probably in the template."""
+"""The number of failed runs before the first score that end a screening: the mistake is probably in the template."""
 
 
 def failed_configs(history: History) -> List[str]:
-    """The configs that failed and have no score, by name."""
+    """Return the configs that failed and have no score, by name."""
     finished = {evaluation.request.candidate for evaluation in history.evaluations}
     return sorted({failure.request.candidate for failure in history.failures} - finished)
 
@@ -56,8 +56,8 @@ class Screener(Strategy):
         return self.configs, self.configs
 
     def ranked(self, history: History) -> List[str]:
-        """The configs that have a score, the best first; of equal ones the first that finished. With two objectives,
-        those of the Pareto front come before the others."""
+        """Return the configs that have a score, the best first; of equal ones the first that finished. With two
+        objectives, those of the Pareto front come before the others."""
         on_front = self.on_front(history)
         best_first = sorted(
             history.evaluations,
@@ -66,18 +66,18 @@ class Screener(Strategy):
         return [evaluation.request.candidate for evaluation in best_first]
 
     def on_front(self, history: History) -> Set[str]:
-        """The configs that no other one beats in both objectives; with one objective, nothing."""
+        """Return the configs that no other one beats in both objectives; with one objective, nothing."""
         if not self.in_little_time or not history.evaluations:
             return set()
         front = pareto_front(np.array([self._objectives(evaluation) for evaluation in history.evaluations]))
         return {e.request.candidate for e, is_in in zip(history.evaluations, front, strict=True) if is_in}
 
     def _objectives(self, evaluation: Evaluation) -> List[float]:
-        """The objectives of a run, where higher is better."""
+        """Return the objectives of a run, where higher is better."""
         return [self.sign * evaluation.score, *([-evaluation.seconds] if self.in_little_time else [])]
 
     def searched(self, history: History) -> SearchHistory:
-        """The data of the searcher: scores in the order of finishing, then the runs that failed for good."""
+        """Return the data of the searcher: scores in the order of finishing, then the runs that failed for good."""
         row_of = {name: row for row, name in enumerate(history.candidates)}
         pending = dict.fromkeys(request.candidate for request in history.pending)
         scored = {e.request.candidate: self._objectives(e) for e in history.evaluations}

@@ -32,11 +32,7 @@ from fiesta_allennlp.trainings.config import official_paths, readers_of, vector_
 from fiesta_allennlp.trainings.preparation import prepare_all
 from fiesta_allennlp.trainings.preparations import Preparation, facts_of
 from fiesta_allennlp.trainings.progress_setup import told_of_jobs
-from fiesta_allennlp.trainings.select import (
-    CheckedTrainings,
-    PreparedTrainings,
-    prepared_trainings,
-)
+from fiesta_allennlp.trainings.select import CheckedTrainings, PreparedTrainings, prepared_trainings
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
 
@@ -116,7 +112,7 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
             )
 
     def summary(self, prepared: PreparedTrainings, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        """The configs that ran, in the order in which they are finalists; those that failed last."""
+        """Return the configs that ran, in the order in which they are finalists; those that failed last."""
         scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
         ranked = screener_of(prepared).ranked(history)
         return {
@@ -142,11 +138,7 @@ def screener_of(prepared: PreparedTrainings) -> Screener:
 
 
 def _drawn(settings: SearchSettings, staged: Settings) -> Dict[str, Candidate]:
-    """The candidates that a template is at the points of the pool, in its order, by name.
-
-    Raises:
-        ConfigError: where the space or a config is wrong.
-    """
+    """Return the candidates that a template is at the points of the pool, in its order, by name."""
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but there are {len(pool.points)}.")
@@ -175,18 +167,14 @@ def _pool(settings: SearchSettings) -> CandidatePoints:
 
 
 def _stored(stored: Resumed, staged: Settings) -> Dict[str, Candidate]:
-    """The candidates of the store. The first one is made again, so that a template that has changed is noticed."""
+    """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
     first = stored.candidates[0]
     again = replace(candidate_of(read_place(first.source, name=first.name), staged), facts=first.facts)
     return {candidate.name: candidate for candidate in (again, *stored.candidates[1:])}
 
 
 def _check_selection(settings: SearchSettings, num_finalists: int, example: Candidate) -> None:
-    """Refuse now what the second stage would refuse after hours.
-
-    Raises:
-        ConfigError: where its strategy cannot work with as many finalists, or a config has no test set.
-    """
+    """Refuse now what the second stage would refuse after hours."""
     staged = settings.selection()
     names = [f"finalist {number}" for number in range(1, num_finalists + 1)]
     importing(

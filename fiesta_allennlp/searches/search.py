@@ -7,7 +7,7 @@ directory of its own in `screening/`: its scores were selected on, so no posteri
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Tuple
 
 from rich.console import Console
 
@@ -16,6 +16,7 @@ from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_seed, second_seed
+from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.options import as_json, flag
 from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
@@ -25,7 +26,7 @@ from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 
 DONE = "budget"
-"""By what a screening stopped that ran all its configs."""
+"""`stopped_by` of a screening that ran all its configs."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ def search(
 
 
 def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
-    """The second stage, from its beginning."""
-    settings, meta, sources = _screening_of(directory)
+    stage = _first_stage(directory)
+    settings, sources = stored_search(stage.meta), {each.name: each.source for each in stage.candidates}
     chosen = _scored(screened)[: settings.num_finalists(len(screened["candidates"]))]
     if len(chosen) < LEAST_FINALISTS:
         return SearchSummary({**screened, "stopped_by": "failures"})
@@ -78,21 +79,17 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
     staged = replace(
         settings.selection(),
         candidates=tuple(sources[name] for name in chosen),
-        seed=second_seed(int(str(meta.seed))),
-        max_hours=_hours_left(settings.max_hours, meta),
+        seed=second_seed(int(str(stage.meta.seed))),
+        max_hours=_hours_left(settings.max_hours, stage.meta),
     )
     return SearchSummary(screened, run_selection(TRAININGS, as_json(staged), directory.root, console=console))
 
 
 def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
-    """The second stage, from where it was.
-
-    Raises:
-        ConfigError: on an option of the first stage, which is over.
-    """
+    """Go on with the second stage where it was."""
     if not directory.screening.store.is_file():
         raise StoreError(f"{directory.root}: the selection there is one of fiesta-select. Resume it with that command.")
-    _, meta, _ = _screening_of(directory)
+    meta = _first_stage(directory).meta
     known = {f.name for f in fields(Settings)}
     late = [name for name in overlay(given, of=SearchSettings) if name not in known]
     if late:
@@ -106,7 +103,6 @@ def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console:
 
 
 def _hours_left(max_hours: Optional[float], meta: Meta) -> Optional[float]:
-    """The hours that the first stage leaves for the second one."""
     return None if max_hours is None else max(1e-6, max_hours - meta.working_seconds / 3600)
 
 
@@ -114,12 +110,9 @@ def _scored(screened: Mapping[str, Any]) -> List[str]:
     return [candidate["name"] for candidate in screened["candidates"] if candidate["score"] is not None]
 
 
-def _screening_of(directory: RunDirectory) -> Tuple[SearchSettings, Meta, Dict[str, str]]:
-    """The settings and the meta of the first stage, and what is typed for each of its configs."""
+def _first_stage(directory: RunDirectory) -> Resumed:
     with reading(directory.screening) as store:
-        meta = store.meta()
-        sources = {candidate.name: candidate.source for candidate in store.candidates()}
-    return stored_search(meta), meta, sources
+        return Resumed(directory.screening, store.meta(), tuple(store.candidates()))
 
 
 def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:

@@ -14,23 +14,23 @@ from fiesta_allennlp.trainings.settings import SCORING, Settings
 if TYPE_CHECKING:
     from fiesta_allennlp.selection.store import Meta
 
-SCREENING = "Screening"
+FIRST_STAGE = "Screening"
 
 CONFIGS_TO_POOL = 5
-"""So many points are drawn for each config that runs."""
+"""The number of points drawn for each config that runs."""
 
 MOST_DRAWN = 1000
 SECOND_OBJECTIVES = ("seconds",)
 LEAST_FINALISTS, MOST_FINALISTS = 2, 8
 CONFIGS_TO_FINALISTS = 3
-"""One in so many screened configs is a finalist by default, within these bounds."""
+"""The number of screened configs for each finalist by default, within these bounds."""
 
 
 @dataclass(frozen=True)
 class SearchSettings(Settings):
     """The settings of `fiesta-search`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCREENING, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
+    GROUPS: ClassVar[Tuple[str, ...]] = (FIRST_STAGE, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
     template: str = option(
         "",
@@ -50,24 +50,27 @@ class SearchSettings(Settings):
         None,
         "what chooses the next config to screen: gp_ei (default), graph_ei, graph_eif or random; with "
         "--second-objective: gp_ehvi (default), graph_ehvi or random; or a JSON object with a `type`",
-        group=SCREENING,
+        group=FIRST_STAGE,
         metavar="NAME|JSON",
     )
     configs: Optional[int] = option(
-        None, "screen this number of configs, one run each (default: all points of --points)", group=SCREENING, least=3
+        None,
+        "screen this number of configs, one run each (default: all points of --points)",
+        group=FIRST_STAGE,
+        least=3,
     )
     finalists: Optional[int] = option(
         None,
         "let the second stage select among this number of the best screened configs (default: a third of them, at most "
         "8)",
-        group=SCREENING,
+        group=FIRST_STAGE,
         least=LEAST_FINALISTS,
     )
     second_objective: Optional[str] = option(
         None,
         "seconds: look for configs that score well in little time; the finalists are those that no other config beats "
         "in both",
-        group=SCREENING,
+        group=FIRST_STAGE,
         metavar="|".join(SECOND_OBJECTIVES),
         choices=SECOND_OBJECTIVES,
         is_fixed=True,
@@ -76,14 +79,14 @@ class SearchSettings(Settings):
         None,
         "make this number of runs in both stages together, and share them out; instead of --configs, --finalists and "
         "--budget",
-        group=SCREENING,
+        group=FIRST_STAGE,
         least=1,
     )
     pool: Optional[int] = option(
         None,
         f"draw this number of points from the space for the searcher to choose among (default: {CONFIGS_TO_POOL} for "
         f"each config to screen, at most {MOST_DRAWN})",
-        group=SCREENING,
+        group=FIRST_STAGE,
         least=3,
         is_fixed=True,
     )
@@ -111,7 +114,7 @@ class SearchSettings(Settings):
             raise ConfigError(f"--finalists is {self.finalists} but --configs is {self.configs}. Screen more configs.")
 
     def searcher_params(self) -> Dict[str, Any]:
-        """The searcher as a config."""
+        """Return the searcher as a config."""
         default = "gp_ei" if self.second_objective is None else "gp_ehvi"
         return registered(self.searcher or default, "--searcher")
 
@@ -121,7 +124,7 @@ class SearchSettings(Settings):
         return self.configs if self.runs is None else shared_out(self.runs).configs
 
     def num_finalists(self, num_screened: int) -> int:
-        """The number of finalists among this number of screened configs."""
+        """Return the number of finalists among this number of screened configs."""
         if self.runs is not None:
             return shared_out(self.runs).finalists
         return self.finalists or max(LEAST_FINALISTS, min(MOST_FINALISTS, num_screened // CONFIGS_TO_FINALISTS))
@@ -133,14 +136,14 @@ class SearchSettings(Settings):
         return max(wanted, self.pool or min(CONFIGS_TO_POOL * wanted, MOST_DRAWN))
 
     def screening(self) -> "ScreeningSettings":
-        """The first stage's as a selection has them. Its one candidate is the template."""
+        """Return the settings of the first stage as a selection has them. Its one candidate is the template."""
         template = (str(Path(self.template)),)
         return ScreeningSettings(
             **{**self._plain(), "candidates": template, "points": None, "keep": "none", "tensorboard": False}
         )
 
     def selection(self) -> Settings:
-        """The second stage's, without its candidates."""
+        """Return the settings of the second stage, without its candidates."""
         plain = Settings(**{**self._plain(), "points": None})
         return plain if self.runs is None else replace(plain, budget=shared_out(self.runs).decision)
 
@@ -149,7 +152,7 @@ class SearchSettings(Settings):
 
 
 def stored_search(meta: "Meta") -> SearchSettings:
-    """The settings of a search, by the store of its first stage."""
+    """Return the settings of a search, by the store of its first stage."""
     return SearchSettings(**overlay(meta.settings or {}, of=SearchSettings))
 
 
@@ -176,7 +179,7 @@ class Shares:
 
 
 def shared_out(runs: int) -> Shares:
-    """A share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as
+    """Return a share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as
     sequential halving can take, a power of two: m of them need m log2(m) runs.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.trainings.candidate_values import Point, read_points
 
 DIGITS = 3
@@ -60,7 +60,7 @@ class Numbers:
         return min(max(short, self.low), self.high)
 
     def scaled(self, values: Sequence[Any]) -> np.ndarray:
-        """To [0, 1] by the ends of the range. Shape: `(num_values, 1)`."""
+        """Scale values to [0, 1] by the ends of the range. Shape: `(num_values, 1)`."""
         of = np.log if self.log else np.asarray
         low, high = float(of(self.low)), float(of(self.high))
         return ((of(np.array(values, dtype=float)) - low) / ((high - low) or 1))[:, None]
@@ -76,13 +76,14 @@ class Choices:
         return self.values[int(rng.integers(len(self.values)))]
 
     def scaled(self, values: Sequence[Any]) -> np.ndarray:
-        """Numbers to [0, 1], by logarithm where they span a decade; of anything else, a dimension for each value, so
-        that two different values have the distance 1. Shape: `(num_values, num_dimensions)`."""
-        numbers = [float(value) for value in self.values if is_number(value)]
-        if len(numbers) < len(self.values):
-            return scaled_input([json.dumps(value) for value in [*self.values, *values]], "")[len(self.values) :]
-        log = ":log" if min(numbers) > 0 and max(numbers) >= DECADE * min(numbers) else ""
-        return scaled_input([str(float(value)) for value in [*self.values, *values]], log)[len(self.values) :]
+        """Scale numbers to [0, 1], by logarithm where they span a decade. Anything else gets a dimension for each
+        value, so that two different values have the distance 1. Shape: `(num_values, num_dimensions)`.
+        """
+        if all(is_number(value) and math.isfinite(value) for value in self.values):
+            low, high = min(self.values), max(self.values)
+            return Numbers(low, high, log=low > 0 and high >= DECADE * low).scaled(values)
+        kinds = sorted(map(json.dumps, self.values))
+        return np.array([[json.dumps(value) == kind for kind in kinds] for value in values]) / np.sqrt(2)
 
 
 Values = Any
@@ -126,7 +127,7 @@ class Space:
         return None if any(values is None for values in counted) else math.prod(map(len, counted))
 
     def pool(self, size: int, rng: np.random.Generator) -> CandidatePoints:
-        """All points in random order, or `size` of them at random where there are more. No point is there twice."""
+        """Return all points in random order, or `size` different ones at random where there are more."""
         number = self.num_points
         if number is not None and number <= size:
             grid = itertools.product(*(dimension.values for dimension in self.dimensions.values()))
@@ -161,7 +162,7 @@ def check_no_seed(name: str) -> None:
 
 
 def given_pool(points: Any) -> CandidatePoints:
-    """The points of a JSONL file, or of a list, in their order. A name that some points lack is a category.
+    """Return the points of a JSONL file, or of a list, in their order. A name that some points lack is a category.
 
     Raises:
         ConfigError: where a point is wrong, two are equal, there are fewer than two, or a name is a seed's.
@@ -179,33 +180,3 @@ def given_pool(points: Any) -> CandidatePoints:
 def _column(values: List[Any]) -> np.ndarray:
     distinct = {json.dumps(value): value for value in values}
     return Choices(list(distinct.values())).scaled(values)
-
-
-def scaled_input(cells: Sequence[str], name: str) -> np.ndarray:
-    """An input of several points. Numbers are scaled to [0, 1]; `NAME:log` takes the logarithm first. Any other input
-    has a dimension for each text, so that two different texts have the distance 1. Shape: `(num_cells,
-    num_dimensions)`.
-
-    Raises:
-        DataError: where a value has no logarithm.
-    """
-    numbers = _as_numbers(cells)
-    if numbers is None and name.endswith(":log"):
-        raise DataError(f"{name}: a value is no number.")
-    if numbers is None:
-        kinds = sorted(set(cells))
-        return np.array([[cell == kind for kind in kinds] for cell in cells]) / np.sqrt(2)
-    if name.endswith(":log"):
-        if numbers.min() <= 0:
-            raise DataError(f"{name}: a value is {numbers.min():g}, which has no logarithm.")
-        numbers = np.log(numbers)
-    width = np.ptp(numbers)
-    return ((numbers - numbers.min()) / (width or 1))[:, None]
-
-
-def _as_numbers(cells: Sequence[str]) -> Optional[np.ndarray]:
-    try:
-        numbers = np.array([float(cell) for cell in cells])
-    except ValueError:
-        return None
-    return numbers if np.isfinite(numbers).all() else None

@@ -10,8 +10,8 @@ from fiesta_allennlp.searches.space import Choices, Numbers, Space, Values, is_n
 
 
 def read_space(given: Any) -> Space:
-    """The space in a JSON file, or as plain data: our own form, a list as allennlp-optuna has it, or an object as
-    AllenTune has it.
+    """Return the space in a JSON file, or as plain data: our own form, a list as allennlp-optuna has it, or an object
+    as AllenTune has it.
 
     Raises:
         ConfigError: where the file is missing, no JSON, or an entry is wrong; with the file, the entry and the value.
@@ -45,7 +45,7 @@ def _entries(content: Any) -> List[Tuple[str, Values]]:
 
 
 def _named(name: str, entry: Any) -> Values:
-    """An entry of our own form or of AllenTune's."""
+    """Return an entry of our own form or of AllenTune's."""
     if isinstance(entry, dict) and "sampling strategy" in entry:
         return _of_allentune(name, entry)
     if isinstance(entry, dict):
@@ -89,7 +89,7 @@ def _choices(name: str, values: Any) -> Choices:
 
 
 def _of_optuna(entry: Any, number: int) -> Tuple[str, Values]:
-    """`{"type": "float", "attributes": {"name": "lr", "low": 0.001, "high": 0.1, "log": true}}`"""
+    """Read `{"type": "float", "attributes": {"name": "lr", "low": 0.001, "high": 0.1, "log": true}}`"""
     kind = entry.get("type") if isinstance(entry, dict) else None
     attributes = entry.get("attributes") if isinstance(entry, dict) else None
     if kind not in ("int", "float", "categorical") or not isinstance(attributes, dict) or "name" not in attributes:
@@ -103,7 +103,7 @@ def _of_optuna(entry: Any, number: int) -> Tuple[str, Values]:
 
 
 def _of_allentune(name: str, entry: Mapping[str, Any]) -> Values:
-    """`{"sampling strategy": "loguniform", "bounds": [0.0001, 0.1]}`, or `choice` with `choices`."""
+    """Read `{"sampling strategy": "loguniform", "bounds": [0.0001, 0.1]}`, or `choice` with `choices`."""
     read: Mapping[str, Callable[[Sequence[Any]], Values]] = {
         "uniform": lambda ends: _range(name, ends, kind="float"),
         "loguniform": lambda ends: _range(name, ends, kind="float", log=True),

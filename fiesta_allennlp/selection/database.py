@@ -16,6 +16,7 @@ from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Req
 SCHEMA_VERSION = 1
 
 REQUEST_FIELDS = [field.name for field in fields(Request)]
+FAILURE_FIELDS = [field.name for field in fields(Failure) if field.name != "request"]
 
 DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
 """SQLite's errors about a disk, not about a damaged file."""
@@ -49,7 +50,7 @@ CREATE TABLE failures (
 
 
 def create_database(path: Path) -> sqlite3.Connection:
-    """A new database with empty tables.
+    """Create a database with empty tables.
 
     Raises:
         StoreError: where there is a file already, or none can be written.
@@ -74,7 +75,7 @@ def _make_tables(path: Path) -> None:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """A database that is there.
+    """Open a database that is there.
 
     Raises:
         StoreError: where it is no database, damaged, or of another version.
@@ -83,7 +84,8 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """A database that is there, at one moment: what is written to it later is not seen, and nothing is changed.
+    """Open a database that is there, as it is at this moment: what is written to it later is not seen, and nothing is
+    changed.
 
     Raises:
         StoreError: as `open_database`.
@@ -92,7 +94,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection to a file that is there, as `open_to_read`, whatever is in it.
+    """Connect to a file that is there, as `open_to_read`, whatever is in it.
 
     Raises:
         sqlite3.DatabaseError: where it cannot be read.
@@ -110,7 +112,7 @@ def _checked(
     connect: Callable[[Path], sqlite3.Connection],
     not_reached: Callable[[Path, sqlite3.DatabaseError], StoreError],
 ) -> sqlite3.Connection:
-    """A database of this version and without damage. `not_reached` tells of a disk or a lock, not of the file."""
+    """Open a database of this version and without damage. `not_reached` tells of a disk or a lock, not of the file."""
     try:
         database = connect(path)
         _check_version(path, database)
@@ -152,7 +154,6 @@ def _check_whole(path: Path, database: sqlite3.Connection) -> None:
 
 
 def _columns(database: sqlite3.Connection) -> Dict[str, Set[str]]:
-    """The names of the columns of every table."""
     tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return {table: {row[1] for row in database.execute(f"PRAGMA table_info({table})")} for table in tables}
 
@@ -190,7 +191,7 @@ def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """All of what is inside is written, or nothing. Waits for `SECONDS_TO_WAIT` for another program that is writing.
+    """Write all of what is inside, or nothing. Wait for `SECONDS_TO_WAIT` for another program that is writing.
 
     Raises:
         StoreError: where the file cannot be written to.
@@ -224,7 +225,7 @@ def _begin(cursor: sqlite3.Cursor) -> None:
 
 
 def read_candidates(database: sqlite3.Connection) -> List[Candidate]:
-    """All candidates in the order given."""
+    """Return all candidates in the order given."""
     rows = database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
     return [
         Candidate(row["name"], row["source"], config=json.loads(row["config"]), facts=json.loads(row["facts"]))
@@ -233,7 +234,7 @@ def read_candidates(database: sqlite3.Connection) -> List[Candidate]:
 
 
 def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:
-    """The history that the tables give, with nobody withdrawn."""
+    """Return the history that the tables give, with nobody withdrawn."""
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
     requests = {(row["candidate"], row["replicate"]): _request(row) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])
@@ -249,7 +250,7 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
 
 
 def only_counts(metrics: Mapping[str, float]) -> Dict[str, float]:
-    """The metrics that a belief may use. The others stay in the file alone, so that a history stays small."""
+    """Return the metrics that a belief may use. The others stay in the file alone, so that a history stays small."""
     return {name: value for name, value in metrics.items() if name.startswith(COUNT_PREFIX)}
 
 
@@ -269,5 +270,5 @@ def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation
 
 
 def _failure(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Failure:
-    told = {f.name: row[f.name] for f in fields(Failure) if f.name != "request"}
+    told = {name: row[name] for name in FAILURE_FIELDS}
     return Failure(request=requests[row["candidate"], row["replicate"]], **told)

@@ -18,7 +18,7 @@ PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "sc
 
 
 def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:
-    """`host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus` (their names), `versions` (by
+    """Return `host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus` (their names), `versions` (by
     distribution) and `code` (see `code_digests`) of this process's machine, as plain data. `packages` are further
     modules to look up, `files` are programs."""
     return {
@@ -37,14 +37,14 @@ def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict
 def with_this(
     environments: Sequence[Dict[str, Any]], packages: Iterable[str] = (), files: Iterable[str] = ()
 ) -> List[Dict[str, Any]]:
-    """The environments of a selection's sessions, with that of this one where it is another than the last."""
+    """Return the environments of a selection's sessions, with that of this one where it is another than the last."""
     here = environment(packages, files)
     return [*environments] if here in environments[-1:] else [*environments, here]
 
 
 def code_digests(packages: Iterable[str], files: Iterable[str] = ()) -> Dict[str, str]:
-    """The SHA-256 of each of the files, and of all source files of each top-level module of the packages, as far as
-    they can be found."""
+    """Return the SHA-256 of each of the files, and of all source files of each top-level module of the packages, as far
+    as they can be found."""
     found = {file: digest_of(Path(file)) for file in files}
     for name in sorted({package.partition(".")[0] for package in packages}):
         digest = hashlib.sha256()
@@ -59,8 +59,8 @@ def code_digests(packages: Iterable[str], files: Iterable[str] = ()) -> Dict[str
 def changed_code(
     environments: Sequence[Mapping[str, Any]], packages: Iterable[str], files: Iterable[str] = ()
 ) -> List[str]:
-    """The files that are not what they were when a selection was at work last, and the modules whose source files are
-    not."""
+    """Return the files that are not what they were when a selection was at work last, and the modules whose source
+    files are not."""
     before = environments[-1].get("code", {}) if environments else {}
     return [name for name, digest in code_digests(packages, files).items() if before.get(name, digest) != digest]
 
@@ -79,8 +79,8 @@ def _sources(module: str) -> List[Path]:
 
 
 def _distributions(modules: Iterable[str]) -> List[str]:
-    """The distributions that modules such as `my_models.lstm` come from. Python 3.10 does not know all of them; those
-    are mostly called as the module is."""
+    """Return the distributions that modules such as `my_models.lstm` come from. Python 3.10 does not know all of them;
+    those are mostly called as the module is."""
     names = {module.partition(".")[0] for module in modules}
     known = packages_distributions() if names else {}
     return sorted({distribution for name in names for distribution in known.get(name, [name])})
@@ -97,7 +97,6 @@ def _versions(distributions: Iterable[str]) -> Dict[str, str]:
 
 
 def _processor() -> str:
-    """The name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -107,7 +106,7 @@ def _processor() -> str:
 
 
 def gpus(fact: str) -> List[str]:
-    """One fact about each NVIDIA card, such as its `name`; empty without a card.
+    """Return one fact about each NVIDIA card, such as its `name`; empty without a card.
 
     The driver's own program answers, because torch would take memory on each card.
 

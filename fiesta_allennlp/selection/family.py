@@ -1,20 +1,8 @@
-"""A family of selections, such as one by training: its options, its checks and its evaluator."""
+"""A family of selections, such as one by training runs: its options, its checks and its evaluator."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import (
-    Any,
-    ClassVar,
-    ContextManager,
-    Dict,
-    Generic,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Type,
-    TypeVar,
-)
+from typing import Any, ClassVar, ContextManager, Dict, Generic, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 from rich.console import Console
 
@@ -58,7 +46,7 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
     """A family of selections: its options, its checks before the first run, and its evaluator.
 
     `name` is written into the store, `settings` are the class of its options, `given` is the one that names the
-    candidates, `step` is what an evaluation is called, and `without` is how to go on without a candidate.
+    candidates, `step` is what a run is called, and `without` is how to go on without a candidate.
     `may_be_unfit` says whether what is lacking for one candidate alone, again and again, is that candidate's failure.
     """
 
@@ -91,18 +79,18 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
 
     @abstractmethod
     def rows(self, prepared: Prepared) -> Sequence[Candidate]:
-        """The candidates for the store, with their facts."""
+        """Return the candidates for the store, with their facts."""
 
     def settled(self, prepared: Prepared, settings: Given) -> Given:
-        """The settings for the store, with what only the preparation could tell."""
+        """Return the settings for the store, with what only the preparation could tell."""
         return settings
 
     def meta(self, prepared: Prepared) -> Mapping[str, Any]:
-        """Further fields of `Meta` for the store."""
+        """Return further fields of `Meta` for the store."""
         return {}
 
     def code(self, prepared: Prepared) -> Sequence[str]:
-        """Files of code that evaluations run, beside the packages of `--include-package`."""
+        """Return files of code that runs execute, beside the packages of `--include-package`."""
         return ()
 
     @abstractmethod
@@ -111,7 +99,7 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
 
     @abstractmethod
     def summary(self, prepared: Prepared, history: History, decision: Decision, meta: Meta) -> Dict[str, Any]:
-        """The content of `selection.json`."""
+        """Return the content of `selection.json`."""
 
     def conclude(self, prepared: Prepared, history: History, decision: Decision) -> None:
         """Tidy up after the decision."""

@@ -62,16 +62,19 @@ class WorkingTime:
 
 
 class Listener(Protocol):
-    """An observer of a selection, such as a progress display."""
+    """An observer of a selection, such as a progress display. A subclass leaves out what it does not observe."""
 
     def on_state(self, history: History, decision: Decision) -> None:
         """Called after every change of what is finished or pending."""
+        return None
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Called for every evaluation and failure once it is written down."""
+        """Called for every finished run and failure once it is written down."""
+        return None
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         """Called with the pending requests that wait for their next try, after every change of them."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,11 @@ class Listeners:
 
 @dataclass(frozen=True)
 class Selection:
-    """One selection: everything that its loop needs. Where the store has a history, the loop goes on from there.
+    """A selection: everything that its loop needs. Where the store has a history, the loop goes on from there.
 
     Attributes:
         seed: the root of all seeds.
-        shared_splits: replicate k of every candidate is trained on split k.
+        shared_splits: replicate k of every candidate uses split k.
         max_failures: a candidate with that many failures is withdrawn; see `History.num_counted_failures`.
         max_hours: the most that all sessions may take together, these loops only; None for no limit.
         retries: when to try again what the machine lacked something for.
@@ -176,7 +179,7 @@ class Selection:
                 self._try_again(outcome, submitted)
 
     def _wait(self, submitted: Set[Request], *, most: float) -> Optional[Outcome]:
-        """The next outcome; None where none has come when it is time to look again."""
+        """Return the next outcome; None where none has come when it is time to look again."""
         if len(submitted) < self.executor.slots:
             most = self.retries.seconds_to_next(most)
         if submitted:
@@ -200,7 +203,7 @@ class Selection:
         return submitted
 
     def _drop_withdrawn(self, submitted: Set[Request]) -> History:
-        """Stop trainings of candidates that have been withdrawn, so that their slots are free. Returns the history."""
+        """Stop runs of candidates that have been withdrawn, so that their slots are free. Returns the history."""
         history = self._history()
         unwanted = [request for request in history.pending if request.candidate in history.withdrawn]
         if not unwanted:
@@ -211,7 +214,7 @@ class Selection:
         return self._history()
 
     def _salvaged(self, outcome: Outcome) -> Outcome:
-        """The outcome, or the score of a training that had finished when its process was ended."""
+        """Return the outcome, or the score of a run that had finished when its process was ended."""
         if isinstance(outcome, Failure) and outcome.kind != "error":
             directory = self.directory.evaluation(outcome.request.name)
             return self.evaluator.salvage(outcome.request, directory) or outcome
@@ -236,11 +239,7 @@ class Selection:
         submitted.add(request)
 
     def _record(self, outcome: Outcome) -> bool:
-        """Write an outcome down; true where the request is to be started again.
-
-        Raises:
-            FiestaError: where the failure ends the selection; see `ended_by`. The request stays pending.
-        """
+        """Write an outcome down; true where the request is to be started again."""
         if isinstance(outcome, Failure):
             return self._record_failure(outcome)
         self.store.record(outcome)
@@ -267,12 +266,7 @@ class Selection:
         return try_again
 
     def _try_again(self, outcome: Outcome, submitted: Set[Request]) -> None:
-        """At once where its process died, and after a pause where the machine lacked something.
-
-        Raises:
-            FiestaError: where the machine still does after all pauses, nothing finishes, and nothing else is at work of
-                which better can be hoped. The request stays pending.
-        """
+        """Start a run again: at once if its process died, and after a pause if the machine lacked something."""
         request = outcome.request
         if not isinstance(outcome, Failure) or outcome.kind != "machine":
             self._submit(request, submitted)

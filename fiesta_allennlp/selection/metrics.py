@@ -79,7 +79,7 @@ def check_sign(typed: str) -> None:
 
 
 def usable(score: float, told: str) -> float:
-    """A score that can be compared. `told` says whose it is, for the message.
+    """Return a score that can be compared. `told` says whose it is, for the message.
 
     Raises:
         FiestaError: where it is not a finite number, or larger than `LARGEST_SCORE`.

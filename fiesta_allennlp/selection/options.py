@@ -35,13 +35,13 @@ class Option:
     """The declaration of a setting: its help, its option and its check.
 
     Attributes:
-        help: what `--help` says of it.
+        help: its text in `--help`.
         group: the heading that it stands under; empty for what is not typed as an option.
-        metavar: how its value is called, and its one-letter flag.
-        short: how its value is called, and its one-letter flag.
+        metavar: the placeholder of its value in `--help`.
+        short: its one-letter flag.
         choices: the values allowed; empty for all.
-        least: the least number allowed, and the one that it must be above.
-        above: the least number allowed, and the one that it must be above.
+        least: the least number allowed.
+        above: the number that it must be above.
         parse: from what is typed to the value, where the field's type does not say it.
         can_be_undone: whether a switch has a `--no-` form.
         is_repeated: it is typed once for each of several values.
@@ -64,13 +64,14 @@ class Option:
 
 
 def option(default: Any, help: str, *, factory: Optional[Callable[[], Any]] = None, **declared: Any) -> Any:
-    """A field of a settings record. `factory` makes the default where it is not plain; the others are of `Option`."""
+    """Declare a field of a settings record. `factory` makes the default where it is not plain; the others are of
+    `Option`."""
     metadata = {"option": Option(help, **declared)}
     return field(default_factory=factory, metadata=metadata) if factory else field(default=default, metadata=metadata)
 
 
 def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
-    """The names and declarations of a record's fields, in their order. Takes a record or its class."""
+    """Return the names and declarations of a record's fields, in their order. Takes a record or its class."""
     return ((f.name, f.metadata["option"]) for f in fields(settings))
 
 
@@ -106,12 +107,12 @@ EARLIER_NAMES = {"entropy": "seed"}
 
 
 def flag(name: str) -> str:
-    """A setting's name as it is typed."""
+    """Return a setting's name as it is typed."""
     return "--" + name.replace("_", "-")
 
 
 def by_present_names(given: Mapping[str, Any]) -> Dict[str, Any]:
-    """Settings that a store or a file gives, by the names that they have now."""
+    """Return settings that a store or a file gives, by the names that they have now."""
     return {EARLIER_NAMES.get(name, name): value for name, value in given.items()}
 
 
@@ -179,7 +180,7 @@ def check_names(names: Iterable[str], settings: Any) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any]:
-    """Every option of a settings class, under the headings of its `GROUPS` in their order.
+    """Add every option of a settings class, under the headings of its `GROUPS` in their order.
 
     None has a default here, so that only what was typed is given. Returns argparse's groups by heading.
     """
@@ -205,7 +206,7 @@ def _how_to_parse(declared: Option, kind: Allowed) -> Dict[str, Any]:
 
 
 def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
-    """The settings that were typed."""
+    """Return the settings that were typed."""
     typed = {f.name: getattr(args, f.name) for f in fields(settings) if hasattr(args, f.name)}
     return {name: value for name, value in typed.items() if value not in ([], ())}
 
@@ -214,8 +215,8 @@ def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
 
 
 def as_typed(settings: Any, *, positional: str, **given: Any) -> List[str]:
-    """The words of a command line that gives these settings: `positional` first, then every option that is not its
-    default. `given` stand for the record's own values, and are told whatever they are."""
+    """Return the words of a command line that gives these settings: `positional` first, then every option that is not
+    its default. `given` stand for the record's own values, and are told whatever they are."""
     words = list(getattr(settings, positional))
     for declared in fields(settings):
         value = given.get(declared.name, getattr(settings, declared.name))
@@ -229,7 +230,7 @@ def _default_of(declared: "Field[Any]") -> Any:
 
 
 def words_of(name: str, value: Any) -> List[str]:
-    """One setting as it is typed."""
+    """Return one setting as it is typed."""
     typed = flag(name)
     if isinstance(value, bool):
         return [typed if value else "--no-" + typed[2:]]
@@ -242,12 +243,12 @@ def words_of(name: str, value: Any) -> List[str]:
 
 
 def as_json(settings: Any) -> Dict[str, Any]:
-    """Plain data, for a store."""
+    """Return the settings as plain data, for a store."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()}
 
 
 def changed_options(old: Mapping[str, Any], new: Any) -> List[str]:
-    """In words, what a resumed selection must not change but does."""
+    """Return in words the changes that a resumed selection must not make but does."""
     now = as_json(new)
     before = {**as_json(type(new)()), **old}  # an option that is newer than the selection had its default
     return [

@@ -13,17 +13,18 @@ PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""
 
 MOST_AT_START = 2
-"""So many pauses where no training has ever finished: a mistake is more probable then than a lack that passes."""
+"""The number of pauses while no run has ever finished: a mistake is more probable then than a lack that passes."""
 
 
 def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
-    """The error with which a failure ends the selection in the directory `root`; None where the selection goes on.
+    """Return the error with which a failure ends the selection in the directory `root`; None where the selection goes
+    on.
 
-    A full disk fails all evaluations, and those on other data than before cannot be pooled.
+    A full disk fails all runs, and those on other data than before cannot be pooled.
     """
     if failure.kind == "data":
         return DataError(
-            f"{failure.error}. The evaluations in {root} were made with the old data: put them back, then go on with "
+            f"{failure.error}. The runs in {root} were made with the old data: put them back, then go on with "
             "--recover; or start again with another directory or --force."
         )
     if failure.kind == "disk":
@@ -36,7 +37,7 @@ def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
 
 def is_to_be_tried_again(failure: Failure, history: History, *, max_failures: int) -> bool:
     """Return whether its request is started again: where its process died, but not `max_failures` times, in earlier
-    sessions too; and where the machine lacked something. An evaluation that raised would raise again with the same
+    sessions too; and where the machine lacked something. A run that raised would raise again with the same
     seeds."""
     if failure.kind == "killed":
         deaths = sum((f.request, f.kind) == (failure.request, "killed") for f in history.failures)
@@ -80,7 +81,7 @@ class Retries:
         self._due[request] = time.monotonic() + pause
 
     def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
-        """Return whether it has failed after every pause, and twice since a training finished the last time; `at_start`
+        """Return whether it has failed after every pause, and twice since a run finished the last time; `at_start`
         none ever has."""
         most = min(MOST_AT_START, len(self._pauses)) if at_start else len(self._pauses)
         return self._num_tries[request] > most and self._in_vain[request] > 1
@@ -127,18 +128,18 @@ class Retries:
             self._in_vain.pop(request, None)
 
     def note_begun(self, request: Request) -> None:
-        """It is started, for the first time or again."""
+        """Note that it is started, for the first time or again."""
         self._begun.setdefault(request, self._num_finished)
 
     def note_finished(self) -> None:
-        """A training has finished, so the machine does work."""
+        """Note that a run has finished, so the machine does work."""
         self._in_vain.clear()
         self._num_finished += 1
 
     def num_in_vain(self) -> int:
-        """The number of runs that failed after the last one that finished."""
+        """Return the number of runs that failed after the last one that finished."""
         return len(self._in_vain)
 
     def seconds_to_next(self, most: float) -> float:
-        """Seconds until the next pause is over, at most `most`."""
+        """Return seconds until the next pause is over, at most `most`."""
         return max(0.0, min([most, *(due - time.monotonic() for due in self._due.values())]))

@@ -8,15 +8,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import (
-    Any,
-    Dict,
-    Generic,
-    Iterator,
-    List,
-    Mapping,
-    Sequence,
-)
+from typing import Any, Dict, Generic, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
 
@@ -28,7 +20,7 @@ from fiesta_allennlp.selection.environment import changed_code, with_this
 from fiesta_allennlp.selection.family import Checked, Given, Prepared, Resumed, SelectionFamily
 from fiesta_allennlp.selection.loop import Selection
 from fiesta_allennlp.selection.options import as_json, changed_options
-from fiesta_allennlp.selection.settings import SelectionSettings, overlay
+from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
 from fiesta_allennlp.selection.workspace import (
@@ -42,7 +34,7 @@ from fiesta_allennlp.selection.workspace import (
 )
 
 COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents", "screening": "fiesta-search"}
-"""By the kind of selection that a command makes."""
+"""The commands, by the kind of selection that they make."""
 
 
 def run_selection(
@@ -65,7 +57,7 @@ def run_selection(
         allow_removed: when recovering, withdraw candidates of the store that are not given; else that is an error.
 
     Raises:
-        FiestaError: where a setting, a file or the directory is wrong; before the first evaluation, wherever that can
+        FiestaError: where a setting, a file or the directory is wrong; before the first run, wherever that can
             be known.
     """
     if recover and force:
@@ -73,11 +65,8 @@ def run_selection(
     if allow_removed and not recover:
         raise ConfigError("--allow-removed withdraws candidates of a selection that is resumed. Add --recover.")
     with ExitStack() as stack:
-        if recover:
-            begun = _resume(family, given, RunDirectory(root), stack, console=console, allow_removed=allow_removed)
-        else:
-            begun = _begin(family, given, RunDirectory(root), stack, console=console, force=force)
-        return _run(family, begun, RunDirectory(root), console)
+        session = _Session(family, given, RunDirectory(root), console, stack)
+        return session.run(session.resume(allow_removed=allow_removed) if recover else session.begin(force=force))
 
 
 @contextmanager
@@ -106,184 +95,166 @@ class _Begun(Generic[Given, Prepared]):
     num_done: int = 0
 
 
-def _resume(
-    family: SelectionFamily[Given, Checked, Prepared],
-    given: Mapping[str, Any],
-    directory: RunDirectory,
-    stack: ExitStack,
-    *,
-    console: Console,
-    allow_removed: bool,
-) -> _Begun[Given, Prepared]:
-    store = stack.enter_context(opened(directory, create=False))
-    stack.enter_context(logging_to(directory.log))
-    meta = store.meta()
-    _note_owner(directory, console)
-    settings = _resumed_settings(family, given, meta, directory)
-    history = store.history(max_failures=settings.max_failures)
-    _note_lost_runs(directory, history, console)
-    stored = Resumed(directory, meta, tuple(store.candidates()), history)
-    checked = family.check(settings, stored, allow_removed=allow_removed)
-    num_done = len(history.evaluations)
-    done = count_text(num_done, family.step)
-    _say(f"{directory.root}: going on after {done}.", console)
-    prepared = stack.enter_context(family.prepared(checked, directory, directory, console))
-    return _Begun(settings, prepared, store, num_done)
+@dataclass(frozen=True)
+class _Session(Generic[Given, Checked, Prepared]):
+    """A call of `run_selection`. What it opens is closed with the stack."""
 
+    family: SelectionFamily[Given, Checked, Prepared]
+    given: Mapping[str, Any]
+    directory: RunDirectory
+    console: Console
+    stack: ExitStack
 
-def _begin(
-    family: SelectionFamily[Given, Checked, Prepared],
-    given: Mapping[str, Any],
-    directory: RunDirectory,
-    stack: ExitStack,
-    *,
-    console: Console,
-    force: bool,
-) -> _Begun[Given, Prepared]:
-    settings = family.settings(**overlay(given, of=family.settings))
-    is_to_be_deleted = has_begun(directory)
-    if is_to_be_deleted and not force:
-        raise already_there(directory)
-    checked = family.check(settings, Resumed(directory), allow_removed=False)
-    if is_to_be_deleted:  # only for a selection that can begin
-        place = stack.enter_context(made_room(directory.next))
-        prepared = stack.enter_context(family.prepared(checked, directory, place, console))
+    def resume(self, *, allow_removed: bool) -> _Begun[Given, Prepared]:
+        family, directory = self.family, self.directory
+        store = self._opened(create=False)
+        meta = store.meta()
+        self._note_owner()
+        settings = self._resumed_settings(meta)
+        history = store.history(max_failures=settings.max_failures)
+        self._note_lost_runs(history)
+        stored = Resumed(directory, meta, tuple(store.candidates()), history)
+        checked = family.check(settings, stored, allow_removed=allow_removed)
+        num_done = len(history.evaluations)
+        self._say(f"{directory.root}: going on after {count_text(num_done, family.step)}.")
+        return _Begun(settings, self._prepared(checked, directory), store, num_done)
+
+    def begin(self, *, force: bool) -> _Begun[Given, Prepared]:
+        family, directory = self.family, self.directory
+        settings = family.settings(**overlay(self.given, of=family.settings))
+        is_to_be_deleted = has_begun(directory)
+        if is_to_be_deleted and not force:
+            raise already_there(directory)
+        checked = family.check(settings, Resumed(directory), allow_removed=False)
+        if not is_to_be_deleted:
+            clear(directory)
+            store = self._opened(create=True)
+            return _Begun(settings, self._prepared(checked, directory), store)
+        place = self.stack.enter_context(made_room(directory.next))
+        prepared = self._prepared(checked, place)  # the old one is deleted only for a selection that can begin
         clear(directory, instead=place)
-    else:
-        clear(directory)
-    store = stack.enter_context(opened(directory, create=True))
-    stack.enter_context(logging_to(directory.log))
-    if not is_to_be_deleted:
-        prepared = stack.enter_context(family.prepared(checked, directory, directory, console))
-    return _Begun(settings, prepared, store)
+        return _Begun(settings, prepared, self._opened(create=True))
 
+    def run(self, begun: _Begun[Given, Prepared]) -> Dict[str, Any]:
+        """Write everything that the selection is about into the store, all or none: from then on it can be recovered.
+        Then choose, and write down what came out."""
+        family, prepared, store = self.family, begun.prepared, begun.store
+        settings = family.settled(prepared, begun.settings)
+        meta = store.meta()
+        seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
+        files = family.code(prepared)
+        self._note_changed_code(meta, settings.include_package, files)
+        with family.work(prepared, store, self.console, seed=int(seed)) as parts:
+            store.put_candidates(
+                family.rows(prepared),
+                kind=family.name,
+                settings=as_json(settings),
+                seed=seed,
+                environments=with_this(meta.environments, settings.include_package, files),
+                changes=(*meta.changes, *self._changes(meta, settings, begun.num_done)),
+                **family.meta(prepared),
+            )
+            decision = Selection(
+                **vars(parts),
+                store=store,
+                directory=self.directory,
+                seed=int(seed),
+                max_failures=settings.max_failures,
+                without=family.without,
+                may_be_unfit=family.may_be_unfit,
+            ).run()
+        history = store.history(max_failures=settings.max_failures)
+        summary = family.summary(prepared, history, decision, store.meta())
+        with writing_results(self.directory):
+            family.conclude(prepared, history, decision)
+            write_csv(store.rows(), self.directory.evaluations_csv)
+            write_json(summary, self.directory.selection_json)
+        return summary
 
-def _run(
-    family: SelectionFamily[Given, Checked, Prepared],
-    begun: _Begun[Given, Prepared],
-    directory: RunDirectory,
-    console: Console,
-) -> Dict[str, Any]:
-    """Write everything that the selection is about into the store, all or none: from then on it can be recovered. Then
-    choose, and write down what came out."""
-    prepared, store = begun.prepared, begun.store
-    settings = family.settled(prepared, begun.settings)
-    meta = store.meta()
-    seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
-    files = family.code(prepared)
-    _note_changed_code(settings, meta, files, console)
-    with family.work(prepared, store, console, seed=int(seed)) as work:
-        store.put_candidates(
-            family.rows(prepared),
-            kind=family.name,
-            settings=as_json(settings),
-            seed=seed,
-            environments=with_this(meta.environments, settings.include_package, files),
-            changes=(*meta.changes, *_changes(family, meta, settings, begun.num_done)),
-            **family.meta(prepared),
-        )
-        decision = Selection(
-            strategy=work.strategy,
-            evaluator=work.evaluator,
-            executor=work.executor,
-            store=store,
-            directory=directory,
-            listener=work.listener,
-            seed=int(seed),
-            shared_splits=work.shared_splits,
-            max_failures=settings.max_failures,
-            max_hours=work.max_hours,
-            without=family.without,
-            may_be_unfit=family.may_be_unfit,
-        ).run()
-    history = store.history(max_failures=settings.max_failures)
-    summary = family.summary(prepared, history, decision, store.meta())
-    with writing_results(directory):
-        family.conclude(prepared, history, decision)
-        write_csv(store.rows(), directory.evaluations_csv)
-        write_json(summary, directory.selection_json)
-    return summary
+    def _opened(self, *, create: bool) -> RunStore:
+        store = self.stack.enter_context(opened(self.directory, create=create))
+        self.stack.enter_context(logging_to(self.directory.log))
+        return store
 
+    def _prepared(self, checked: Checked, place: RunDirectory) -> Prepared:
+        return self.stack.enter_context(self.family.prepared(checked, self.directory, place, self.console))
 
-def _resumed_settings(
-    family: SelectionFamily[Given, Checked, Prepared], given: Mapping[str, Any], meta: Meta, directory: RunDirectory
-) -> Given:
-    """The given settings above those in the store."""
-    root = directory.root
-    if not meta.begun and directory.finished_runs:
-        raise StoreError(
-            f"{root}: the store has lost what was written to it: {len(directory.finished_runs)} runs in 'evaluations' "
-            f"are not in it. Restore '{directory.store.name}' and '{directory.store_log.name}' from a copy, or start "
-            "again with --force."
-        )
-    if not meta.begun and not given.get(family.given):
-        raise StoreError(
-            f"{root}: the selection was stopped before its first {family.step}, so there is nothing to recover. Give "
-            f"its {family.given} and options again, without --recover."
-        )
-    stored = meta.settings or {}
-    if stored and meta.kind != family.name:
-        raise StoreError(
-            f"{root}: the selection there is one of {COMMANDS.get(meta.kind, meta.kind)}. Resume it with that command."
-        )
-    if str(given.get("seed")) == meta.seed:
-        given = {name: value for name, value in given.items() if name != "seed"}
-    settings = family.settings(**overlay(stored, given, of=family.settings))
-    forbidden = changed_options(stored, settings) if stored else []
-    if forbidden:
-        raise ConfigError(
-            f"a selection that is resumed must make the same scores as before, but {' and '.join(forbidden)}. Leave "
-            "that out, or start again in another directory."
-        )
-    return settings
+    def _resumed_settings(self, meta: Meta) -> Given:
+        """Return the given settings above those in the store."""
+        family, given, root = self.family, self.given, self.directory.root
+        if not meta.begun:
+            self._check_begun()
+        stored = meta.settings or {}
+        if stored and meta.kind != family.name:
+            raise StoreError(
+                f"{root}: the selection there is one of {COMMANDS.get(meta.kind, meta.kind)}. Resume it with that "
+                "command."
+            )
+        if str(given.get("seed")) == meta.seed:
+            given = {name: value for name, value in given.items() if name != "seed"}
+        settings = family.settings(**overlay(stored, given, of=family.settings))
+        forbidden = changed_options(stored, settings) if stored else []
+        if forbidden:
+            raise ConfigError(
+                f"a selection that is resumed must make the same scores as before, but {' and '.join(forbidden)}. "
+                "Leave that out, or start again in another directory."
+            )
+        return settings
 
+    def _check_begun(self) -> None:
+        """Refuse to resume where the store has no settings, unless they are given anew and no run is there."""
+        directory, family = self.directory, self.family
+        if directory.finished_runs:
+            raise StoreError(
+                f"{directory.root}: the store has lost what was written to it: {len(directory.finished_runs)} runs in "
+                f"'evaluations' are not in it. Restore '{directory.store.name}' and '{directory.store_log.name}' from "
+                "a copy, or start again with --force."
+            )
+        if not self.given.get(family.given):
+            raise StoreError(
+                f"{directory.root}: the selection was stopped before its first {family.step}, so there is nothing to "
+                f"recover. Give its {family.given} and options again, without --recover."
+            )
 
-def _changes(
-    family: SelectionFamily[Given, Checked, Prepared], meta: Meta, settings: Given, num_done: int
-) -> List[Dict[str, Any]]:
-    """List the changes that a resumed selection makes to its choice of runs and its end, after `num_done` runs."""
-    if not num_done:
-        return []
-    before = family.settings(**overlay(meta.settings or {}, of=family.settings)).deciding()
-    return [
-        {"option": name, "before": before[name], "now": now, "num_done": num_done}
-        for name, now in settings.deciding().items()
-        if before[name] != now
-    ]
+    def _changes(self, meta: Meta, settings: Given, num_done: int) -> List[Dict[str, Any]]:
+        """List the changes that a resumed selection makes to its choice of runs and its end, after `num_done` runs."""
+        if not num_done:
+            return []
+        of = self.family.settings
+        before = of(**overlay(meta.settings or {}, of=of)).deciding()
+        return [
+            {"option": name, "before": before[name], "now": now, "num_done": num_done}
+            for name, now in settings.deciding().items()
+            if before[name] != now
+        ]
 
+    def _note_owner(self) -> None:
+        """Warn of another user's directory: going on with it runs its configs and imports its packages."""
+        owner = self.directory.store.stat().st_uid
+        if owner != os.getuid():
+            self._say(
+                f"Note: {self.directory.root} belongs to the user with the number {owner}. To go on runs the programs, "
+                "configs and packages that it names, with your rights."
+            )
 
-def _note_owner(directory: RunDirectory, console: Console) -> None:
-    """Going on with a selection trains by its configs and imports its packages."""
-    owner = directory.store.stat().st_uid
-    if owner != os.getuid():
-        _say(
-            f"Note: {directory.root} belongs to the user with the number {owner}. To go on runs the programs, configs "
-            "and packages that it names, with your rights.",
-            console,
-        )
+    def _note_lost_runs(self, history: History) -> None:
+        finished = [evaluation.request for evaluation in history.evaluations]
+        failed = [failure.request for failure in history.failures]
+        known = {request.name for request in (*finished, *history.pending, *failed)}
+        lost = sorted(self.directory.finished_runs - known)
+        if lost:
+            more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
+            self._say(
+                f"Note: the store has lost {len(lost)} runs that are in 'evaluations': {', '.join(lost[:3])}{more}. "
+                "Where they are needed, they run again with the same seeds."
+            )
 
+    def _note_changed_code(self, meta: Meta, packages: Sequence[str], files: Sequence[str]) -> None:
+        for name in changed_code(meta.environments, packages, files):
+            self._say(
+                f"Note: the code of {name} is not what it was when this selection was at work last. What is evaluated "
+                "from now on uses the new code; if scores change by it, start again in another directory."
+            )
 
-def _note_lost_runs(directory: RunDirectory, history: History, console: Console) -> None:
-    finished = [evaluation.request for evaluation in history.evaluations]
-    known = {request.name for request in (*finished, *history.pending, *(each.request for each in history.failures))}
-    lost = sorted(directory.finished_runs - known)
-    if lost:
-        more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
-        _say(
-            f"Note: the store has lost {len(lost)} runs that are in 'evaluations': {', '.join(lost[:3])}{more}. Where "
-            "they are needed, they run again with the same seeds.",
-            console,
-        )
-
-
-def _say(sentence: str, console: Console) -> None:
-    console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-
-
-def _note_changed_code(settings: SelectionSettings, meta: Meta, files: Sequence[str], console: Console) -> None:
-    for name in changed_code(meta.environments, settings.include_package, files):
-        _say(
-            f"Note: the code of {name} is not what it was when this selection was at work last. What is evaluated from "
-            "now on uses the new code; if scores change by it, start again in another directory.",
-            console,
-        )
+    def _say(self, sentence: str) -> None:
+        self.console.print(sentence, highlight=False, markup=False, soft_wrap=True)

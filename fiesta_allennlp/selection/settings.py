@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.jsonnet_files import read_jsonnet
+from fiesta_allennlp.files import read_jsonnet
 from fiesta_allennlp.selection.options import (
     by_present_names,
     check_names,
@@ -60,7 +60,7 @@ class ChoiceSettings:
     )
     stop: Any = option(
         None,
-        "stopping rule: rule_of_three (default), bayesian as in the paper, or glr with a guaranteed error rate; or a JSON object",
+        "stopping rule: rule_of_three (default), bayesian as in the paper, or glr with a guaranteed error rate; or JSON",
         group=CHOOSING,
         metavar="NAME|JSON",
     )
@@ -79,7 +79,7 @@ class ChoiceSettings:
 
     @property
     def on_official_splits(self) -> bool:
-        """Whether only seeds vary between runs, so that no two runs share a random split."""
+        """True if only seeds vary between runs, so that no two runs share a random split."""
         return False
 
     @property
@@ -101,7 +101,7 @@ class ChoiceSettings:
         return {"strategy": params, **known, "max_hours": getattr(self, "max_hours", None)}
 
     def strategy_params(self) -> Dict[str, Any]:
-        """The strategy as a config, with the options that belong to it filled in.
+        """Return the strategy as a config, with the options that belong to it filled in.
 
         Raises:
             ConfigError: where options contradict each other or the strategy's own entries.
@@ -126,7 +126,7 @@ class ChoiceSettings:
 
 
 def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
-    """The option `--splits`, below this heading."""
+    """Declare the option `--splits`, below this heading."""
     return option(
         default,
         "shared (default): run k of every candidate uses split k; independent: every run draws its own split, as in "
@@ -147,7 +147,7 @@ class SelectionSettings(ChoiceSettings):
 
 
 def registered(value: Any, option_name: str) -> Dict[str, Any]:
-    """A registered name, a JSON text or an object, as a config with a `type`."""
+    """Return a registered name, a JSON text or an object, as a config with a `type`."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value)
@@ -203,8 +203,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
 
 
 def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
-    """The given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are those of
-    the class `of`. Whether they go together is for their class to check, once flags are laid over them.
+    """Return the given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are
+    those of the class `of`. Whether they go together is for their class to check, once flags are laid over them.
 
     Raises:
         ConfigError: where the file is missing or no Jsonnet object, a name is no setting, or a value not allowed.

@@ -12,6 +12,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.database import (
+    FAILURE_FIELDS,
     REQUEST_FIELDS,
     create_database,
     only_counts,
@@ -39,7 +40,7 @@ class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
     `settings` are None until the checks were passed. `kind` is that of the selection, `seed` the root of all seeds
-    as text. `removed` are the candidates that the user took out; their evaluations stay. `environments` are the
+    as text. `removed` are the candidates that the user took out; their runs stay. `environments` are the
     machines and versions of its sessions, `working_seconds` the time that all of them took. `changes` are those of
     how runs are chosen and when they end: option, before, now, and how many runs there were. The others belong to a
     selection by documents: the fingerprint of the file, what it holds, and the name under which answers are paid for.
@@ -58,7 +59,7 @@ class Meta:
 
     @property
     def begun(self) -> bool:
-        """Whether the checks were passed. Before that, there is nothing to resume."""
+        """True once the checks were passed. Before that, there is nothing to resume."""
         return self.settings is not None
 
 
@@ -84,11 +85,11 @@ class StoreReader:
         return Meta(**values)
 
     def candidates(self) -> List[Candidate]:
-        """All candidates in the order given."""
+        """Return all candidates in the order given."""
         return read_candidates(self._database)
 
     def history(self, *, max_failures: int) -> History:
-        """Everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
+        """Return everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
 
         A candidate that was removed, or has `max_failures` failures that count, is withdrawn. The latter is not
         written down, so a selection that is resumed with a larger number gives it another chance.
@@ -99,7 +100,8 @@ class StoreReader:
         return read_history(self._database, removed=self.meta().removed)
 
     def rows(self) -> List[Dict[str, Any]]:
-        """Every outcome in order of finishing, each with all of its columns, and `status` `finished` or `failed`."""
+        """Return every outcome in order of finishing, each with all of its columns, and `status` `finished` or
+        `failed`."""
         finished = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
         failed = self._database.execute(
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"
@@ -110,7 +112,7 @@ class StoreReader:
 
 @contextmanager
 def reading(directory: RunDirectory) -> Iterator[StoreReader]:
-    """The store of a directory as it is at this moment, also while a selection is writing it.
+    """Yield the store of a directory as it is at this moment, also while a selection is writing it.
 
     Raises:
         StoreError: where there is none, or it is damaged or of another version.
@@ -126,7 +128,7 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
 
 
 def lock(directory: RunDirectory) -> FileLock:
-    """The lock of a run directory, acquired; it ends with the process, however that ends. The directory is made.
+    """Acquire the lock of a run directory. It ends with the process, however that ends. The directory is made.
 
     Raises:
         StoreError: where another process holds it, or the directory cannot be written to.
@@ -150,7 +152,7 @@ class RunStore(StoreReader):
     transaction when it is there. One process writes; others may read.
 
     The file is read when it is opened. From then on the history is kept in memory as well, so that a step costs as much
-    after two thousand evaluations as after two. It is read again from the file where a change was interrupted.
+    after two thousand runs as after two. It is read again from the file where a change was interrupted.
 
     Args:
         directory: the run directory. It is locked until `close`, by a lock that ends with the process, however it ends.
@@ -229,34 +231,22 @@ class RunStore(StoreReader):
                 self._record_evaluation(outcome)
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
+        metrics = json.dumps(dict(evaluation.metrics))
+        values = (evaluation.score, evaluation.metric, metrics, evaluation.seconds, evaluation.started_at)
         updated = self._database.execute(
             "UPDATE evaluations SET status = 'finished', score = ?, metric = ?, metrics = ?, seconds = ?,"
             f" started_at = ?, finished_order = {NEXT_ORDER}"
             " WHERE candidate = ? AND replicate = ? AND status = 'pending'",
-            (
-                evaluation.score,
-                evaluation.metric,
-                json.dumps(dict(evaluation.metrics)),
-                evaluation.seconds,
-                evaluation.started_at,
-                *evaluation.request.key,
-            ),
+            (*values, *evaluation.request.key),
         )
         if updated.rowcount != 1:
-            raise StoreError(f"{self._path}: evaluation {evaluation.request.name} is not pending, so it cannot finish.")
+            raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending, so it cannot finish.")
 
     def _record_failure(self, failure: Failure, *, try_again: bool) -> None:
         self._database.execute(
-            "INSERT INTO failures (candidate, replicate, finished_order, kind, error, seconds, started_at, log_path)"
-            f" VALUES (?, ?, {NEXT_ORDER}, ?, ?, ?, ?, ?)",
-            (
-                *failure.request.key,
-                failure.kind,
-                failure.error,
-                failure.seconds,
-                failure.started_at,
-                failure.log_path,
-            ),
+            f"INSERT INTO failures (candidate, replicate, finished_order, {', '.join(FAILURE_FIELDS)})"
+            f" VALUES (?, ?, {NEXT_ORDER}{', ?' * len(FAILURE_FIELDS)})",
+            (*failure.request.key, *(getattr(failure, name) for name in FAILURE_FIELDS)),
         )
         if not try_again:
             self._database.execute(
@@ -279,7 +269,7 @@ class RunStore(StoreReader):
 
     @contextmanager
     def _change(self, change: Callable[[History], History]) -> Iterator[None]:
-        """A transaction on the file and the same change in memory, which is forgotten where either is cut short."""
+        """Change the file in a transaction and the history in memory, which is forgotten if either is cut short."""
         known, self._history = self._known(), None
         with transaction(self._database):
             yield
@@ -292,11 +282,11 @@ class RunStore(StoreReader):
         return self._history
 
     def num_reserved(self) -> int:
-        """The number of runs that were ever reserved and not released."""
+        """Return the number of runs that were ever reserved and not released."""
         return int(self._database.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
 
     def next_replicate(self, candidate: str) -> int:
-        """The least replicate of a candidate that was never reserved."""
+        """Return the least replicate of a candidate that was never reserved."""
         row = self._database.execute(
             "SELECT IFNULL(MAX(replicate) + 1, 0) FROM evaluations WHERE candidate = ?", (candidate,)
         ).fetchone()

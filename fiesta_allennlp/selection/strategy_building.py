@@ -16,10 +16,10 @@ Built = TypeVar("Built")
 def build_strategy(
     choice: ChoiceSettings, names: List[str], *, has_counts: bool = False, minimise: bool = False
 ) -> Strategy:
-    """The strategy with its belief, checked for these candidates.
+    """Build the strategy with its belief, and check it for these candidates.
 
     Args:
-        has_counts: whether the evaluations will report counts of right and wrong answers, which some beliefs need.
+        has_counts: whether the runs will report counts of right and wrong answers, which some beliefs need.
         minimise: whether the lowest mean is the best, which a belief about counts cannot know.
 
     Raises:
@@ -41,7 +41,7 @@ def build_strategy(
     if strategy.belief.needs_counts and (minimise or not has_counts):
         raise ConfigError(
             f"--belief {params['belief']['type']} needs counts of right and wrong answers in documents, but here every "
-            f"evaluation reports a score {'to minimise' if minimise else 'alone'}. Choose another belief, such as "
+            f"run reports a score {'to minimise' if minimise else 'alone'}. Choose another belief, such as "
             f"{choice.default_belief}."
         )
     return Minimising(strategy) if minimise else strategy

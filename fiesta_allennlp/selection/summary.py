@@ -18,11 +18,11 @@ REMOVED = "it was not given any more (--allow-removed); its runs are kept but do
 
 @dataclass(frozen=True)
 class CandidateSummary:
-    """One candidate in numbers: an entry of `candidates` in `selection.json`, field for field.
+    """A candidate in numbers: an entry of `candidates` in `selection.json`, field for field.
 
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `failures` is the number of failures, and `failure_reasons` has one
-    entry for each. `seconds` is the sum over the candidate's evaluations, `mean_seconds` their mean.
+    entry for each. `seconds` is the sum over the candidate's runs, `mean_seconds` their mean.
     """
 
     name: str
@@ -54,8 +54,8 @@ class CandidateSummary:
 def seconds_of_equal_allocation(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[float]:
     """Compute the cost of an equal allocation, which evaluates every candidate as often as the leading one.
 
-    The cost is n_best sum_i s_i, where s_i is the mean seconds of an evaluation of candidate i. It is None if nobody
-    leads. It excludes candidates without an evaluation, because their mean is unknown.
+    The cost is n_best sum_i s_i, where s_i is the mean seconds of a run of candidate i. It is None if nobody
+    leads. It excludes candidates without a run, because their mean is unknown.
     """
     num_evaluations = {candidate.name: candidate.num_evaluations for candidate in candidates}
     if best is None or not num_evaluations[best]:

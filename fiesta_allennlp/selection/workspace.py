@@ -3,7 +3,7 @@
 import logging
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Iterator, Optional
@@ -28,17 +28,14 @@ def has_begun(directory: RunDirectory) -> bool:
         return False
     lock(directory).release()
     try:
-        store = RunStore(directory, create=False)
+        with closing(RunStore(directory, create=False)) as store:
+            return store.meta().begun
     except StoreError:
         return True
-    try:
-        return store.meta().begun
-    finally:
-        store.close()
 
 
 def already_there(directory: RunDirectory) -> StoreError:
-    """The refusal to begin a selection without --force where one has begun."""
+    """Return the refusal to begin a selection without --force where one has begun."""
     if not directory.store.exists():
         return StoreError(
             f"{directory.root}: {len(directory.finished_runs)} runs of a selection are in 'evaluations', but its "
@@ -79,7 +76,7 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
 
 @contextmanager
 def made_room(directory: RunDirectory) -> Iterator[RunDirectory]:
-    """An empty directory, deleted at the end."""
+    """Yield an empty directory, deleted at the end."""
     shutil.rmtree(directory.root, ignore_errors=True)
     directory.root.mkdir(parents=True)
     try:
@@ -90,7 +87,7 @@ def made_room(directory: RunDirectory) -> Iterator[RunDirectory]:
 
 @contextmanager
 def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
-    """The store of the directory, closed at the end; one whose selection did not begin is deleted again."""
+    """Yield the store of the directory, closed at the end; one whose selection did not begin is deleted again."""
     store = RunStore(directory, create=create)
     delete(directory.next.root)  # of a session that was killed
     try:

@@ -67,7 +67,7 @@ class ColumnFormat:
         return [sentence for document in documents for sentence in document]
 
     def _documents(self, lines: Sequence[str], path: str) -> Iterator[List[Sentence]]:
-        """The sentences between two lines that begin with `document_prefix`."""
+        """Yield the sentences between two lines that begin with `document_prefix`."""
         document: List[Sentence] = []
         sentence = Sentence()
         num_columns = 0
@@ -117,7 +117,7 @@ class ColumnFormat:
 
 
 def _text(path: Union[str, PathLike]) -> str:
-    """The file's content, without a mark of its byte order."""
+    """Return the file's content, without a mark of its byte order."""
     try:
         content = Path(cached_path(path)).read_bytes()
     except OSError as error:

@@ -10,8 +10,7 @@ from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder, TextFieldE
 from allennlp.nn.util import get_text_field_mask
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
-from fiesta_allennlp.tagging.encodings import PREFIXES, in_words, is_tag
-from fiesta_allennlp.tagging.span_scores import SpanScores
+from fiesta_allennlp.tagging.encodings import PREFIXES, SpanScores, in_words, is_tag
 
 LOSSES = ("mean", "sum")
 
@@ -122,7 +121,7 @@ class SequenceTagger(Model):
         return self._dropout(vectors)
 
     def _named(self, tags: torch.Tensor, mask: torch.Tensor) -> List[List[str]]:
-        """The tags of each sentence, without the padding."""
+        """Return the tags of each sentence, without the padding."""
         lengths = mask.sum(dim=1).tolist()
         return [
             [self._tag_names[number] for number in row[:length]]

@@ -4,25 +4,13 @@ predictor.
 Only `plugin` imports it.
 """
 
+# ruff: noqa: F401
 from fiesta_allennlp.modules.token_ids import TokenIdsCollator
 from fiesta_allennlp.modules.unpacked_lstm import UnpackedLstmSeq2Seq, UnpackedLstmSeq2Vec
 from fiesta_allennlp.tdsa.atae_lstm import AtaeLstm
 from fiesta_allennlp.tdsa.ian import Ian
-from fiesta_allennlp.tdsa.predictor import TdsaPredictor
 from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
 from fiesta_allennlp.tdsa.target_lstm import TargetLstm
 from fiesta_allennlp.tdsa.td_lstm import TdLstm
+from fiesta_allennlp.tdsa.tdsa_classifier import TdsaPredictor
 from fiesta_allennlp.tdsa.words import WordTokenizer
-
-__all__ = [
-    "AtaeLstm",
-    "Ian",
-    "SemEvalTdsaReader",
-    "TargetLstm",
-    "TdLstm",
-    "TdsaPredictor",
-    "TokenIdsCollator",
-    "UnpackedLstmSeq2Seq",
-    "UnpackedLstmSeq2Vec",
-    "WordTokenizer",
-]

@@ -121,7 +121,7 @@ class SemEvalTdsaReader(DatasetReader):
 
 
 def _target_span(text: str, target: str, start: Optional[int], end: Optional[int]) -> "tuple[int, int]":
-    """The target's offsets, looked up where they are not given."""
+    """Return the target's offsets, and look them up if they are not given."""
     if start is None and end is None:
         if text.count(target) != 1 or not target:
             raise DataError(

@@ -13,7 +13,7 @@ POLARITIES = ("positive", "negative", "neutral", "conflict")
 
 @dataclass(frozen=True)
 class AspectTerm:
-    """One opinion target: `text[start:end]` of its sentence, with the polarity towards it."""
+    """An opinion target: `text[start:end]` of its sentence, with the polarity towards it."""
 
     term: str
     polarity: str
@@ -23,7 +23,7 @@ class AspectTerm:
 
 @dataclass
 class Sentence:
-    """One sentence with its aspect terms, in the order of the file."""
+    """A sentence with its aspect terms, in the order of the file."""
 
     sentence_id: str
     text: Optional[str] = None

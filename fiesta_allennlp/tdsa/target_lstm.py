@@ -9,7 +9,7 @@ from allennlp.models import Model
 from allennlp.modules import Seq2VecEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator
 
-from fiesta_allennlp.modules.recurrence import encode
+from fiesta_allennlp.modules.unpacked_lstm import encode
 from fiesta_allennlp.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier
 
 

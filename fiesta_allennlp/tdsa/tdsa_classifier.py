@@ -1,15 +1,18 @@
-"""The base of all classifiers of a target's sentiment: words in, a representation, labels and scores out."""
+"""The base of all classifiers of a target's sentiment: words in, a representation, labels and scores out. And their
+predictor."""
 
 from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
-from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance, TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import InputVariationalDropout, TextFieldEmbedder
 from allennlp.nn.util import get_text_field_mask
+from allennlp.predictors import Predictor
 from allennlp.training.metrics import CategoricalAccuracy, FBetaMeasure
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, DataError
 
 
 class EmbeddedText(NamedTuple):
@@ -122,3 +125,22 @@ class TdsaClassifier(Model):
         metrics = {"accuracy": self._accuracy.get_metric(reset), "macro_f1": sum(scores) / len(scores)}
         metrics.update({f"{names[index]}_f1": score for index, score in enumerate(scores)})
         return metrics
+
+
+@Predictor.register("tdsa")
+class TdsaPredictor(Predictor):
+    """Predicts the polarity towards a target, with any model of `fiesta_allennlp.tdsa`.
+
+    The input is `{"text": ..., "target": ..., "from": ..., "to": ...}`. You may leave out the offsets if the target
+    occurs once.
+
+    Registered as a `Predictor` with name "tdsa".
+    """
+
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        for key in ("text", "target"):
+            if key not in json_dict:
+                raise DataError(f'A prediction needs "text" and "target" but "{key}" is missing from {json_dict}.')
+        return self._dataset_reader.text_to_instance(
+            json_dict["text"], json_dict["target"], start=json_dict.get("from"), end=json_dict.get("to")
+        )

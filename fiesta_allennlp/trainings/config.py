@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.jsonnet_files import read_jsonnet, with_overrides
+from fiesta_allennlp.files import read_jsonnet, with_overrides
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec

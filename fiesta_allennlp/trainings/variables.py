@@ -5,7 +5,7 @@ import re
 from typing import Sequence
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
-from fiesta_allennlp.jsonnet_files import DEFAULTS, read_jsonnet
+from fiesta_allennlp.files import DEFAULTS, read_jsonnet
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 
 UNDEFINED = re.compile(r"undefined external variable: (.+)")

@@ -20,7 +20,7 @@ from common import make_parser, print_table, show
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.documents.select import DOCUMENTS, Prepared
+from fiesta_allennlp.documents.select import DOCUMENTS, PreparedDocuments
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import Evaluation, History, Request
@@ -65,12 +65,12 @@ class Replayed:
     num_queries: int
 
 
-def prepare(settings: DocumentSettings) -> Prepared:
+def prepare(settings: DocumentSettings) -> PreparedDocuments:
     """As for a new selection. Nothing is written."""
     return DOCUMENTS.check(settings, Resumed(RunDirectory(Path())), allow_removed=False)
 
 
-def ask_all(prepared: Prepared) -> Dict[str, Answered]:
+def ask_all(prepared: PreparedDocuments) -> Dict[str, Answered]:
     """All answers of all systems, counted."""
     found: Dict[str, Answered] = {}
     task = prepared.choice.task
@@ -84,7 +84,7 @@ def ask_all(prepared: Prepared) -> Dict[str, Answered]:
     return found
 
 
-def replay(prepared: Prepared, answered: Mapping[str, Answered], seed: int) -> Replayed:
+def replay(prepared: PreparedDocuments, answered: Mapping[str, Answered], seed: int) -> Replayed:
     """One selection in a random order of the documents, without a query."""
     names, choice = list(answered), prepared.choice
     shared = choice.settings.documents_order == "shared"
@@ -116,7 +116,7 @@ def replay_many(task: Tuple[DocumentSettings, range]) -> List[Replayed]:
     return [replay(prepared, answered, seed) for seed in seeds]
 
 
-def true_measures(prepared: Prepared, answered: Mapping[str, Answered]) -> Dict[str, float]:
+def true_measures(prepared: PreparedDocuments, answered: Mapping[str, Answered]) -> Dict[str, float]:
     """The metric of every system over the whole file."""
     evaluations = [
         one.evaluation(make_request(0, name, k, shared_splits=True), k)
@@ -166,7 +166,7 @@ def in_cells(results: Sequence[Replayed], right: Sequence[str]) -> List[str]:
     return [f"{mean:.0f}", f"{median:.0f}", f"{low:.0f} to {high:.0f}", f"{correct:.1%}", f"{ran_out:.1%}"]
 
 
-def show_systems(prepared: Prepared, answered: Mapping[str, Answered], measures: Mapping[str, float]) -> None:
+def show_systems(prepared: PreparedDocuments, answered: Mapping[str, Answered], measures: Mapping[str, float]) -> None:
     """The systems' measures over the whole file, and what tests of a fixed size need."""
     number, metric = len(prepared.file.documents), prepared.choice.task.metric
     show(f"{number} documents with {prepared.file.num_items} items; {metric} over all of them:")

@@ -24,7 +24,6 @@ import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.searches.search_settings import shared_out
 from fiesta_allennlp.searches.searchers import Points, SearchHistory
 from fiesta_allennlp.searches.searchers.base import build_searcher
-from fiesta_allennlp.searches.space import scaled_input
 from fiesta_allennlp.selection.settings import registered
 
 SEED = 2017
@@ -80,6 +79,21 @@ def inputs_of(rows: Sequence[Row]) -> np.ndarray:
     ]
     dropout = [[float(part) for part in row["Dropout"].strip("[]").split(",")] for row in rows]
     return np.concatenate([*columns, np.array([(parts[0], parts[-1]) for parts in dropout])], axis=1)
+
+
+def scaled_input(cells: Sequence[str], name: str) -> np.ndarray:
+    """Scale an input of several configs.
+
+    Numbers go to [0, 1]; `NAME:log` takes the logarithm first. Any other input has
+    a dimension for each text, so that two different texts have the distance 1. Shape: `(num_cells, num_dimensions)`.
+    """
+    try:
+        numbers = np.array([float(cell) for cell in cells])
+    except ValueError:
+        kinds = sorted(set(cells))
+        return np.array([[cell == kind for kind in kinds] for cell in cells]) / np.sqrt(2)
+    numbers = np.log(numbers) if name.endswith(":log") else numbers
+    return ((numbers - numbers.min()) / (np.ptp(numbers) or 1))[:, None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from common import make_parser, print_table, show
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.tagging.span_scores import SpanScores
+from fiesta_allennlp.tagging.encodings import SpanScores
 from fiesta_allennlp.trainings.allennlp.vectors import filtered_vectors
 
 CONFIG = Path("training_configs/tagging/cnn_crf.jsonnet")

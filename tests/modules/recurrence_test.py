@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fiesta_allennlp.modules.recurrence import reverse
+from fiesta_allennlp.modules.unpacked_lstm import reverse
 
 
 def test_reverse_leaves_the_padding_at_the_end():

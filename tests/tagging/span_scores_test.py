@@ -4,7 +4,7 @@ import torch
 from allennlp.data import Vocabulary
 from allennlp.training.metrics import SpanBasedF1Measure
 
-from fiesta_allennlp.tagging.span_scores import SpanScores
+from fiesta_allennlp.tagging.encodings import SpanScores
 
 
 def scores(predicted, gold, **options):

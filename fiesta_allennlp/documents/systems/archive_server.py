@@ -63,7 +63,7 @@ def answered(predictor: Any, fields: Dict[str, Any], key: Any) -> Dict[str, Any]
 
 
 def _own_output() -> TextIO:
-    """The standard output for answers alone: whatever else is printed goes to the standard error."""
+    """Return the standard output for answers alone: whatever else is printed goes to the standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers

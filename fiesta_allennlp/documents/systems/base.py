@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
-from fiesta_allennlp.documents.systems.body import check_body, render
+from fiesta_allennlp.documents.systems.body import render
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
 from fiesta_allennlp.files import shortened
@@ -79,10 +79,10 @@ class System(Registrable):
     ) -> None:
         if each not in EACH:
             raise ConfigError(f"'each' must be {' or '.join(EACH)} but is {shortened(each)}.")
-        _check_number("cost", cost, least=0)
-        _check_number("parallel", parallel, least=1)
+        check_number("cost", cost)
+        check_number("parallel", parallel, least=1)
         if time_limit is not None:
-            _check_number("time_limit", time_limit, least=0, above=True)
+            check_number("time_limit", time_limit, above=True)
         self.each, self.body, self.cost, self.version = each, body, float(cost), version
         self.time_limit, self.parallel = time_limit, parallel
         self._answer = answer.split(".") if answer else []
@@ -115,7 +115,7 @@ class System(Registrable):
         for document in documents.documents:
             for question in self._fields(document):
                 try:
-                    check_body(self.body, question)
+                    render(self.body, question)
                 except DataError as error:
                     raise DataError(f"{documents.path}, line {document.line}: {error}") from error
 
@@ -209,7 +209,12 @@ def _listed(value: Any, task: Task, num_items: int) -> List[Any]:
     return value
 
 
-def _check_number(key: str, value: Any, *, least: float, above: bool = False) -> None:
+def check_number(key: str, value: Any, *, least: float = 0, above: bool = False) -> None:
+    """Check that an option of a system is a finite number of at least, or above, `least`.
+
+    Raises:
+        ConfigError: if it is not.
+    """
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not (value > least if above else value >= least) or value == float("inf"):
         raise ConfigError(f"'{key}' must be {'above' if above else 'at least'} {least:g} but is {shortened(value)}.")

@@ -3,7 +3,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from fiesta_allennlp.documents.systems.base import Died, System, Unanswered, Workplace
+from fiesta_allennlp.documents.systems.base import Died, System, Unanswered, Workplace, check_number
 from fiesta_allennlp.documents.systems.line_process import LineProcess
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import digest_of, shortened
@@ -29,8 +29,7 @@ class ProcessSystem(System):
             raise ConfigError("'parallel' must be 1: a process is asked one question at a time.")
         if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
             raise ConfigError(f"'tries' must be a whole number of at least 1 but is {shortened(tries)}.")
-        if not isinstance(start_time_limit, (int, float)) or not start_time_limit >= 0:
-            raise ConfigError(f"'start_time_limit' must be at least 0 but is {shortened(start_time_limit)}.")
+        check_number("start_time_limit", start_time_limit)
         self._start_time_limit = float(start_time_limit)
         self._tries = tries
         self._process: Optional[LineProcess] = None

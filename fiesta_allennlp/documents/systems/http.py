@@ -12,7 +12,15 @@ import requests
 from requests.utils import get_environ_proxies, should_bypass_proxies
 from urllib3.exceptions import ReadTimeoutError
 
-from fiesta_allennlp.documents.systems.base import STOPPED, OutOfTime, System, Unanswered, Unavailable, Workplace
+from fiesta_allennlp.documents.systems.base import (
+    STOPPED,
+    OutOfTime,
+    System,
+    Unanswered,
+    Unavailable,
+    Workplace,
+    check_number,
+)
 from fiesta_allennlp.documents.systems.traffic import Outages, Pace
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import shortened
@@ -80,9 +88,10 @@ class Http(System):
             self._secret_headers = {key_header: prefix + self._key}
         else:
             self._secret_headers = {}
-        _check_least(retries=retries, wait=wait, max_wait=max_wait)
-        if per_minute is not None and not per_minute > 0:
-            raise ConfigError(f"'per_minute' must be above 0 but is {shortened(per_minute)}.")
+        for name, value in (("retries", retries), ("wait", wait), ("max_wait", max_wait)):
+            check_number(name, value)
+        if per_minute is not None:
+            check_number("per_minute", per_minute, above=True)
         self._retries, self._wait, self._max_wait = int(retries), wait, max_wait
         self._pace = Pace(60.0 / per_minute if per_minute else 0.0)
         self._outages = Outages()
@@ -140,10 +149,11 @@ class Http(System):
         return error(reason)
 
     def _once(self, question: Any) -> Any:
-        """One request.
+        """Make one request.
 
         Raises:
-            _Again: where it may be tried again. `Unanswered` : where that is of no use.
+            _Again: if it may be tried again.
+            Unanswered: if that is of no use.
         """
         end = time.monotonic() + self._limit
         try:
@@ -166,7 +176,7 @@ class Http(System):
             if isinstance(error, requests.exceptions.InvalidHeader):
                 raise Unanswered("its 'headers' hold what cannot be sent") from None
             down = isinstance(error, requests.ConnectionError)
-            reason = f"no answer came: {self._without_key(_first_words(error))}"
+            reason = f"no answer came: {self._without_key(shortened(f'{type(error).__name__}: {error}'))}"
             raise _Again(reason, error=Unavailable if down else Unanswered) from None
         return self._body(response, text)
 
@@ -200,7 +210,7 @@ class Http(System):
             return {"text": text}
 
     def _session(self) -> requests.Session:
-        """A session for each thread: connections are used again, and sessions are not made to be shared."""
+        """Return the session of this thread: connections are used again, and sessions are not made to be shared."""
         if not hasattr(self._of_thread, "session"):
             self._of_thread.session = requests.Session()
         return self._of_thread.session
@@ -246,14 +256,8 @@ def _check_url(url: Any) -> None:
         raise ConfigError(f"'url' has no good port: {error}.") from error
 
 
-def _check_least(**values: Any) -> None:
-    for key, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            raise ConfigError(f"'{key}' must be at least 0 but is {shortened(value)}.")
-
-
 def _retry_after(value: Optional[str]) -> Optional[float]:
-    """Seconds, from a number of them or from a date."""
+    """Return the seconds of a header that gives their number or a date."""
     if value is None:
         return None
     if value.strip().isdigit():
@@ -262,7 +266,3 @@ def _retry_after(value: Optional[str]) -> Optional[float]:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
     except (TypeError, ValueError):
         return None
-
-
-def _first_words(error: Exception) -> str:
-    return shortened(f"{type(error).__name__}: {error}")

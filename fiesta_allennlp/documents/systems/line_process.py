@@ -14,7 +14,7 @@ from fiesta_allennlp.isolation import process_tree
 LONGEST_LINE = 2**26
 SECONDS_TO_END = 5.0
 LAST_WORDS = 2000
-"""Limits the bytes of the log that are read for what a process said last."""
+"""The number of bytes at the end of the log in which to look for the last line of a process."""
 
 
 class LineProcess:

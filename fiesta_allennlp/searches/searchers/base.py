@@ -104,6 +104,17 @@ class Searcher(Registrable):
         return int(rng.choice(history.open[values == values.max()]))
 
 
+@Searcher.register("random")
+class Random(Searcher):
+    """Random search: every open point is equally good (Bergstra and Bengio, 2012).
+
+    Use it as the baseline for all searchers. Use it also if a score says little about the scores of near points.
+    """
+
+    def criterion(self, history: SearchHistory) -> np.ndarray:
+        return np.zeros(len(history.open))
+
+
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Check that an option is one of its choices.
 

@@ -5,9 +5,15 @@ from typing import Any, List, Optional
 import numpy as np
 
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory, check_above_zero, check_choice
-from fiesta_allennlp.searches.searchers.covariances import KERNELS, check_graph, graph_covariance, kernel_matrix
+from fiesta_allennlp.searches.searchers.covariances import (
+    KERNELS,
+    Prediction,
+    check_graph,
+    graph_covariance,
+    kernel_matrix,
+    predict,
+)
 from fiesta_allennlp.searches.searchers.improvement import expected_hypervolume_improvement, expected_improvement
-from fiesta_allennlp.searches.searchers.prediction import Prediction, predict
 
 SCORES = ("standardised", "raw")
 PRIOR_MEAN = -1.0
@@ -120,63 +126,53 @@ class OverGraph(GaussianProcess):
         return graph_covariance(points, *self.graph, self.beta, self.sigma)
 
 
-def improvement(process: GaussianProcess, history: SearchHistory) -> np.ndarray:
-    """Compute the expected improvement of the first objective on the best score seen. Shape: `(num_open,)`."""
-    values = process.values(history)[:, :1]
-    return expected_improvement(process.predictions(history, values)[0], values.max())
+class Improvement(GaussianProcess):
+    """Chooses by the expected improvement of the first objective on the best score seen."""
+
+    def criterion(self, history: SearchHistory) -> np.ndarray:
+        values = self.values(history)[:, :1]
+        return expected_improvement(self.predictions(history, values)[0], values.max())
 
 
-def hypervolume_improvement(process: GaussianProcess, history: SearchHistory) -> np.ndarray:
-    """Compute the expected improvement of the hypervolume of two objectives.
+class HypervolumeImprovement(GaussianProcess):
+    """Chooses by the expected improvement of the hypervolume of two objectives.
 
-    The reference is 1 below the worst value seen or predicted, in the units of the scores. Shape: `(num_open,)`.
+    The reference is 1 below the worst value seen or predicted, in the units of the scores.
     """
-    values = process.values(history)
-    first, second = process.predictions(history, values)
-    worst = np.minimum(values.min(axis=0), [first.mean.min(), second.mean.min()])
-    return expected_hypervolume_improvement(first, second, values, worst - 1)
+
+    num_objectives = 2
+
+    def criterion(self, history: SearchHistory) -> np.ndarray:
+        values = self.values(history)
+        first, second = self.predictions(history, values)
+        worst = np.minimum(values.min(axis=0), [first.mean.min(), second.mean.min()])
+        return expected_hypervolume_improvement(first, second, values, worst - 1)
 
 
 @Searcher.register("gp_ei")
-class GpEi(OverKernel):
+class GpEi(Improvement, OverKernel):
     """Bayesian optimisation with a Gaussian process and expected improvement (Schonlau et al., 1998).
 
     Start with this searcher. `docs/searching.md` compares the searchers.
     """
 
-    def criterion(self, history: SearchHistory) -> np.ndarray:
-        return improvement(self, history)
-
 
 @Searcher.register("gp_ehvi")
-class GpEhvi(OverKernel):
+class GpEhvi(HypervolumeImprovement, OverKernel):
     """Bayesian optimisation of two objectives with a Gaussian process for each.
 
     The criterion is the expected improvement of the hypervolume (Emmerich et al., 2011).
     """
 
-    num_objectives = 2
-
-    def criterion(self, history: SearchHistory) -> np.ndarray:
-        return hypervolume_improvement(self, history)
-
 
 @Searcher.register("graph_ei")
-class GraphEi(OverGraph):
+class GraphEi(Improvement, OverGraph):
     """Expected improvement over the finite-set Gaussian process of a graph: GB_EI of Zhang and Duh (2020)."""
-
-    def criterion(self, history: SearchHistory) -> np.ndarray:
-        return improvement(self, history)
 
 
 @Searcher.register("graph_ehvi")
-class GraphEhvi(OverGraph):
+class GraphEhvi(HypervolumeImprovement, OverGraph):
     """Expected improvement of the hypervolume of two objectives over the finite-set Gaussian process of a graph.
 
     This is GB of table 4 of Zhang and Duh (2020).
     """
-
-    num_objectives = 2
-
-    def criterion(self, history: SearchHistory) -> np.ndarray:
-        return hypervolume_improvement(self, history)

@@ -1,11 +1,11 @@
-"""By how much a point is expected to improve on what was seen, with one objective and with two."""
+"""The expected improvement of a point on what was seen, with one objective and with two."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
 
-from fiesta_allennlp.searches.searchers.prediction import Prediction
+from fiesta_allennlp.searches.searchers.covariances import Prediction
 
 
 @dataclass(frozen=True, eq=False)

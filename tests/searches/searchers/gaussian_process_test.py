@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, GraphEi, Points, SearchHistory
+from fiesta_allennlp.searches.searchers.covariances import Prediction
 from fiesta_allennlp.searches.searchers.gaussian_process import standardised
 from fiesta_allennlp.searches.searchers.improvement import expected_improvement
-from fiesta_allennlp.searches.searchers.prediction import Prediction
 
 LINE = Points(np.linspace(0, 1, 5)[:, None])
 

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from fiesta_allennlp.searches.searchers.covariances import Prediction
 from fiesta_allennlp.searches.searchers.improvement import (
     expected_hypervolume_improvement,
     expected_improvement,
     hypervolume,
     pareto_front,
 )
-from fiesta_allennlp.searches.searchers.prediction import Prediction
 
 FRONT = np.array([[1.0, 4.0], [2.0, 3.0], [4.0, 1.0], [1.5, 2.0]])
 """The last one is dominated by the second."""

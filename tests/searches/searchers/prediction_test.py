@@ -4,8 +4,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from fiesta_allennlp.searches.searchers.base import Points
-from fiesta_allennlp.searches.searchers.covariances import kernel_matrix
-from fiesta_allennlp.searches.searchers.prediction import predict
+from fiesta_allennlp.searches.searchers.covariances import kernel_matrix, predict
 
 KERNELS = {"matern": Matern(0.7, nu=2.5), "rbf": RBF(0.7)}
 

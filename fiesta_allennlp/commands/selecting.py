@@ -1,0 +1,174 @@
+"""The commands that run a selection: `fiesta-select`, `fiesta-search` and `fiesta-documents`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping
+
+from fiesta_allennlp.commands.command import FiestaCommand
+from fiesta_allennlp.commands.exit_handling import how_to_go_on, load, say, say_failures, status_of
+from fiesta_allennlp.commands.parsing import add_directory, directory_of, explain_minus, typed_settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Selecting(FiestaCommand):
+    """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
+
+    Attributes:
+        step: the word for one run.
+        kept: the end of a sentence about an interrupt.
+        force: the help of `--force`.
+        dry_run: the help of `--dry-run`.
+    """
+
+    step: ClassVar[str] = "run"
+    kept: ClassVar[str] = "nothing that finished is lost"
+    force: ClassVar[str] = "delete the selection in the directory first"
+    dry_run: ClassVar[str] = "check everything and print the plan, without a run"
+
+    def add_ways(self, parser: argparse.ArgumentParser) -> None:
+        add_directory(parser, force=self.force, dry_run=self.dry_run)
+
+    def work(self, args: argparse.Namespace, console: "Console") -> int:
+        """Run the command. Returns its status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid
+        input."""
+        settings = self.settings_class()
+        typed = typed_settings(args, settings)
+        directory = None if args.dry_run else directory_of(args)
+        load(args)
+        if directory is None:
+            self.plan(settings(**typed), args, console)
+            return 0
+        return status_of(self.select(typed, directory, args, console), args, console)
+
+    def select(
+        self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
+    ) -> Mapping[str, Any]:
+        """Select, print the result and return the content of `selection.json`."""
+        raise NotImplementedError
+
+    def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
+        """Check everything and print the plan."""
+        raise NotImplementedError
+
+    def interrupted(self, args: argparse.Namespace) -> str:
+        return how_to_go_on(args, step=self.step, kept=self.kept)
+
+
+class SelectCommand(Selecting):
+    help = "find the best of several models"
+    description = """Train the candidates on fresh random splits with fresh seeds until one of them is the best with
+the target confidence. The directory given with -s keeps everything, and --recover resumes an interrupted
+selection with the options of its start."""
+    examples = """examples:
+  %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --dry-run
+  %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --workers 2
+  %(prog)s -s runs/first --recover"""
+    settings = "fiesta_allennlp.trainings.settings.Settings"
+    given = (("candidates", "*"),)
+
+    def add_ways(self, parser: argparse.ArgumentParser) -> None:
+        super().add_ways(parser)
+        parser.add_argument(
+            "--allow-removed",
+            action="store_true",
+            help="with --recover: remove the candidates that are no longer given, and keep their runs",
+        )
+        explain_minus(parser, "--metric", "-perplexity")
+
+    def select(
+        self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
+    ) -> Mapping[str, Any]:
+        from fiesta_allennlp.reports.tables import summary_table
+        from fiesta_allennlp.reports.words import in_words, savings_in_words, scope_in_words
+        from fiesta_allennlp.trainings.select import select
+
+        ways = {"recover": args.recover, "force": args.force, "allow_removed": args.allow_removed}
+        summary = select(given, directory, console=console, **ways)
+        console.print(summary_table(summary))
+        say_failures(summary, console)
+        say(filter(None, (in_words(summary), scope_in_words(summary), savings_in_words(summary))), console)
+        return summary
+
+    def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
+        from fiesta_allennlp.reports.tables import plan_table
+        from fiesta_allennlp.trainings.dry_run import plan
+
+        plan_table(plan(settings, console), console, planner=args.program.replace("select", "plan"))
+
+
+class SearchCommand(Selecting):
+    help = "screen many configs, then find the best of a few"
+    description = """Screen many configs with one run each, scored on the validation set. Then select among the best few
+with fresh runs, as fiesta-select does. The directory given with -s keeps both stages, and --recover resumes an
+interrupted search in whichever stage it was."""
+    examples = """examples:
+  %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run
+  %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4
+  %(prog)s template.jsonnet space.json -s runs/search --runs 240 --workers 2
+  %(prog)s -s runs/search --recover"""
+    settings = "fiesta_allennlp.searches.search_settings.SearchSettings"
+    given = (("template", "?"), ("space", "?"))
+    force = "delete the search or selection in the directory first"
+
+    def add_ways(self, parser: argparse.ArgumentParser) -> None:
+        super().add_ways(parser)
+        explain_minus(parser, "--metric", "-perplexity")
+
+    def select(
+        self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
+    ) -> Mapping[str, Any]:
+        from fiesta_allennlp.reports.search import search_in_words
+        from fiesta_allennlp.reports.tables import summary_table
+        from fiesta_allennlp.reports.words import in_words
+        from fiesta_allennlp.searches.search import search
+
+        found = search(given, directory, console=console, recover=args.recover, force=args.force)
+        if found.selection is not None:
+            console.print(summary_table(found.selection))
+            say_failures(found.selection, console)
+            say([in_words(found.selection)], console)
+        say(search_in_words(found), console)
+        return found.last
+
+    def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
+        from fiesta_allennlp.reports.search import search_plan_in_words
+        from fiesta_allennlp.searches.search import plan_search
+
+        say(search_plan_in_words(plan_search(settings, console)), console)
+
+
+class DocumentsCommand(Selecting):
+    help = "find the best of several trained systems"
+    description = """Query trained systems about documents in random order until one system is the best with the
+target confidence. Every answer is kept and reused, so you pay for each only once. --recover resumes an
+interrupted selection with the options of its start."""
+    examples = """examples:
+  %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
+  %(prog)s -s runs/first --recover"""
+    settings = "fiesta_allennlp.documents.settings.DocumentSettings"
+    given = (("systems", "*"),)
+    step = "query"
+    kept = "no answer is lost"
+    force = "delete the selection in the directory first; its answers are kept"
+    dry_run = "check everything, open every system once, query nothing"
+
+    def select(
+        self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
+    ) -> Mapping[str, Any]:
+        from fiesta_allennlp.documents.select import select_system
+        from fiesta_allennlp.reports.tables import documents_table
+        from fiesta_allennlp.reports.words import selection_in_words
+
+        summary = select_system(given, directory, console=console, recover=args.recover, force=args.force)
+        console.print(documents_table(summary))
+        say_failures(summary, console)
+        say(selection_in_words(summary), console)
+        return summary
+
+    def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
+        from fiesta_allennlp.documents.select import plan_documents
+        from fiesta_allennlp.reports.tables import show_plan
+
+        show_plan(plan_documents(settings, args.serialization_dir, console), console)

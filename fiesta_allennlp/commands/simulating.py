@@ -1,0 +1,113 @@
+"""The commands that simulate selections: `fiesta-plan` and `fiesta-replay`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict
+
+from fiesta_allennlp.commands.command import FiestaCommand
+from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, load, say
+from fiesta_allennlp.commands.parsing import check_output
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Simulating(FiestaCommand):
+    """A command that repeats simulated selections and can write the result to a file."""
+
+    def add_files(self, groups: Dict[str, Any]) -> None:
+        from fiesta_allennlp.selection.settings import RESOURCES
+
+        parser = groups[RESOURCES]
+        parser.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
+
+    def checked(self, args: argparse.Namespace) -> Any:
+        """Return the settings, once they and the files to write are known to be good. Imports the user's packages."""
+        from fiesta_allennlp.selection.options import typed_options
+
+        settings = self.settings_class()
+        made = settings(**typed_options(args, settings))
+        check_output("output", args.output, (".json",))
+        load(args)
+        return made
+
+    def interrupted(self, args: argparse.Namespace) -> str:
+        return "Interrupted; no repetition has finished."
+
+
+class PlanCommand(Simulating):
+    help = "estimate how many runs a selection needs"
+    description = """Simulate a selection to estimate how many runs and hours it needs and how often it is right. You
+describe the problem by numbers, or by a pilot: the directory of a finished, interrupted or running
+selection, or a table of scores. The command trains, locks and changes nothing."""
+    examples = """examples:
+  %(prog)s --gap 0.01 --sd 0.03 --candidates 4
+  %(prog)s runs/first"""
+    settings = "fiesta_allennlp.replays.plan_settings.PlanSettings"
+    given = (("source", "?"),)
+
+    def work(self, args: argparse.Namespace, console: "Console") -> int:
+        """Run the command. Returns its status: 0 done, 130 interrupted."""
+        settings = self.checked(args)
+        from fiesta_allennlp.listeners.progress import repetition_bar
+        from fiesta_allennlp.replays.planning import FEWEST, forecast
+        from fiesta_allennlp.reports.plan import outlook_table, plan_content, plan_in_words
+        from fiesta_allennlp.selection.summary import write_json
+
+        with repetition_bar(console, FEWEST) as told:
+            found = forecast(settings, on_repetitions=told)
+        console.print(outlook_table(found))
+        say(plan_in_words(found), console)
+        if args.output is not None:
+            write_json(plan_content(found), args.output)
+        return EXIT_INTERRUPTED if found.interrupted else 0
+
+
+class ReplayCommand(Simulating):
+    help = "simulate a selection over existing scores"
+    description = """Simulate a selection over a table of existing scores, or over synthetic ones, and print how many
+runs it takes and how often it finds the best candidate."""
+    examples = """examples:
+  %(prog)s scores.csv --confidence 0.9
+  %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
+    settings = "fiesta_allennlp.replays.settings.ReplaySettings"
+    given = (("scores", None),)
+
+    def add_files(self, groups: Dict[str, Any]) -> None:
+        from fiesta_allennlp.selection.settings import RESOURCES
+
+        super().add_files(groups)
+        parser = groups[RESOURCES]
+        parser.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw a figure of the number of runs")
+
+    def checked(self, args: argparse.Namespace) -> Any:
+        if args.figure is not None:
+            from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
+
+            check_output("figure", args.figure, FIGURE_ENDINGS)
+        return super().checked(args)
+
+    def work(self, args: argparse.Namespace, console: "Console") -> int:
+        """Run the command. Returns its status: 0 done, 130 interrupted."""
+        settings = self.checked(args)
+        from fiesta_allennlp.listeners.progress import repetition_bar
+        from fiesta_allennlp.replays.replay import replay
+        from fiesta_allennlp.replays.summary import summarise_replay
+        from fiesta_allennlp.reports.tables import replay_table
+        from fiesta_allennlp.reports.words import replay_in_words
+        from fiesta_allennlp.selection.summary import write_json
+
+        with repetition_bar(console, settings.repetitions) as advance:
+            result = replay(settings, on_repetitions=advance)
+        if not result.repetitions:
+            raise KeyboardInterrupt
+        summary = summarise_replay(result)
+        console.print(replay_table(summary))
+        say([replay_in_words(summary)], console)
+        if args.output is not None:
+            write_json(summary, args.output)
+        if args.figure is not None:
+            from fiesta_allennlp.reports.figures.drawing import draw_evaluations
+
+            draw_evaluations([repetition.num_evaluations for repetition in result.repetitions], summary, args.figure)
+        return EXIT_INTERRUPTED if result.interrupted else 0
