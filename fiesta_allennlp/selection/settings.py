@@ -60,7 +60,7 @@ class ChoiceSettings:
     )
     stop: Any = option(
         None,
-        "stopping rule: rule_of_three (default), bayesian as in the paper, or glr with a guaranteed error rate; or JSON",
+        "stopping rule: rule_of_three (default), bayesian as in the paper, or glr with guaranteed error rates; or JSON",
         group=CHOOSING,
         metavar="NAME|JSON",
     )

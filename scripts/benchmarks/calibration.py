@@ -4,7 +4,7 @@
     python scripts/benchmarks/calibration.py --pool
 
 Every call draws a new master seed, prints it, and appends a line for each family to `results/calibration.csv`. `--pool`
-adds up all lines whose rule is in `results/final_rule.txt`, good and bad, and prints them as Markdown.
+adds up all lines whose rule is in `results/final_rule.txt`, good and bad, and writes them into docs/evaluation.md.
 """
 
 import csv
@@ -32,7 +32,14 @@ FINAL_RULE = RESULTS.with_name("final_rule.txt")
 RULE = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
 """Folders whose last commit is recorded with every result."""
 
+PAGE = ROOT / "docs" / "evaluation.md"
+BLOCK = re.compile(r"(<!-- pooled: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
+"""Place of the table of a set on that page."""
+
 RELEASED_SET = "released"
+CONFIDENCE = 0.95
+"""Target of the pooled tables."""
+
 HEADINGS = ("family", "selections", "mean runs", "wrong of all", "wrong of named", "inconclusive")
 
 
@@ -119,14 +126,24 @@ def recorded(path: Path) -> List[Line]:
         return [Line.of(row) for row in csv.DictReader(file)]
 
 
-def pooled(lines: Sequence[Line], rules: Sequence[str]) -> Iterator[Tuple[str, ...]]:
-    """The counts of every family, added up over the lines of these rules. One text for each of `HEADINGS`."""
-    by_family: Dict[Tuple[str, str, float], List[Line]] = defaultdict(list)
+def pooled(lines: Sequence[Line], rules: Sequence[str], names: str) -> Iterator[Tuple[str, ...]]:
+    """The counts of every family of a set, added up over the lines of these rules. One text for each of `HEADINGS`."""
+    by_family: Dict[str, List[Line]] = defaultdict(list)
     for line in lines:
-        if line.rule in rules:
-            by_family[line.set, line.family, line.confidence].append(line)
-    for (_, family, _), group in by_family.items():
+        if line.rule in rules and line.set == names and line.confidence == CONFIDENCE:
+            by_family[line.family].append(line)
+    for family, group in by_family.items():
         yield cells(family, group)
+
+
+def with_tables(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
+    """The page with the pooled table of each set in its place."""
+
+    def block(found: "re.Match[str]") -> str:
+        rows = [HEADINGS, ("---",) * len(HEADINGS), *pooled(lines, rules, found[2])]
+        return found[1] + "".join(f"| {' | '.join(row)} |\n" for row in rows) + found[3]
+
+    return BLOCK.sub(block, page)
 
 
 def cells(family: str, lines: Sequence[Line]) -> Tuple[str, ...]:
@@ -146,13 +163,14 @@ def cells(family: str, lines: Sequence[Line]) -> Tuple[str, ...]:
 def main() -> None:
     parser = make_parser(__doc__, repetitions=200, only="families whose name")
     parser.add_argument("--set", choices=[*SETS, RELEASED_SET], default="tuning")
-    parser.add_argument("--confidence", type=float, default=0.95)
+    parser.add_argument("--confidence", type=float, default=CONFIDENCE)
     parser.add_argument("--processes", type=int, help="by default one for each core")
-    parser.add_argument("--pool", action="store_true", help="measure nothing, add up what was recorded")
+    parser.add_argument("--pool", action="store_true", help="measure nothing, add up what was recorded on the page")
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.pool:
-        print_table(HEADINGS, pooled(recorded(args.results), FINAL_RULE.read_text().split()))
+        page = with_tables(PAGE.read_text(encoding="utf-8"), recorded(args.results), FINAL_RULE.read_text().split())
+        PAGE.write_text(page, encoding="utf-8")
         return
     rule, seed = rule_commit(), secrets.randbits(32)
     show(f"rule {rule}, seed {seed}")
