@@ -17,6 +17,9 @@ def test_a_part_within_the_files_of_another_is_refused(reviews: Path) -> None:
         check_config(config, metric=Metric("accuracy"))
     config["train_data_path"] = f"{reviews}/tr*.jsonl"
     check_config(config, metric=Metric("accuracy"))
+    (reviews / "train.jsonl").write_bytes((reviews / "test.jsonl").read_bytes())
+    with pytest.raises(ConfigError, match="'train_data_path' and 'test_data_path' have equal contents"):
+        check_config(config, metric=Metric("accuracy"))
 
 
 def test_one_path_twice_is_refused_whatever_it_is(reviews: Path) -> None:
