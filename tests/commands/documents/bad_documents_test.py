@@ -78,19 +78,11 @@ UNREADABLE = "".join(f'{{"id": "d{k}", "prediction": "good"}}\n' for k in range(
         ("c=c.jsonnet", {"type": "comand"}, r"'c' .*'type' is 'comand'.*Did you mean 'command'"),
         ("c=c.jsonnet", {**GOOD, "commnd": 1}, r"'c' .*commnd"),
         ("c=c.jsonnet", {**GOOD, "body": {"q": "${txt}"}}, r"'c' .*no field 'txt' for 'body'; .*Did you mean 'text'"),
-        (
-            "p.jsonl",
-            '{"id": "d0", "label": "good"}',
-            r"p.jsonl has no prediction for 59 of 60 .* the first of them 'd1'",
-        ),
+        ("p.jsonl", '{"id": "d0", "label": "good"}', r"p.jsonl has no prediction for 59 of 60 .* the first of them"),
         ("p.jsonl", '{"id": "d0"}\n{"id": "d0"}', r"p.jsonl, line 2: the id 'd0' appears twice"),
         ("p.jsonl", '{"label": "good"}', r"p.jsonl, line 1: there is no 'id'"),
         ("p.jsonl", '{"id": "d0"', r"p.jsonl, line 1: is not valid JSON"),
-        (
-            "p.jsonl",
-            UNREADABLE,
-            r"document 'd0': expected an object with 'label' but it answered .*\"answer\": \"KEY\"",
-        ),
+        ("p.jsonl", UNREADABLE, r"document 'd0': expected an object with 'label' but it answered .*\"answer\":"),
     ],
     ids=range(16),
 )
