@@ -298,7 +298,7 @@ def test_the_history_in_memory_is_always_that_of_the_file(data: some.DataObject)
                     store.put_candidates([], removed=[wanted[0].candidate])
                 elif wanted[0] in store.history(max_failures=2).pending:
                     store.record(Failure(wanted[0], "killed", "signal 9"), try_again=what == "again")
-            kept, store._state = store.history(max_failures=2), None
+            kept, store._history = store.history(max_failures=2), None
             assert store.history(max_failures=2) == kept
         store.close()
 
