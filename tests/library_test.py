@@ -139,9 +139,7 @@ def test_what_can_be_mended_is_a_fiesta_error(
 
 @pytest.mark.parametrize("candidates", ["bow.jsonnet", Path("bow.jsonnet")])
 def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"candidates must be a list.*but is the text 'bow.jsonnet'. Give \['bow.json"
-    ):
+    with pytest.raises(ConfigError, match=r"candidates must be a list.*but is the text 'bow.jsonnet'. Give"):
         select(candidates, directory=tmp_path / "run")
     with pytest.raises(ConfigError, match=r"but is the text 'first'"):
         replay("tie", candidates="first")

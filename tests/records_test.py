@@ -64,15 +64,6 @@ def test_counts_are_by_replicate_and_kind() -> None:
         counts.values[0, 0] = 9
 
 
-def test_after_gathers_the_counts_of_those_that_finished_only() -> None:
-    now = History(("a", "b"), (counted("a", 0, tp=5), counted("b", 0, tp=1)))
-    before = {name: now.counts(name) for name in "ab"}
-    later = now.after([counted("b", 1, tp=2)])
-    assert later.counts("a") is before["a"]
-    assert later.counts("b").values.tolist() == [[1], [2]]
-    assert now.counts("b") is before["b"]
-
-
 def test_after_with_counts_is_the_history_gathered_anew() -> None:
     now = History(("a", "b", "c"), (counted("a", 1, tp=5), counted("b", 0, tp=1)))
     now.counts("a")

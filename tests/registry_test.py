@@ -65,10 +65,7 @@ VAN = {"type": "van", "load": 1, "engine": {}}
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (
-            {"type": "vna"},
-            "'type' is 'vna', which nothing is registered as. Did you mean 'van'? Valid names: van.",
-        ),
+        ({"type": "vna"}, "'type' is 'vna', which nothing is registered as. Did you mean 'van'? Valid names: van."),
         ({"type": 7}, "'type' is '7', which nothing is registered as."),
         ({"type": ["van"]}, "which nothing is registered as."),
         ({"laod": 1}, "'laod' is not a key of Van. Did you mean 'load'?"),

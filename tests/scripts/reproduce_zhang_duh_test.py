@@ -35,16 +35,6 @@ def test_ours_stand_beside_the_papers(
     assert [line.split(" | ")[0].strip("| ") for line in front[4:]] == ["RS, exactly", "RS", "BO_M", "GB_M", "gp_ehvi"]
 
 
-def test_one_table_and_one_pair(tables: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    zhang_duh = import_module("reproduce_zhang_duh")
-    options = ["--data", str(tables), "--table", "4", "--pairs", "aa-bb", "--only", "none of them"]
-    monkeypatch.setattr(sys, "argv", ["x", *options])
-    zhang_duh.main()
-    lines = capsys.readouterr().out.strip().splitlines()
-    assert lines[0] == "### Table 4: the front of BLEU and seconds, ours (the paper's)"
-    assert len(lines) == 5
-
-
 def test_random_search_that_is_far_from_the_truth_is_an_error(tables: Path) -> None:
     zhang_duh, lookup = import_module("reproduce_zhang_duh"), import_module("table_lookup")
     table, protocol = lookup.read_files(tables / "zh-en", ("dev_bleu",)), lookup.Protocol()

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.searches.searchers.base import Points, build_searcher
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.searches.searchers.base import Points
 from tests.scripts.conftest import SCRIPTS
 from tests.scripts.zhang_duh_files import write_files
 
 sys.path.append(SCRIPTS)
 
-from table_lookup import Lookup, Measured, Protocol, SearchTable, exact_random_search, read_files
+from table_lookup import Measured, Protocol, SearchTable, exact_random_search, read_files
 
 FRONT = ("dev_bleu", "-dev_gpu_time")
 
@@ -124,71 +124,3 @@ def test_memory_of_zero_is_unknown(stem: Path) -> None:
     table = read_files(stem, ("dev_bleu", "-gpu_memory"))
     assert np.flatnonzero(~table.succeeded).tolist() == [3]
     assert 3 not in table.front
-
-
-@pytest.mark.parametrize(
-    ("ending", "old", "new", "said"),
-    [
-        (".evals", "12.9", "twelve", r"\.evals, line 1: could not convert string to float: 'twelve'"),
-        (".evals", "12.9", "nan", r"\.evals, line 1: must have 6 finite numbers: nan"),
-        (".evals", "12.9\t", "", r"\.evals, line 2: must have 5 finite numbers"),
-        (".fronts", "1\n", "0\n", r"\.fronts: is not the front of dev_bleu and dev_gpu_time"),
-        (".hyps_scaled", "0\t0\t0\n", "", r"\.hyps_scaled has 23 rows and \.evals has 24"),
-        (".hyps_scaled", "0\t0\t0\n", "1\t0\t0\n", r"line 2: has the inputs of .*\.hyps_scaled, line 1"),
-    ],
-)
-def test_a_wrong_file_is_refused(stem: Path, ending: str, old: str, new: str, said: str) -> None:
-    path = Path(f"{stem}{ending}")
-    path.write_text(path.read_text().replace(old, new, 1))
-    with pytest.raises(DataError, match=said):
-        read_files(stem, ("dev_bleu",))
-
-
-def test_what_is_not_there_is_told(stem: Path) -> None:
-    with pytest.raises(ConfigError, match="no objective 'dev_blue'. Did you mean 'dev_bleu'"):
-        read_files(stem, ("dev_blue",))
-    with pytest.raises(ConfigError, match="there is no such file. Give the beginning of the files of a table"):
-        read_files(stem.with_name("zh-en"), FRONT)
-
-
-@pytest.mark.parametrize(
-    ("pair", "rows", "best", "front"), [("zh-en", 118, 14.66, 3), ("ru-en", 176, 20.23, 4), ("ja-en", 150, 16.41, 5)]
-)
-def test_the_published_tables(shared_data: Path, pair: str, rows: int, best: float, front: int) -> None:
-    if not (shared_data / "tables" / "hpo_nmt").is_dir():
-        pytest.skip("needs the tables of Zhang and Duh")
-    table = read_files(shared_data / "tables" / "hpo_nmt" / pair, FRONT)
-    assert table.points.inputs.shape == (rows, 6)
-    assert table.scores[:, 0].max() == best
-    assert len(table.front) == front
-
-
-def test_random_search_agrees_with_its_closed_form(stem: Path) -> None:
-    table, protocol = read_files(stem, ("dev_bleu",)), Protocol(budget=5)
-    found = Lookup(table, build_searcher({"type": "random"}), protocol, seed=2).run(200)
-    for name, (mean, sd) in exact_random_search(table, protocol).items():
-        assert found.mean_and_sd(name)[0] == pytest.approx(mean, abs=3 * sd / 200**0.5)
-
-
-def test_searches_run_no_row_twice_and_begin_alike(stem: Path) -> None:
-    table = read_files(stem, ("dev_bleu",))
-    orders = {
-        name: Lookup(table, build_searcher({"type": name}), Protocol(budget=20), seed=1).order(7)
-        for name in ("random", "gp_ei", "graph_eif")
-    }
-    assert len({tuple(order[:3]) for order in orders.values()}) == 1
-    assert all(len(set(order)) == len(order) >= 20 for order in orders.values())
-
-
-def test_a_search_finds_the_best_sooner_than_random_search(stem: Path) -> None:
-    table = read_files(stem, ("dev_bleu",))
-    found = Lookup(table, build_searcher({"type": "gp_ei"}), Protocol(budget=5), seed=1).run(20)
-    assert found.mean_and_sd("ftb")[0] < 9 < exact_random_search(table, Protocol(budget=5))["ftb"][0]
-
-
-def test_what_cannot_work_is_refused(stem: Path) -> None:
-    table = read_files(stem, ("dev_bleu",))
-    with pytest.raises(ConfigError, match="this searcher needs 2 objectives but got dev_bleu"):
-        Lookup(table, build_searcher({"type": "gp_ehvi"}), Protocol(), seed=1)
-    with pytest.raises(ConfigError, match="xx: has 24 runs, but the budget is 25"):
-        Lookup(table, build_searcher({"type": "gp_ei"}), Protocol(budget=25), seed=1)

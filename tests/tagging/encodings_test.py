@@ -34,10 +34,6 @@ def test_tags_by_hand(encoding):
     assert tags_of(SPANS, 7, encoding) == ONE_SENTENCE[encoding].split()
 
 
-def test_a_sentence_in_bio_is_one_in_iob1_with_the_same_spans():
-    assert first_error(ONE_SENTENCE["BIO"].split(), "IOB1") is None
-
-
 def test_spans_need_no_label():
     assert spans_of(["B", "I", "O", "B"]) == [Span("", 0, 1), Span("", 3, 3)]
     assert tags_of([Span("", 0, 1)], 3, "BIOUL") == ["B", "L", "O"]

@@ -28,10 +28,6 @@ def test_without_spans_everything_is_0_and_finite():
     assert SpanScores().get_metric()["accuracy"] == 0.0
 
 
-def test_parts_of_speech_have_an_accuracy_only():
-    assert scores(["NN VB"], ["NN NN"], has_spans=False) == {"accuracy": 0.5}
-
-
 def test_a_span_that_nothing_opens_counts():
     assert scores(["O I-PER"], ["O B-PER"])["f1-measure-overall"] == 1.0
     assert scores(["O L-PER"], ["O U-PER"])["f1-measure-overall"] == 1.0

@@ -35,12 +35,6 @@ class TestTraining(ModelTestCase):
             self.config(name), metric_to_check="f1-measure-overall", metric_terminal_value=1.0
         )
 
-    @pytest.mark.parametrize("convert_to", ["BIO", "BIOUL"])
-    @pytest.mark.parametrize("name", NAMES)
-    def test_batch_predictions_are_consistent(self, name, convert_to):
-        self.set_up_model(self.config(name, convert_to), FIXTURE)
-        self.ensure_batch_predictions_are_consistent()
-
     def test_answers_for_one_sentence(self):
         self.set_up_model(self.config("crf_sequence_tagger"), FIXTURE)
         instance = self.instances[0]

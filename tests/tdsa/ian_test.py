@@ -6,18 +6,6 @@ def test_target_matters(workbench):
     assert not torch.allclose(logits[0], logits[1])
 
 
-def test_even_attention_gives_averages(workbench):
-    model = workbench.model("ian")
-    model._text_attention._weight_matrix.data.zero_()
-    model._target_attention._weight_matrix.data.zero_()
-    instance = workbench.instance("soup was cold but wine list", "wine list")
-    tensors = workbench.tensors([instance])
-    text, _ = model._text_encoder._module(model._text_field_embedder(tensors["text"]))
-    target, _ = model._target_encoder._module(model._text_field_embedder(tensors["target"]))
-    expected = torch.cat([text.mean(dim=1), target.mean(dim=1)], dim=-1)
-    torch.testing.assert_close(workbench.logits(model, instance), model._projection(expected).detach())
-
-
 def test_attention_by_hand(workbench):
     """alpha = softmax(tanh(h_i W_a t_avg + b_a)) and beta with the roles exchanged."""
     model = workbench.model("ian")

@@ -44,11 +44,6 @@ class TestTraining(ModelTestCase):
             self.config(name), metric_to_check="accuracy", metric_terminal_value=accuracy
         )
 
-    @pytest.mark.parametrize("name", sorted(ENCODERS))
-    def test_batch_predictions_are_consistent(self, name):
-        self.set_up_model(self.config(name), self.data)
-        self.ensure_batch_predictions_are_consistent()
-
     def test_predictor(self):
         self.set_up_model(self.config("td_lstm"), self.data)
         predictor = Predictor.by_name("tdsa")(self.model, SemEvalTdsaReader())

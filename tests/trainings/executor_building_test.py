@@ -1,12 +1,15 @@
+from pathlib import Path
 from typing import Any, Dict
 from unittest.mock import Mock
 
 import pytest
 import torch
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.trainings.executor_building import check_gpus
+from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
+from fiesta_allennlp.trainings.settings import merge
 
 
 def candidates(*trainers: Dict[str, Any]) -> Dict[str, Candidate]:
@@ -54,3 +57,22 @@ def test_a_device_that_a_config_names_must_be_there(
         return
     with pytest.raises(ConfigError, match=r"candidate 'two': 'trainer.cuda_device' is .*this machine has 2, numbered"):
         check_gpus(configs, here)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"executor": "{bad"}, "--executor: '{bad' is not valid JSON"),
+        ({"executor": {"type": "processes", "wrkers": 2}}, "--executor processes: .*wrkers"),
+        ({"executor": {"type": "processes", "workers": 2}}, "take 'workers' out of --executor"),
+        ({"gpus_per_evaluation": 1}, "--gpus-per-evaluation does not go with --executor processes"),
+        ({"executor": "ray", "cuda_devices": "0"}, "--cuda-devices does not go with --executor ray"),
+        ({"workers": -2}, "--workers must be above 0 but got -2"),
+        ({"threads_per_worker": 0}, "--threads-per-worker must be above 0"),
+        ({"time_limit": -3}, "--time-limit must be above 0"),
+        ({"cuda_devices": "gpu"}, "there is no device 'gpu'.*numbered from 0"),
+    ],
+)
+def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_executor(merge(given), RunDirectory(tmp_path), packages=())

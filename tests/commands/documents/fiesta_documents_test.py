@@ -7,7 +7,6 @@ import random
 import re
 import signal
 import sqlite3
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -79,17 +78,6 @@ def test_independent_orders_differ(tmp_path: Path, documents: Path, run: Path, c
     assert len({row["split_seed"] for row in rows_of(run)}) == 20
 
 
-def test_a_batch_is_one_evaluation(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    systems = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 3), ("b", 2))]
-    options = ["--documents", documents, "-s", run, *QUICK, "--batch-size", 25, "--budget", 6]
-    status, output = call(*systems, *options)
-    assert status == 0, output
-    assert [entry_of(run, name)["num_documents"] for name in ("a", "b")] == [60, 60]
-    assert entry_of(run, "a")["measure"] == pytest.approx(40 / 60)
-    sizes = [sum(float(row[key]) for key in row if key.startswith("metric:count:")) for row in rows_of(run)]
-    assert sorted(sizes) == [10, 10, 25, 25, 25, 25]
-
-
 def test_all_documents_make_the_answer_exact(tmp_path: Path, run: Path, call: Any) -> None:
     documents = write_documents(tmp_path / "few.jsonl", 12)
     systems = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 4), ("b", 3))]
@@ -138,10 +126,7 @@ def test_a_new_version_is_asked_again(tmp_path: Path, documents: Path, run: Path
     assert set(asked(tmp_path, "b").values()) == {1}
 
 
-FAULTS = ["crash", "rubbish", "hang", "list"]
-
-
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", ["crash", "hang"])
 def test_a_failing_program_is_named_and_withdrawn(
     tmp_path: Path, documents: Path, run: Path, call: Any, fault: str
 ) -> None:
@@ -154,12 +139,7 @@ def test_a_failing_program_is_named_and_withdrawn(
     assert summary_of(run)["best"] == "a"
     entry = entry_of(run, "bad")
     assert (entry["withdrawn"], entry["failures"], entry["num_evaluations"]) == (True, 2, 0)
-    said = {
-        "crash": "something broke",
-        "rubbish": "no JSON at all",
-        "hang": "no answer came",
-        "list": '"labels": [1, 2]',
-    }
+    said = {"crash": "something broke", "hang": "no answer came"}
     assert "dropped out: bad: 2 failures" in output
     reason = entry["failure_reasons"][0]
     assert "system 'bad', document 'd" in reason and said[fault] in reason, reason
@@ -208,18 +188,6 @@ def test_a_server_that_stumbles_is_paid_for_what_it_answers(
         assert entry["cost"] == pytest.approx(5.9)
         assert any("document 'd4': " in reason and "<html>" in reason for reason in entry["failure_reasons"])
         assert any("document 'd5': it answered with status 404" in reason for reason in entry["failure_reasons"])
-
-
-def test_a_server_that_fails_always_is_withdrawn(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    with serving(Endpoint(faults={"*": [500] * 99})) as endpoint:
-        config = {"type": "http", "url": endpoint.url, "wait": 0.01, "retries": 1, "cost": 1.0}
-        (tmp_path / "web.jsonnet").write_text(json.dumps(config))
-        good = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 20), ("b", 2))]
-        status, output = call(f"web={tmp_path / 'web.jsonnet'}", *good, "--documents", documents, "-s", run, *QUICK)
-    assert status == 0, output
-    entry = entry_of(run, "web")
-    assert (entry["withdrawn"], entry["num_queries"], entry["cost"]) == (True, 0, 0.0)
-    assert "status 500" in entry["failure_reasons"][0]
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
@@ -298,28 +266,6 @@ def test_spans_of_tags(tmp_path: Path, run: Path, call: Any) -> None:
     assert all(row["metric:count:tn"] == "0.0" for row in rows_of(run))
 
 
-def test_labels_and_places_are_mapped(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    script = tmp_path / "nested.py"
-    script.write_text(
-        "import json, sys\n"
-        "for line in sys.stdin:\n"
-        "    asked = json.loads(line)\n"
-        "    label = {'good': 'POS', 'bad': 'NEG'}[asked['prompt'].split()[-1]]\n"
-        "    print(json.dumps({'choices': [{'text': label, 'id': asked['name']}]}), flush=True)\n"
-    )
-    config = {
-        "type": "command",
-        "command": [sys.executable, str(script)],
-        "body": {"prompt": "what is ${text}", "name": "${id}"},
-        "answer": "choices.0.text",
-        "labels": {"POS": "good", "NEG": "bad"},
-    }
-    (tmp_path / "nested.jsonnet").write_text(json.dumps(config))
-    systems = [str(tmp_path / "nested.jsonnet"), write_program(tmp_path, "b", wrong=3)]
-    assert call(*systems, "--documents", documents, "-s", run, *QUICK, "--budget", 20)[0] == 0
-    assert entry_of(run, "nested")["measure"] == 1.0
-
-
 def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
     systems = [write_program(tmp_path, name, cost=0.5) for name in ("a", "b")]
     systems[1] = write_program(tmp_path, "b", wrong=2)
@@ -332,20 +278,6 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path, documents: Pa
     assert call(*systems, "--documents", documents, "-s", run, *QUICK, "--budget", 8)[0] == 0
     status, output = call(*systems, "--documents", documents, "-s", run, *QUICK, "--dry-run")
     assert status == 0 and re.search(" 4$", output, re.MULTILINE)
-
-
-def test_settings_from_a_file(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    systems = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 20), ("b", 2))]
-    settings = {
-        "systems": systems,
-        "documents": str(documents),
-        "belief": "student_t",
-        "metric": "accuracy",
-        "budget": 8,
-    }
-    (tmp_path / "settings.jsonnet").write_text(json.dumps(settings))
-    assert call("--config", tmp_path / "settings.jsonnet", "-s", run, "--budget", 10)[0] == 0
-    assert summary_of(run)["num_evaluations"] == 10
 
 
 def test_resuming_adds_evaluations_and_systems(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:

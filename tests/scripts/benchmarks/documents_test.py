@@ -41,23 +41,3 @@ def test_the_table_tells_queries_and_right_winners(
     rows = [line[2:-2].split(" | ") for line in output.splitlines() if line.startswith(("| shared", "| independent"))]
     assert [row[:3] for row in rows] == [[order, "student_t", "top_two"] for order in ("shared", "independent")]
     assert all(9 <= float(row[3]) <= 90 and row[6] == "100.0%" for row in rows)
-
-
-def test_systems_and_a_metric_can_be_chosen(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    how = [
-        "--repetitions",
-        2,
-        "--processes",
-        1,
-        "--strategies",
-        "top_two",
-        "--beliefs",
-        "student_t",
-        "--orders",
-        "shared",
-    ]
-    output = run(monkeypatch, capsys, directory, *how, "--systems", "fair", "poor", "--metric", "accuracy")
-    assert "accuracy over all of them" in output
-    assert "good" not in output

@@ -15,8 +15,3 @@ def test_the_report_of_a_small_selection_is_timed(
     assert first.startswith("3 candidates, 12 evaluations, ")
     assert "processor time" in seconds
     assert any("report.md" in line for line in sizes)
-
-
-def test_evaluations_are_as_many_as_asked_for_and_their_seeds_differ() -> None:
-    made = import_module("report").made_up(5, 60)
-    assert len(made) == len({evaluation.request.key for evaluation in made}) == 60

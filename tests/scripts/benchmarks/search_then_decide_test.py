@@ -66,19 +66,6 @@ def made_up(script: ModuleType, noise_sd: float = 1e-9) -> "object":
     return script.Surface("line", Points(inputs), inputs[:, 0] ** 2, noise_sd)
 
 
-@pytest.mark.parametrize("searcher", ["random", "gp_ei"])
-def test_without_noise_nothing_is_lost_but_what_was_not_searched(script: ModuleType, searcher: str) -> None:
-    options = {"configs": 12, "repeats": 1, "repetitions": 5, "pool": 30}
-    screening = script.screen(made_up(script), {"type": searcher}, **options)
-    assert screening.truth.shape == (5, 12)
-    outcomes = (script.take_the_best(screening), script.decide(screening, finalists=4, runs=8))
-    for outcome in outcomes:
-        missed = screening.best - screening.truth.max(axis=1)
-        assert outcome.loss.reshape(5, -1).mean(axis=1) == pytest.approx(missed, abs=1e-6)
-        assert outcome.optimism == pytest.approx(0, abs=1e-6)
-    assert (missed.max() < 1e-6) == (searcher == "gp_ei")
-
-
 def test_halving_by_hand(script: ModuleType) -> None:
     # Two rounds of 8 runs: 2 for each of 4, then 4 for each of the best 2. The noise of the first round puts the second
     # finalist last. The third one ends with the mean of 0.5 twice and 0.7 four times.
@@ -90,15 +77,6 @@ def test_halving_by_hand(script: ModuleType) -> None:
     assert means[0] == pytest.approx([-np.inf, -np.inf, 3.8 / 6, 0.4])
     with pytest.raises(ValueError, match="7 runs are too few for 4 finalists"):
         script.halved(truth, 7, np.zeros)
-
-
-def test_the_best_of_many_scores_is_too_high(script: ModuleType) -> None:
-    flat = script.Surface("flat", Points(np.linspace(0, 1, 50)[:, None]), np.zeros(50), 1.0)
-    options = {"configs": 50, "repeats": 1, "repetitions": 300, "pool": 50}
-    screening = script.screen(flat, {"type": "random"}, **options)
-    assert script.take_the_best(screening).optimism.mean() == pytest.approx(2.249, abs=0.15)  # E max of 50 normals
-    fresh = script.decide(screening, finalists=2, runs=400)
-    assert fresh.optimism.mean() == pytest.approx(1 / np.sqrt(200) / np.sqrt(np.pi), abs=0.01)  # E max of two
 
 
 def test_the_table_names_every_way(

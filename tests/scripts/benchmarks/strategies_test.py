@@ -2,7 +2,6 @@
 
 import sys
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -36,7 +35,3 @@ def test_rows_are_printed_as_a_table(
     assert heading.count("|") == rule.count("|") == row.count("|") == len(script.HEADINGS) + 1
     assert row.startswith("| sequential_halving | ")
     assert " | shared | 1 | 8 | - | 8.0 | 8-8 | 8.0 | " in row
-
-
-def test_the_released_table_is_found(script: ModuleType, shared_data: Path) -> None:
-    assert (shared_data / "scores" / script.RELEASED.name).is_file()

@@ -102,32 +102,12 @@ def test_without_a_key_positions_match_where_both_readers_give_as_much(reviews: 
 @pytest.mark.parametrize(
     ("training", "evaluating", "group_by", "message"),
     [
-        (
-            FILTERED,
-            {},
-            None,
-            r"'validation_dataset_reader' reads 72 .*'dataset_reader' reads 54, so .*--group-by KEY.*--splits official",
-        ),
+        (FILTERED, {}, None, r"'validation_dataset_reader' reads 72 .*'dataset_reader' reads 54, so .*--group-by"),
         (AUGMENTED, {}, "none", r"reads 72 instances .* 'dataset_reader' reads 216, so a random split cannot tell"),
-        (
-            {},
-            {"label": "good"},
-            None,
-            r"gives instance 2 of the 72 .* the label 'good' and 'dataset_reader' gives it 'bad'",
-        ),
+        ({}, {"label": "good"}, None, r"gives instance 2 of the 72 .* the label 'good' and 'dataset_reader' gives it"),
         ({}, FILTERED, "id", r"'dataset_reader' reads .* id = '\S+train.jsonl:0' .* 'validation_dataset_reader' reads"),
-        (
-            AUGMENTED,
-            {},
-            "copy",
-            r"reads instances with copy = '\S+train.jsonl:0:1' .* --group-by KEY .* from the files",
-        ),
-        (
-            FILTERED,
-            {},
-            "run",
-            r"run = \d+ has the label '\w+' from 'dataset_reader' but '\w+' from .* not a running num",
-        ),
+        (AUGMENTED, {}, "copy", r"reads instances with copy = '\S+train.jsonl:0:1' .* --group-by KEY .* from the"),
+        (FILTERED, {}, "run", r"run = \d+ has the label '\w+' from 'dataset_reader' but '\w+' from .* not a running"),
         ({"max_instances": 0}, {}, "id", r"'dataset_reader' reads no instance from the data files"),
     ],
 )
@@ -177,9 +157,7 @@ def test_the_config_of_a_run_is_a_candidate_with_the_same_splits(reviews: Path) 
     assert evaluation_config(made, REQUEST, group_by="id") == made
     assert read_pool(made, None) == read_pool(config, "id")
     made["dataset_reader"]["split_reader"]["skip"] = 5
-    with pytest.raises(
-        ConfigError, match=r"'dataset_reader.split_reader' is .*5.* but 'validation_dataset_reader' rea"
-    ):
+    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*5.* but 'validation_dataset_reader'"):
         check_config(made, metric=Metric("accuracy"))
     del made["validation_dataset_reader"]
     with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .* reads the data files by null"):
