@@ -5,7 +5,6 @@ import os
 import platform
 import time
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Iterator, Optional
 
@@ -54,14 +53,7 @@ class Stored:
 
     def history(self, *, max_failures: int) -> History:
         """The history with the metrics of every evaluation."""
-        history = self._store.history(max_failures=max_failures)
-        metrics = {
-            (row["candidate"], row["replicate"]): json.loads(row["metrics"])
-            for row in self._store.rows()
-            if row["status"] == "finished"
-        }
-        evaluations = tuple(replace(e, metrics=metrics[e.request.key]) for e in history.evaluations)
-        return replace(history, evaluations=evaluations)
+        return self._store.history(max_failures=max_failures)
 
     @property
     def running(self) -> bool:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from filelock import FileLock, Timeout
@@ -14,7 +14,6 @@ from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Out
 from fiesta_allennlp.selection.database import (
     REQUEST_FIELDS,
     create_database,
-    only_counts,
     open_database,
     open_to_read,
     read_candidates,
@@ -88,7 +87,7 @@ class StoreReader:
         return read_candidates(self._database)
 
     def history(self, *, max_failures: int) -> History:
-        """Everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
+        """Everything so far, with all metrics of every run.
 
         A candidate that was removed, or has `max_failures` failures that count, is withdrawn. The latter is not
         written down, so a selection that is resumed with a larger number gives it another chance.
@@ -224,9 +223,9 @@ class RunStore(StoreReader):
             with self._change(lambda history: history.failing(failure, try_again=try_again)):
                 self._record_failure(failure, try_again=try_again)
         else:
-            small = replace(outcome, metrics=only_counts(outcome.metrics))
-            with self._change(lambda history: history.after([small])):
-                self._record_evaluation(outcome)
+            evaluation = outcome
+            with self._change(lambda history: history.after([evaluation])):
+                self._record_evaluation(evaluation)
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         updated = self._database.execute(
