@@ -4,9 +4,7 @@ import json
 import sqlite3
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
@@ -22,6 +20,9 @@ from fiesta_allennlp.selection.database import (
 )
 from fiesta_allennlp.selection.options import by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 START_AGAIN = "One was started here and ended before its first run. Start it again, without --recover."
 
@@ -124,12 +125,14 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         yield StoreReader(database)
 
 
-def lock(directory: RunDirectory) -> FileLock:
+def lock(directory: RunDirectory) -> "FileLock":
     """The lock of a run directory, acquired; it ends with the process, however that ends. The directory is made.
 
     Raises:
         StoreError: where another process holds it, or the directory cannot be written to.
     """
+    from filelock import FileLock, Timeout  # readers need none, and `fiesta status` is to answer at once
+
     held = FileLock(str(directory.lock))
     try:
         directory.root.mkdir(parents=True, exist_ok=True)
