@@ -3,26 +3,83 @@
 All of it describes. A bandit trains longer what did well by chance, so a p-value of scores that it collected does not
 have the meaning of a test with sizes fixed beforehand. What decides is the belief."""
 
-import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from fiesta_allennlp.reports.content import CandidateReport, Comparison, TestResult
+from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
 from fiesta_allennlp.reports.formats import Interval
-from fiesta_allennlp.reports.single_scores import LEVEL, mean_interval
+from fiesta_allennlp.reports.reading import LEVEL
+from fiesta_allennlp.reports.sample_tests import Tested, brown_forsythe, kolmogorov_smirnov, mann_whitney, wilcoxon
 from fiesta_allennlp.selection.summary import count_text, shared_splits
 
 BOUND_LEVEL = 0.95
 
-
 NUM_RESAMPLES = 1000
-
 
 SEED = 20190728
 """Of the resamples, so that a report is the same whenever it is made."""
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test of two candidates' scores, descriptive only.
+
+    `asks` is the question of the test, and `assumes` lists its assumptions. `p_holm` is corrected by Holm's method over
+    the comparisons of the report. With too few scores, the numbers are None and `too_few` names what is missing.
+    """
+
+    name: str
+    asks: str
+    assumes: str
+    statistic: Optional[float] = None
+    p_value: Optional[float] = None
+    p_holm: Optional[float] = None
+    too_few: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of `first` compared with those of `second`; every difference is first minus second.
+
+    `paired_differences` are the differences of the mean scores on each split that both have, in the order of `first`'s
+    replicates. `num_pairs` is the number of these splits, and `pair_seeds` are their seeds. With two or more pairs
+    (`paired`), `mean_difference` and `interval` (95 %, Student's t) are of the paired differences. Otherwise they are
+    of the two samples (Welch's t).
+
+    `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1. `vargha_delaney` is
+    P(first > second) + P(equal) / 2, from 0 to 1. `cohens_d_paired` is the mean over the sd of the paired differences.
+
+    `aso_epsilon` is the share of the squared Wasserstein distance that speaks against `first` being stochastically
+    larger. `aso_epsilon_min` is its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
+    stochastically larger. With `minimise`, lower scores are better and both are about `first` being smaller.
+    """
+
+    first: str
+    second: str
+    minimise: bool = False
+    paired: bool = False
+    paired_differences: Tuple[float, ...] = ()
+    pair_seeds: Tuple[int, ...] = ()
+    mean_difference: Optional[float] = None
+    interval: Optional[Interval] = None
+    tests: Tuple[TestResult, ...] = ()
+    cliffs_delta: Optional[float] = None
+    vargha_delaney: Optional[float] = None
+    cohens_d_paired: Optional[float] = None
+    aso_epsilon: Optional[float] = None
+    aso_epsilon_min: Optional[float] = None
+
+    @property
+    def num_pairs(self) -> int:
+        return len(self.paired_differences)
+
+    @property
+    def num_ahead(self) -> int:
+        """The number of shared splits on which `first` is better."""
+        return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
 
 
 @dataclass(frozen=True)
@@ -173,30 +230,27 @@ def _cohens_d(differences: np.ndarray) -> Optional[float]:
 
 
 def _tests(x: np.ndarray, y: np.ndarray, differences: np.ndarray) -> Tuple[TestResult, ...]:
-    from scipy import stats
-
     sizes = f"{len(x)} and {len(y)} scores"
     samples = (
-        (KOLMOGOROV_SMIRNOV, lambda: stats.ks_2samp(x, y)),
-        (BROWN_FORSYTHE, lambda: stats.levene(x, y, center="median")),
-        (MANN_WHITNEY, lambda: stats.mannwhitneyu(x, y, alternative="two-sided")),
+        (KOLMOGOROV_SMIRNOV, lambda: kolmogorov_smirnov(x, y)),
+        (BROWN_FORSYTHE, lambda: brown_forsythe(x, y)),
+        (MANN_WHITNEY, lambda: mann_whitney(x, y)),
     )
     results = [_tested(test, min(len(x), len(y)), sizes, call) for test, call in samples]
     unequal = int(np.count_nonzero(differences))  # equal scores tell this test nothing
     pairs = f"{count_text(unequal, 'shared split')} with a difference"
-    results.append(_tested(WILCOXON, unequal, pairs, lambda: stats.wilcoxon(differences)))
+    results.append(_tested(WILCOXON, unequal, pairs, lambda: wilcoxon(differences)))
     return tuple(results)
 
 
-def _tested(test: TestResult, size: int, sizes: str, call: Callable[[], Any]) -> TestResult:
+def _tested(test: TestResult, size: int, sizes: str, call: Callable[[], Tested]) -> TestResult:
     if size < MIN_SCORES:
         return replace(test, too_few=f"too few: {sizes}, it takes {MIN_SCORES}")
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of ties and of exact methods that fall back
+    with np.errstate(all="ignore"):
         result = call()
-    if not (np.isfinite(result.statistic) and np.isfinite(result.pvalue)):
+    if not np.isfinite(result).all():
         return replace(test, too_few=f"cannot be computed: the {sizes} do not differ among themselves")
-    return replace(test, statistic=float(result.statistic), p_value=float(result.pvalue))
+    return replace(test, statistic=result.statistic, p_value=result.p_value)
 
 
 def with_holm(comparisons: Sequence[Comparison]) -> Tuple[Comparison, ...]:

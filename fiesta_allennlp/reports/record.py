@@ -1,89 +1,49 @@
-"""What a report says, as records: every page, table and figure is made from these and computes nothing itself.
+"""The content of a report in one record: every page, table and figure is made from it and computes nothing itself.
 
 A number that does not exist, such as the sd of one score, is None. Scores are in the units of the metric.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
 from rich.markup import escape
 
+from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.listeners.progress import number_table
-from fiesta_allennlp.reports.formats import Interval, as_text, render
-from fiesta_allennlp.reports.screening import ScreeningReport
+from fiesta_allennlp.records import UNDECIDED, History
+from fiesta_allennlp.reports.candidates import (
+    Asked,
+    CandidateReport,
+    Development,
+    SingleScore,
+    report_development,
+    single_score,
+)
+from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
+from fiesta_allennlp.reports.formats import as_text, render
+from fiesta_allennlp.reports.reading import Origin, Reading
+from fiesta_allennlp.reports.words import (
+    changes,
+    pair_in_words,
+    scope_in_words,
+    selection_in_words,
+    table_in_words,
+)
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import CandidateSummary, number_text
 
+MOST_POINTS = 120
+"""The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
 
-@dataclass(frozen=True)
-class Words:
-    """The words of a report for its candidates and their evaluations."""
-
-    candidate: str = "candidate"
-    candidates: str = "candidates"
-    evaluation: str = "run"
-    evaluations: str = "runs"
-    finished: str = "finished runs"
-
-    def candidates_of(self, number: int) -> str:
-        """Return the noun for this number of candidates."""
-        return self.candidate if number == 1 else self.candidates
-
-    def evaluations_of(self, number: int) -> str:
-        """Return the noun for this number of evaluations."""
-        return self.evaluation if number == 1 else self.evaluations
-
-
-TRAININGS = Words()
-DOCUMENTS = Words("system", "systems", "document", "documents", "answered documents")
-BATCHES = Words("system", "systems", "batch", "batches", "answered batches")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The queries to one system in a selection by documents.
-
-    `measure` is the metric over all answers together, in which a document counts by its size. `interval` is the 95 %
-    credible interval of this measure on all documents like these, by the selection's posterior. It is None if the
-    posterior is not about measures, or if the system failed or was removed. `num_queries` is the number of queries made
-    and `cost` their cost; both exclude kept answers. They are None if the file of answers is missing.
-    """
-
-    num_documents: int = 0
-    measure: Optional[float] = None
-    interval: Optional[Interval] = None
-    num_queries: Optional[int] = None
-    cost: Optional[float] = None
-
-
-@dataclass(frozen=True)
-class CandidateReport(CandidateSummary):
-    """One candidate and its scores.
-
-    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long.
-    `development_scores` is empty if no run reported one, and has None for each run that reported none. Evaluations with
-    equal split seed share a data split.
-
-    `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone, mean +- t(.975; n
-    - 1) sd / sqrt(n). This is the posterior under the prior 1 / sigma. The interval includes the variance of the
-    splits, so two intervals may overlap although the paired comparison is clear.
-
-    `asked` is present in a selection by documents. There, the scores are those of single documents or of batches.
-    """
-
-    scores: Tuple[float, ...] = ()
-    split_seeds: Tuple[int, ...] = ()
-    replicates: Tuple[int, ...] = ()
-    development_scores: Tuple[Optional[float], ...] = ()
-    median: Optional[float] = None
-    min: Optional[float] = None
-    max: Optional[float] = None
-    interval: Optional[Interval] = None
-    num_parameters: Optional[int] = None
-    asked: Optional[Asked] = None
+SHARED_SPLITS = (
+    "Several scores of a candidate share a split, so they are not independent: the intervals of the means and the "
+    "tests that assume independence are too narrow or too small. P(best), the paired differences and Wilcoxon's test "
+    "take the splits into account."
+)
 
 
 @dataclass(frozen=True)
@@ -92,141 +52,6 @@ class PathPoint:
 
     num_evaluations: int
     prob_best: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """One test of two candidates' scores, descriptive only.
-
-    `asks` is the question of the test, and `assumes` lists its assumptions. `p_holm` is corrected by Holm's method over
-    the comparisons of the report. With too few scores, the numbers are None and `too_few` names what is missing.
-    """
-
-    name: str
-    asks: str
-    assumes: str
-    statistic: Optional[float] = None
-    p_value: Optional[float] = None
-    p_holm: Optional[float] = None
-    too_few: str = ""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The scores of `first` compared with those of `second`; every difference is first minus second.
-
-    `paired_differences` are the differences of the mean scores on each split that both have, in the order of `first`'s
-    replicates. `num_pairs` is the number of these splits, and `pair_seeds` are their seeds. With two or more pairs
-    (`paired`), `mean_difference` and `interval` (95 %, Student's t) are of the paired differences. Otherwise they are
-    of the two samples (Welch's t).
-
-    `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1. `vargha_delaney` is
-    P(first > second) + P(equal) / 2, from 0 to 1. `cohens_d_paired` is the mean over the sd of the paired differences.
-
-    `aso_epsilon` is the share of the squared Wasserstein distance that speaks against `first` being stochastically
-    larger. `aso_epsilon_min` is its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
-    stochastically larger. With `minimise`, lower scores are better and both are about `first` being smaller.
-    """
-
-    first: str
-    second: str
-    minimise: bool = False
-    paired: bool = False
-    paired_differences: Tuple[float, ...] = ()
-    pair_seeds: Tuple[int, ...] = ()
-    mean_difference: Optional[float] = None
-    interval: Optional[Interval] = None
-    tests: Tuple[TestResult, ...] = ()
-    cliffs_delta: Optional[float] = None
-    vargha_delaney: Optional[float] = None
-    cohens_d_paired: Optional[float] = None
-    aso_epsilon: Optional[float] = None
-    aso_epsilon_min: Optional[float] = None
-
-    @property
-    def num_pairs(self) -> int:
-        return len(self.paired_differences)
-
-    @property
-    def num_ahead(self) -> int:
-        """The number of shared splits on which `first` is better."""
-        return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
-
-
-@dataclass(frozen=True)
-class SingleScore:
-    """The probability that a comparison of single scores names another candidate than `best`.
-
-    The probability is exact, over all ways to draw from the recorded scores. It excludes candidates that failed or that
-    you removed. The candidates of a tie share it.
-
-    Attributes:
-        wrong_single: for one run of each candidate, whatever its split.
-        num_common_splits: the number of splits that all candidates have.
-        wrong_same_split: for one run of each candidate on one common split, drawn at random. None without a common
-            split.
-        wrong_best_of_3: for three runs of each candidate, drawn with replacement. The run with the best development
-            score counts, by its test score. None if a candidate has no development scores.
-    """
-
-    best: str
-    wrong_single: float
-    wrong_same_split: Optional[float] = None
-    num_common_splits: int = 0
-    wrong_best_of_3: Optional[float] = None
-
-
-@dataclass(frozen=True)
-class Development:
-    """Spearman's rank correlation of development and test scores.
-
-    `metric` names the development score. `overall` covers the evaluations of all candidates. `by_candidate` has one
-    entry for each candidate with three or more evaluations, unless its development or test scores are constant.
-    """
-
-    metric: str
-    overall: Optional[float]
-    num_evaluations: int
-    by_candidate: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """The source of the scores, as far as a report shows it.
-
-    Attributes:
-        asked_confidence: the target confidence at which the selection stops. None for a budget or a table.
-        running: whether the selection is running at this moment.
-        adaptive: whether the number of scores of at least one candidate depends on scores.
-        checklist: what you need to repeat the selection, as pairs of key and value.
-        changes: what was changed on the way of how runs are chosen and when they end, as a store has it.
-        notes: caveats that the report shows.
-        words: the nouns of the report.
-        splits: the option of a selection, empty for other sources.
-        scored: the set that the scores are of.
-        strategy: the registered name of the sampling rule that chose the runs, empty for a table.
-        screening: the first stage of a search whose second stage is this selection.
-    """
-
-    asked_confidence: Optional[float] = None
-    running: bool = False
-    adaptive: bool = False
-    checklist: Tuple[Tuple[str, str], ...] = ()
-    changes: Tuple[Mapping[str, Any], ...] = ()
-    notes: Tuple[str, ...] = ()
-    words: Words = TRAININGS
-    splits: str = ""
-    scored: str = "test"
-    strategy: str = ""
-    screening: Optional[ScreeningReport] = None
-
-    @property
-    def on_official_splits(self) -> bool:
-        return self.splits == OFFICIAL
-
-    @property
-    def by_documents(self) -> bool:
-        return self.words != TRAININGS
 
 
 @dataclass(frozen=True)
@@ -266,6 +91,35 @@ class Report(Origin):
     development: Optional[Development] = None
     minimise: bool = False
 
+    @classmethod
+    def of(cls, read: Reading, *, pair: bool = False) -> "Report":
+        """Build the report of a selection or a table; with `pair`, on its two candidates alone."""
+        history, decision, summary = read.history, read.decision, read.summary()
+        candidates = tuple(_candidate(read, candidate) for candidate in summary["candidates"])
+        about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
+        equal = None if read.by_documents else _equal_evaluations(candidates, decision.best)
+        origin = {f.name: getattr(read, f.name) for f in fields(Origin)}
+        return cls(
+            title=_title(read, pair=pair),
+            source=read.name,
+            decision=_decision(read, summary, about_runs.get("comparisons", ()) if pair else (), equal=equal),
+            metric=read.metric.name,
+            minimise=read.metric.minimise,
+            best=decision.best,
+            candidates=candidates,
+            confidence=decision.confidence,
+            margin=decision.margin,
+            stopped_by=decision.stopped_by,
+            belief=read.belief_name,
+            seconds=summary["seconds"],
+            equal_evaluations=equal,
+            equal_seconds=summary.get("seconds_of_equal_allocation"),
+            path=belief_path(history, read.directed_belief),
+            order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
+            **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *_notes(read, candidates))},
+            **about_runs,
+        )
+
     @property
     def metric_text(self) -> str:
         """The metric's name, which says if the metric is minimised."""
@@ -294,6 +148,16 @@ class Report(Origin):
 
         return tuple(sorted(self.candidates, key=place))
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a limit ended the selection, or it is running, so that `best` only leads."""
+        return self.running or self.stopped_by in UNDECIDED
+
+    @property
+    def rivals(self) -> Tuple[CandidateReport, ...]:
+        """The candidates that took part to the end, without the best, in the order of `ranked`."""
+        return tuple(c for c in self.ranked if c.name != self.best and not c.withdrawn)
+
     def candidate(self, name: str) -> CandidateReport:
         """Return the report of one candidate.
 
@@ -306,14 +170,14 @@ class Report(Origin):
         raise ConfigError(f"the report has no candidate '{name}' but: {', '.join(c.name for c in self.candidates)}.")
 
     def __repr__(self) -> str:
-        """A small table and the decision, as plain text."""
+        """Show a small table and the decision as plain text."""
         table = number_table("candidate", ("scores", "mean", "sd", "P(best)"))
         for candidate in self.ranked:
             table.add_row(*_row(candidate))
         return as_text(table, self.decision)
 
     def _repr_html_(self) -> str:
-        """The decision and a small table, for notebooks."""
+        """Show the decision and a small table in notebooks."""
         return render("fragment.html.j2", report=self)
 
 
@@ -322,3 +186,92 @@ def _row(candidate: CandidateReport) -> Tuple[str, ...]:
     if candidate.asked is not None:
         number, mean, sd = candidate.asked.num_documents, candidate.asked.measure, None
     return escape(candidate.name), str(number), number_text(mean), number_text(sd), candidate.standing
+
+
+def _candidate(read: Reading, summary: CandidateSummary) -> CandidateReport:
+    asked = None
+    if isinstance(summary, SystemSummary):
+        interval = read.intervals.get(summary.name)
+        asked = Asked(summary.num_documents, summary.measure, interval, summary.num_queries, summary.cost)
+    return CandidateReport.of(
+        read.history,
+        summary,
+        development=None if read.by_documents else read.development,
+        num_parameters=read.num_parameters.get(summary.name),
+        asked=asked,
+    )
+
+
+def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
+    """Return what a report has of runs, or of scores in a table, and not of documents."""
+    best, development = read.decision.best, read.development
+    active = [candidate for candidate in candidates if not candidate.withdrawn]
+    return {
+        "comparisons": with_holm(_comparisons(read, candidates, pair=pair)),
+        "single_score": None if best is None else single_score(active, best, minimise=read.metric.minimise),
+        "development": None if development is None else report_development(active, development),
+    }
+
+
+def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Tuple[Comparison, ...]:
+    """Compare the best candidate with every other that has a score, or the two that were asked for."""
+    firsts = candidates[:1] if pair else [c for c in candidates if c.name == read.decision.best]
+    others = candidates[1:] if pair else [c for c in candidates if c.name != read.decision.best and c.scores]
+    return tuple(compare(first, other, minimise=read.metric.minimise) for first in firsts for other in others)
+
+
+def _equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:
+    """Return how many evaluations it takes to evaluate every candidate that has any as often as `best`."""
+    known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
+    return known[best] * len(known) if best in known else None
+
+
+def _notes(read: Reading, candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
+    if read.by_documents or all(len(set(c.split_seeds)) == c.num_evaluations for c in candidates):
+        return ()
+    return (SHARED_SPLITS,)
+
+
+def _title(read: Reading, *, pair: bool) -> str:
+    if pair:
+        return " against ".join(read.history.candidates)
+    kind = "Selection" if read.is_selection else "Scores"
+    return f"{kind} among {len(read.history.candidates)} {read.words.candidates} by {read.metric.text}"
+
+
+def _decision(
+    read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison], *, equal: Optional[int]
+) -> Tuple[str, ...]:
+    if pair:
+        scope = scope_in_words(summary)
+        return (*pair_in_words(summary, pair[0]), *([scope] if scope else []))
+    if read.is_selection:
+        return selection_in_words(summary, running=read.running, equal=equal)
+    return table_in_words(summary, belief=read.belief_name, min_evaluations=read.belief.min_evaluations)
+
+
+def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
+    """Compute P(best) after so many evaluations, by the belief that decided: figure 2 of the FIESTA paper.
+
+    A point has the candidates that are active at the end and had begun by then; there is one wherever at least two had
+    and the belief had enough evaluations of each. Points are spread evenly, at most `most_points` of them.
+    """
+    last = len(history.evaluations)
+    steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []
+    points: List[PathPoint] = []
+    now = history.first(0)
+    for number in map(int, steps):
+        now = now.after(history.evaluations[len(now.evaluations) : number])
+        point = _point(now, belief)
+        points += [] if point is None else [point]
+    return tuple(points)
+
+
+def _point(history: History, belief: Belief) -> Optional[PathPoint]:
+    begun = tuple(name for name in history.active if history.num_finished(name))
+    if len(begun) < 2 or min(map(history.num_finished, begun)) < belief.min_evaluations:
+        return None
+    if begun != history.active:
+        history = replace(history, candidates=begun, withdrawn=frozenset())
+    prob_best = belief.posterior(history).prob_best()
+    return PathPoint(len(history.evaluations), dict(zip(begun, prob_best.tolist(), strict=True)))

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
 
-from fiesta_allennlp.reports.content import CandidateReport
-from fiesta_allennlp.reports.single_scores import prob_first_wins, report_development, single_score
+from fiesta_allennlp.reports.candidates import CandidateReport, prob_first_wins, report_development, single_score
 
 SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)
 

@@ -8,8 +8,9 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.reports.citing import bibtex, paragraph
-from fiesta_allennlp.reports.content import Comparison, Report
+from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import render_html, render_markdown
+from fiesta_allennlp.reports.record import Report
 from tests.reports.made_up import made_up
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"

@@ -8,9 +8,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from fiesta_allennlp.reports.comparison import compare, holm, stochastic_order, welch_interval, with_holm
-from fiesta_allennlp.reports.content import CandidateReport, Comparison
-from fiesta_allennlp.reports.single_scores import mean_interval
+from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
+from fiesta_allennlp.reports.comparison import Comparison, compare, holm, stochastic_order, welch_interval, with_holm
 
 RNG = np.random.default_rng(5)
 FIRST, SECOND = RNG.normal(0.65, 0.02, 12), RNG.normal(0.63, 0.04, 9)

@@ -7,10 +7,10 @@ from typing import List
 
 import pytest
 
+from fiesta_allennlp.reports.candidates import CandidateReport, Development, single_score
 from fiesta_allennlp.reports.comparison import compare, with_holm
-from fiesta_allennlp.reports.content import CandidateReport, Development, Report
 from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
-from fiesta_allennlp.reports.single_scores import single_score
+from fiesta_allennlp.reports.record import Report
 from tests.reports.made_up import made_up
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
