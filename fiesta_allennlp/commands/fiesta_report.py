@@ -58,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for a table of scores: lower is better; in a CSV file, -NAME in a column `metric` has the same effect",
     )
     parser.add_argument(
+        "--long-table",
+        action="store_true",
+        help="write all columns and the differences into table.tex (default: n, mean, sd and P(best))",
+    )
+    parser.add_argument(
         "--belief", metavar="NAME|JSON", help="for a table of scores: model of the scores (default split_paired)"
     )
 
@@ -80,6 +85,7 @@ def work(args: argparse.Namespace, console: "Console") -> int:
         belief=args.belief,
         paired=args.paired,
         minimise=args.minimise,
+        long_table=args.long_table,
     )
     for sentence in made.decision:
         console.print(sentence, markup=False, soft_wrap=True)

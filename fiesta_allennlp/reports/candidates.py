@@ -14,7 +14,10 @@ from fiesta_allennlp.reports.sample_tests import ranks
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 MIN_SCORES = 3
-"""With fewer scores, a rank correlation says nothing."""
+"""With fewer scores, an interval or a rank correlation says nothing."""
+
+MIN_COMMON_SPLITS = 5
+"""With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,8 @@ def _finite(value: Optional[float]) -> Optional[float]:
 
 def mean_interval(values: np.ndarray) -> Optional[Interval]:
     """mean -+ t(.975; n - 1) s / sqrt(n), for values of shape `(n,)`: the 95 % interval of a normal mean, as confidence
-    interval and, under the prior 1 / sigma, as credible interval. None for fewer than 2 values."""
-    if len(values) < 2:
+    interval and, under the prior 1 / sigma, as credible interval. None for fewer than 3 values."""
+    if len(values) < MIN_SCORES:
         return None
     half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(len(values)))
     return float(np.mean(values)) - half, float(np.mean(values)) + half
@@ -160,8 +163,8 @@ class SingleScore:
     Attributes:
         wrong_single: for one run of each candidate, whatever its split.
         num_common_splits: the number of splits that all candidates have.
-        wrong_same_split: for one run of each candidate on one common split, drawn at random. None without a common
-            split.
+        wrong_same_split: for one run of each candidate on one common split, drawn at random. None if there are fewer
+            than five of them.
         wrong_best_of_3: for three runs of each candidate, drawn with replacement. The run with the best development
             score counts, by its test score. None if a candidate has no development scores.
     """
@@ -202,7 +205,7 @@ def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: 
     return SingleScore(
         best=best,
         wrong_single=1 - prob_first_wins([_evenly(np.array(candidate.scores)) for candidate in known]),
-        wrong_same_split=float(np.mean(by_split)) if common else None,
+        wrong_same_split=float(np.mean(by_split)) if len(common) >= MIN_COMMON_SPLITS else None,
         num_common_splits=len(common),
         wrong_best_of_3=1 - prob_first_wins(drawn) if len(drawn) == len(known) else None,
     )

@@ -87,6 +87,14 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
     return _cells(columns, report.candidates)
 
 
+def short_candidates(report: Report) -> Cells:
+    """Return the table that fits a column of a paper: n, mean, sd and P(best) of every candidate."""
+    kept = ("documents", report.metric) if report.by_documents else ("n", "mean", "sd")
+    table = candidates(report)
+    places = [0, *(place for place, head in enumerate(table.header) if head in (*kept, "P(best)"))]
+    return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
+
+
 def differences(report: Report) -> Cells:
     """Return a row for every comparison: differences and effect sizes."""
     return _cells((_against(report), *DIFFERENCES), report.comparisons)

@@ -203,8 +203,11 @@ def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndar
 
 
 def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
-    """The 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`."""
-    if min(len(x), len(y)) < 2:
+    """The 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
+
+    None where one of them has fewer than 3 scores.
+    """
+    if min(len(x), len(y)) < MIN_SCORES:
         return None
     of_x, of_y = np.var(x, ddof=1) / len(x), np.var(y, ddof=1) / len(y)
     difference, variance = float(np.mean(x) - np.mean(y)), of_x + of_y

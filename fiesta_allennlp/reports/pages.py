@@ -50,7 +50,7 @@ def _unwritable(directory: Path, error: OSError) -> ConfigError:
     return ConfigError(f"--output {directory}: cannot be written to: {error}. Give another directory with --output.")
 
 
-def write_report(report: Report, directory: Path) -> List[Path]:
+def write_report(report: Report, directory: Path, *, long_table: bool = False) -> List[Path]:
     """Write every file of a report in one step each. Returns their paths, the page first.
 
     Text comes before figures: where drawing fails, `report.md`, `table.tex` and `scores.csv` are there.
@@ -64,7 +64,7 @@ def write_report(report: Report, directory: Path) -> List[Path]:
         for name in (*(figure.name for figure in FIGURES), *FORMER_FIGURES):  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
                 (directory / PLACE / f"{name}{ending}").unlink(missing_ok=True)
-        texts_alone = {"table.tex": render_latex(report), "scores.csv": render_csv(report)}
+        texts_alone = {"table.tex": render_latex(report, long=long_table), "scores.csv": render_csv(report)}
         _write(directory, {"report.md": render_markdown(report), **texts_alone})
         pictures = draw_all(report, directory / PLACE)
         with_figures = {"report.html": render_html(report, pictures), "report.md": render_markdown(report, pictures)}
@@ -104,9 +104,12 @@ def render_markdown(report: Report, pictures: Optional[Mapping[str, Picture]] = 
     return text.rstrip() + "\n"
 
 
-def render_latex(report: Report) -> str:
-    """Return two `tabular` environments, of the candidates and of the comparisons, to be put into a `table` each."""
-    return render("table.tex.j2", report=report, cells=cells)
+def render_latex(report: Report, *, long: bool = False) -> str:
+    """Return a `tabular` environment of n, mean, sd and P(best) of the candidates, to be put into a `table`.
+
+    With `long`, it has all columns, and a second one has the comparisons.
+    """
+    return render("table.tex.j2", report=report, cells=cells, long=long)
 
 
 def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:

@@ -26,6 +26,7 @@ def report(
     belief: Any = None,
     paired: bool = False,
     minimise: bool = False,
+    long_table: bool = False,
 ) -> Report:
     """Report on a selection, on a table of scores, or on two candidates.
 
@@ -39,6 +40,7 @@ def report(
         belief: of a table: a registered name or a config (default `split_paired`).
         paired: with `compare` and two tables: splits of equal name are the same.
         minimise: of a table: the lowest mean is the best.
+        long_table: writes all columns and the comparisons into `table.tex`, instead of n, mean, sd and P(best).
 
     Raises:
         FiestaError: where there is no such source or candidate, an option does not go with it, there are fewer than two
@@ -49,7 +51,7 @@ def report(
     options = TableOptions(evaluations_per_split, belief, minimise)
     made = make_report(source, compare=compare, options=options, paired=paired)
     if output is not None:
-        write_report(made, Path(output))
+        write_report(made, Path(output), long_table=long_table)
     return made
 
 

@@ -86,7 +86,8 @@ def test_intervals_are_those_of_statsmodels() -> None:
     assert apart.interval == pytest.approx(expected)
     assert apart.cohens_d_paired is None
     assert mean_interval(FIRST) == pytest.approx(DescrStatsW(FIRST).tconfint_mean())
-    assert welch_interval(np.array([2.0, 2.0]), np.array([1.0, 1.0])) == (1.0, 1.0)
+    assert welch_interval(np.full(3, 2.0), np.ones(3)) == (1.0, 1.0)
+    assert mean_interval(FIRST[:2]) is None and welch_interval(FIRST, FIRST[:2]) is None
 
 
 def test_effect_sizes() -> None:

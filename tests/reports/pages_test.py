@@ -102,7 +102,8 @@ def test_names_are_shown_as_they_are(report: Report) -> None:
 
 
 def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
-    text = render_latex(report)
+    assert r"candidate & n & mean & sd & P(best) \\" in render_latex(report)
+    text = render_latex(report, long=True)
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
     for table in re.findall(r"\\begin\{tabular\}\{(l r*)\}(.*?)\\end", text.replace("{l", "{l "), re.DOTALL):
         columns, body = len(table[0].replace(" ", "")), table[1]
