@@ -97,7 +97,9 @@ def short_candidates(report: Report) -> Cells:
 
 def differences(report: Report) -> Cells:
     """Return a row for every comparison: differences and effect sizes."""
-    return _cells((_against(report), *DIFFERENCES), report.comparisons)
+    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
+    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
+    return _cells((_against(report), *DIFFERENCES, *(new_data if known else ())), report.comparisons)
 
 
 def p_values(report: Report) -> Cells:

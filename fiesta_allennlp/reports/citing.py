@@ -9,6 +9,7 @@ from fiesta_allennlp.reports.words import changes
 from fiesta_allennlp.version import __version__
 
 FIESTA, RUSSO, JOURDAN = "moss-etal-2019-fiesta", "russo-2016-simple", "jourdan-etal-2022-top"
+NADEAU, CORANI = "nadeau-bengio-2003-inference", "corani-benavoli-2015-bayesian"
 KARNIN, HAFFARI, SOFTWARE = "karnin-etal-2013-almost", "haffari-etal-2017-efficient", "fiesta-allennlp"
 
 CITED_AS = {
@@ -46,9 +47,14 @@ def bibtex(report: Report) -> str:
     """Return the BibTeX entries of the works that `paragraph` cites."""
     works = (TEMPLATES / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
     by_key = {re.split(r"[{,]", entry)[1]: entry for entry in works.strip().split("\n\n")}
-    return "\n\n".join(by_key[key] for key in _keys(report))
+    return "\n\n".join(by_key[key] for key in (*_keys(report), *_about_new_data(report)))
 
 
 def _keys(report: Report) -> List[str]:
     _, works = RULES.get(report.strategy, ("", ()))
     return [FIESTA, *works, *([HAFFARI] if report.by_documents else []), SOFTWARE]
+
+
+def _about_new_data(report: Report) -> List[str]:
+    nearest = [c for c in report.comparisons if c.second in [rival.name for rival in report.rivals[:1]]]
+    return [NADEAU, CORANI] if any(c.prob_new_data is not None for c in nearest) else []

@@ -9,6 +9,7 @@ from typing import Callable, List, Optional, Sequence, Tuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
 from fiesta_allennlp.reports.formats import Interval
 from fiesta_allennlp.reports.reading import LEVEL
@@ -55,6 +56,9 @@ class Comparison:
     `aso_epsilon` is the share of the squared Wasserstein distance that speaks against `first` being stochastically
     larger. `aso_epsilon_min` is its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
     stochastically larger. With `minimise`, lower scores are better and both are about `first` being smaller.
+
+    `prob_new_data` is the probability that `first` is better on new data of the same kind, by the correlated t
+    posterior. It is None without three shared random splits of a known share of the data.
     """
 
     first: str
@@ -71,6 +75,7 @@ class Comparison:
     cohens_d_paired: Optional[float] = None
     aso_epsilon: Optional[float] = None
     aso_epsilon_min: Optional[float] = None
+    prob_new_data: Optional[float] = None
 
     @property
     def num_pairs(self) -> int:
@@ -167,10 +172,14 @@ WILCOXON = TestResult(
 )
 
 
-def compare(first: CandidateReport, second: CandidateReport, *, minimise: bool = False) -> Comparison:
+def compare(
+    first: CandidateReport, second: CandidateReport, *, minimise: bool = False, test_share: Optional[float] = None
+) -> Comparison:
     """`first` against `second`, without Holm's correction. Where there are too few scores, the numbers are None.
 
-    `minimise` says that lower scores are better, which the stochastic order alone depends on.
+    Args:
+        minimise: lower scores are better, which the stochastic order and `prob_new_data` depend on.
+        test_share: the share of the data that a random split scores on; None where it is not known.
     """
     x, y = np.array(first.scores), np.array(second.scores)
     seeds, differences = shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
@@ -193,7 +202,14 @@ def compare(first: CandidateReport, second: CandidateReport, *, minimise: bool =
         cohens_d_paired=_cohens_d(differences),
         aso_epsilon=None if order is None else order.epsilon,
         aso_epsilon_min=None if order is None else order.epsilon_min,
+        prob_new_data=_prob_new_data(sign * differences, test_share),
     )
+
+
+def _prob_new_data(differences: np.ndarray, test_share: Optional[float]) -> Optional[float]:
+    if test_share is None or len(differences) < MIN_SCORES:
+        return None
+    return correlated_t(differences, test_share).prob_above_0()
 
 
 def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndarray]) -> Optional[float]:

@@ -92,6 +92,7 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
         adaptive=first.source.adaptive or second.source.adaptive,
         notes=_notes(first.source, second.source),
         splits=first.source.splits if first.source.splits == second.source.splits else "",
+        test_share=first.source.test_share if first.source.test_share == second.source.test_share else None,
         scored="validation" if "validation" in (first.source.scored, second.source.scored) else "test",
         running=first.source.running or second.source.running,
         num_parameters={

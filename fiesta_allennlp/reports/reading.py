@@ -88,6 +88,7 @@ class Origin:
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
         scored: the set that the scores are of.
+        test_share: the share of the data that a random split scores on; None for official splits, or if not known.
         strategy: the registered name of the sampling rule that chose the runs, empty for a table.
         screening: the first stage of a search whose second stage is this selection.
     """
@@ -101,6 +102,7 @@ class Origin:
     words: Words = TRAININGS
     splits: str = ""
     scored: str = "test"
+    test_share: Optional[float] = None
     strategy: str = ""
     screening: "Optional[ScreeningReport]" = None
 
@@ -216,6 +218,11 @@ class Stored:
         of_files = [f"{OF_FILES}{pool['fingerprint']}" for pool in pools if pool["fingerprint"]]
         return next(iter([*of_readers, *of_files]), "")
 
+    def share_of(self, part: str) -> Optional[float]:
+        """Return the share of this part of a random split; None where programs cut their own sets."""
+        targets = self.candidates[0].facts["pool"]["targets"]
+        return targets[part] / sum(targets.values()) if targets.get(part) else None
+
     @property
     def running(self) -> bool:
         """Whether a selection is at work in the directory."""
@@ -297,6 +304,7 @@ def _by_trainings(stored: Stored, *, for_report: bool) -> Reading:
         data=stored.fingerprint,
         splits=settings.splits,
         scored=settings.score,
+        test_share=None if settings.on_official_splits else stored.share_of(settings.score),
     )
     return _described(read, stored, settings) if for_report else read
 

@@ -217,7 +217,11 @@ def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: 
     """Compare the best candidate with every other that has a score, or the two that were asked for."""
     firsts = candidates[:1] if pair else [c for c in candidates if c.name == read.decision.best]
     others = candidates[1:] if pair else [c for c in candidates if c.name != read.decision.best and c.scores]
-    return tuple(compare(first, other, minimise=read.metric.minimise) for first in firsts for other in others)
+    return tuple(
+        compare(first, other, minimise=read.metric.minimise, test_share=read.test_share)
+        for first in firsts
+        for other in others
+    )
 
 
 def _equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:

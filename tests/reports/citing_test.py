@@ -41,6 +41,15 @@ def test_the_paragraph_of_a_decision(selection: Report) -> None:
     )
 
 
+def test_new_data_are_told_beside_p_best(selection: Report) -> None:
+    known = replace(selection, comparisons=(replace(selection.comparisons[0], prob_new_data=0.91),))
+    assert "On new data of the same kind and size, model_0 is better than model_1 with probability 0.910" in paragraph(
+        known
+    )
+    assert "corani-benavoli-2015" in bibtex(known) and "corani" not in bibtex(selection)
+    assert "P(better on new data)" in render_html(known, {}) and "new data)" not in render_html(selection, {})
+
+
 def test_a_margin_and_an_inconclusive_end_are_said(selection: Report) -> None:
     text = paragraph(replace(selection, margin=0.01, stopped_by="max_hours"))
     assert "until one was within 0.01 of the best with a posterior probability of 0.95" in text

@@ -8,6 +8,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
+from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
 from fiesta_allennlp.reports.comparison import Comparison, compare, holm, stochastic_order, welch_interval, with_holm
 
@@ -115,6 +116,18 @@ def test_too_few_scores_are_said_and_not_tested(first: List[float], second: List
     assert comparison.aso_epsilon_min is None
     (only,) = with_holm([comparison])
     assert only == comparison
+
+
+def test_new_data_needs_three_random_splits_of_a_known_share() -> None:
+    first, second = (
+        CandidateReport(n, scores=s, split_seeds=(1, 2, 3)) for n, s in (("a", (3, 5, 7)), ("b", (1, 4, 4)))
+    )
+    found = compare(first, second, test_share=0.2)
+    assert found.prob_new_data == pytest.approx(correlated_t(np.array([2, 1, 3]), 0.2).prob_above_0())
+    assert compare(first, second, test_share=0.2, minimise=True).prob_new_data == pytest.approx(1 - found.prob_new_data)
+    assert compare(first, second).prob_new_data is None
+    two = CandidateReport("b", scores=(1, 4), split_seeds=(1, 2))
+    assert compare(first, two, test_share=0.2).prob_new_data is None
 
 
 def test_scores_that_do_not_vary_give_no_number_that_is_none() -> None:
