@@ -52,9 +52,9 @@ def main() -> None:
     for name in args.only:
         report = all_made_up()[name]
         begin, cpu = time.perf_counter(), time.process_time()
-        draw_all(report, args.output / name)
+        pictures = draw_all(report, args.output / name)
         page = args.output / f"{name}.html"
-        page.write_text(render_html(report), encoding="utf-8")
+        page.write_text(render_html(report, pictures), encoding="utf-8")
         seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
         print(f"{name}: {page.stat().st_size / 1e6:.2f} MB, {seconds:.1f} s, processor time {cpu:.1f} s")
         if browser is not None:

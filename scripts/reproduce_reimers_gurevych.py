@@ -20,9 +20,8 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, 
 import numpy as np
 
 from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.reports.candidates import CandidateReport, spearman
 from fiesta_allennlp.reports.comparison import BROWN_FORSYTHE, KOLMOGOROV_SMIRNOV, WILCOXON, compare
-from fiesta_allennlp.reports.content import CandidateReport
-from fiesta_allennlp.reports.single_scores import spearman
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 

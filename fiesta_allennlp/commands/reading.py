@@ -99,6 +99,11 @@ selection, or of a table of scores. The command locks and changes nothing in the
             "effect",
         )
         parser.add_argument(
+            "--long-table",
+            action="store_true",
+            help="write all columns and the differences into table.tex (default: n, mean, sd and P(best))",
+        )
+        parser.add_argument(
             "--belief", metavar="NAME|JSON", help="for a table of scores: model of the scores (default split_paired)"
         )
 
@@ -116,6 +121,7 @@ selection, or of a table of scores. The command locks and changes nothing in the
             belief=args.belief,
             paired=args.paired,
             minimise=args.minimise,
+            long_table=args.long_table,
         )
         say([*made.decision, f"The report is {output / 'report.html'}, with more files beside it."], console)
         return 0

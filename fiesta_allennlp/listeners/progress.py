@@ -11,10 +11,7 @@ from typing import Callable, Iterator, Optional, Sequence, Type
 
 from rich import box
 from rich.console import Console
-from rich.live import Live
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from fiesta_allennlp.records import Decision, Failure, History, Outcome, Remaining, Request
@@ -120,6 +117,8 @@ class Progress:
         self._decision = Decision(best=None)
         self._untold: Optional[str] = None
         self._waiting: Sequence[Request] = ()
+        from rich.live import Live  # this module makes tables too, for commands that are to answer at once
+
         self._live = (
             Live(get_renderable=self._table, console=console, refresh_per_second=2, transient=True)
             if console.is_terminal
@@ -197,6 +196,9 @@ def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -
     if not console.is_terminal:
         yield lambda number, total=None: None
         return
+    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
     columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)

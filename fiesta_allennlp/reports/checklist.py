@@ -1,4 +1,4 @@
-"""What the reproducibility checklists of conferences ask for, as far as it was written down."""
+"""Answers to the reproducibility checklists of conferences, as far as they were written down."""
 
 import shlex
 from pathlib import Path
@@ -8,7 +8,7 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.files import digest_of
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.table import ScoreTable
-from fiesta_allennlp.reports.stored import Stored
+from fiesta_allennlp.reports.reading import Reading, Stored
 from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_typed, words_of
 from fiesta_allennlp.selection.settings import OFFICIAL
@@ -30,36 +30,32 @@ SPLITS_IN_WORDS = {
 UNKNOWN = "not written down: the selection was begun by an older version"
 
 
-def selection_checklist(
-    stored: Stored, settings: Settings, history: History, *, asked_confidence: Optional[float]
-) -> Checklist:
-    """The checklist of a selection. `asked_confidence` is None where a budget was given."""
+def selection_checklist(stored: Stored, settings: Settings, read: Reading) -> Checklist:
+    """Return the checklist of a selection among runs."""
     seed = stored.meta.seed
     rows = [
         ("candidates", _given(stored)),
         ("metric", _metric(stored, settings)),
-        *_choosing(settings.strategy_params(), "runs", asked_confidence),
+        *_choosing(settings.strategy_params(), "runs", read.asked_confidence),
         *_seeds(settings, seed),
         *_pool(stored.candidates[0].facts["pool"], settings),
         *_environments(stored.meta.environments),
-        *_work(stored, settings, history),
+        *_work(stored, settings, read.history),
         ("command to repeat it all", repeat_command(settings, seed)),
         *_repeat_one(stored, settings),
     ]
     return tuple((key, str(value)) for key, value in rows)
 
 
-def documents_checklist(
-    stored: Stored, choice: "DocumentChoice", history: History, *, asked_confidence: Optional[float]
-) -> Checklist:
-    """The checklist of a selection by documents. `asked_confidence` is None where a budget was given."""
+def documents_checklist(stored: Stored, choice: "DocumentChoice", read: Reading) -> Checklist:
+    """Return the checklist of a selection by documents."""
     settings, facts, seed = choice.settings, choice.facts, stored.meta.seed
     shared = "one random order for all systems"
     own = "every system has a random order of its own"
     return (
         ("systems", _given(stored)),
         ("metric", f"{choice.task.metric} of all answers together, task {settings.task}"),
-        *_choosing(choice.strategy_params, "queries", asked_confidence),
+        *_choosing(choice.strategy_params, "queries", read.asked_confidence),
         (
             "documents",
             f"{facts.file}: {facts.num_documents} with {facts.num_items} items, {settings.batch_size} a query",
@@ -71,13 +67,13 @@ def documents_checklist(
         ),
         *_environments(stored.meta.environments),
         ("workers", str(settings.workers)),
-        *_done(stored, history, "queries", "answering"),
+        *_done(stored, read.history, "queries", "answering"),
         ("command to repeat it all", repeat_command(settings, seed)),
     )
 
 
 def table_checklist(path: Path, table: ScoreTable) -> Checklist:
-    """The checklist of a table of scores: of how they were made nothing is known."""
+    """Return the checklist of a table of scores, of which it is not known how they were made."""
     counts = [len(scores) for scores in table.scores.values()]
     num_scores = f"{counts[0]} each" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)} each"
     return (
@@ -89,8 +85,10 @@ def table_checklist(path: Path, table: ScoreTable) -> Checklist:
 
 
 def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[str]) -> str:
-    """What to type to make the same selection: options that are not defaults, and the seed. A plugins file is not
-    needed."""
+    """Return what to type to make the same selection: options that are not defaults, and the seed.
+
+    A plugins file is not needed.
+    """
     command, given = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
     typed = as_typed(settings, positional=given, seed=seed)
     places = len(getattr(settings, given))
@@ -98,7 +96,7 @@ def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[s
 
 
 def _typed(params: Mapping[str, Any], without: str = "") -> str:
-    """A config with a `type`, in words."""
+    """Describe a config with a `type`."""
     options = {key: value for key, value in params.items() if key not in ("type", without)}
     listed = ", ".join(f"{key} {_typed(value) if isinstance(value, dict) else value}" for key, value in options.items())
     return f"{params['type']} ({listed or 'defaults'})"
@@ -118,7 +116,7 @@ def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[f
 
 
 def _programs(stored: Stored) -> List[str]:
-    """The candidates that are programs."""
+    """Return the candidates that are programs."""
     return [candidate.name for candidate in stored.candidates if is_program(candidate.config)]
 
 
@@ -132,7 +130,7 @@ def _metric(stored: Stored, settings: Settings) -> str:
 
 
 def _repeat_one(stored: Stored, settings: Settings) -> Checklist:
-    """How one run is made again, of AllenNLP configs and of programs."""
+    """Return the commands that make one run again, of AllenNLP configs and of programs."""
     rows: List[Tuple[str, str]] = []
     programs = _programs(stored)
     if len(programs) < len(stored.candidates):

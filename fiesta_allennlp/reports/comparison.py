@@ -3,26 +3,88 @@
 All of it describes. A bandit trains longer what did well by chance, so a p-value of scores that it collected does not
 have the meaning of a test with sizes fixed beforehand. What decides is the belief."""
 
-import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from fiesta_allennlp.reports.content import CandidateReport, Comparison, TestResult
+from fiesta_allennlp.probability.new_data import correlated_t
+from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
 from fiesta_allennlp.reports.formats import Interval
-from fiesta_allennlp.reports.single_scores import LEVEL, mean_interval
+from fiesta_allennlp.reports.reading import LEVEL
+from fiesta_allennlp.reports.sample_tests import Tested, brown_forsythe, kolmogorov_smirnov, mann_whitney, wilcoxon
 from fiesta_allennlp.selection.summary import count_text, shared_splits
 
 BOUND_LEVEL = 0.95
 
-
 NUM_RESAMPLES = 1000
-
 
 SEED = 20190728
 """Of the resamples, so that a report is the same whenever it is made."""
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test of two candidates' scores, descriptive only.
+
+    `asks` is the question of the test, and `assumes` lists its assumptions. `p_holm` is corrected by Holm's method over
+    the comparisons of the report. With too few scores, the numbers are None and `too_few` names what is missing.
+    """
+
+    name: str
+    asks: str
+    assumes: str
+    statistic: Optional[float] = None
+    p_value: Optional[float] = None
+    p_holm: Optional[float] = None
+    too_few: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of `first` compared with those of `second`; every difference is first minus second.
+
+    `paired_differences` are the differences of the mean scores on each split that both have, in the order of `first`'s
+    replicates. `num_pairs` is the number of these splits, and `pair_seeds` are their seeds. With two or more pairs
+    (`paired`), `mean_difference` and `interval` (95 %, Student's t) are of the paired differences. Otherwise they are
+    of the two samples (Welch's t).
+
+    `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1. `vargha_delaney` is
+    P(first > second) + P(equal) / 2, from 0 to 1. `cohens_d_paired` is the mean over the sd of the paired differences.
+
+    `aso_epsilon` is the share of the squared Wasserstein distance that speaks against `first` being stochastically
+    larger. `aso_epsilon_min` is its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
+    stochastically larger. With `minimise`, lower scores are better and both are about `first` being smaller.
+
+    `prob_new_data` is the probability that `first` is better on new data of the same kind, by the correlated t
+    posterior. It is None without three shared random splits of a known share of the data.
+    """
+
+    first: str
+    second: str
+    minimise: bool = False
+    paired: bool = False
+    paired_differences: Tuple[float, ...] = ()
+    pair_seeds: Tuple[int, ...] = ()
+    mean_difference: Optional[float] = None
+    interval: Optional[Interval] = None
+    tests: Tuple[TestResult, ...] = ()
+    cliffs_delta: Optional[float] = None
+    vargha_delaney: Optional[float] = None
+    cohens_d_paired: Optional[float] = None
+    aso_epsilon: Optional[float] = None
+    aso_epsilon_min: Optional[float] = None
+    prob_new_data: Optional[float] = None
+
+    @property
+    def num_pairs(self) -> int:
+        return len(self.paired_differences)
+
+    @property
+    def num_ahead(self) -> int:
+        """The number of shared splits on which `first` is better."""
+        return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
 
 
 @dataclass(frozen=True)
@@ -110,10 +172,14 @@ WILCOXON = TestResult(
 )
 
 
-def compare(first: CandidateReport, second: CandidateReport, *, minimise: bool = False) -> Comparison:
+def compare(
+    first: CandidateReport, second: CandidateReport, *, minimise: bool = False, test_share: Optional[float] = None
+) -> Comparison:
     """`first` against `second`, without Holm's correction. Where there are too few scores, the numbers are None.
 
-    `minimise` says that lower scores are better, which the stochastic order alone depends on.
+    Args:
+        minimise: lower scores are better, which the stochastic order and `prob_new_data` depend on.
+        test_share: the share of the data that a random split scores on; None where it is not known.
     """
     x, y = np.array(first.scores), np.array(second.scores)
     seeds, differences = shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
@@ -136,7 +202,14 @@ def compare(first: CandidateReport, second: CandidateReport, *, minimise: bool =
         cohens_d_paired=_cohens_d(differences),
         aso_epsilon=None if order is None else order.epsilon,
         aso_epsilon_min=None if order is None else order.epsilon_min,
+        prob_new_data=_prob_new_data(sign * differences, test_share),
     )
+
+
+def _prob_new_data(differences: np.ndarray, test_share: Optional[float]) -> Optional[float]:
+    if test_share is None or len(differences) < MIN_SCORES:
+        return None
+    return correlated_t(differences, test_share).prob_above_0()
 
 
 def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndarray]) -> Optional[float]:
@@ -146,8 +219,11 @@ def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndar
 
 
 def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
-    """The 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`."""
-    if min(len(x), len(y)) < 2:
+    """The 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
+
+    None where one of them has fewer than 3 scores.
+    """
+    if min(len(x), len(y)) < MIN_SCORES:
         return None
     of_x, of_y = np.var(x, ddof=1) / len(x), np.var(y, ddof=1) / len(y)
     difference, variance = float(np.mean(x) - np.mean(y)), of_x + of_y
@@ -173,30 +249,27 @@ def _cohens_d(differences: np.ndarray) -> Optional[float]:
 
 
 def _tests(x: np.ndarray, y: np.ndarray, differences: np.ndarray) -> Tuple[TestResult, ...]:
-    from scipy import stats
-
     sizes = f"{len(x)} and {len(y)} scores"
     samples = (
-        (KOLMOGOROV_SMIRNOV, lambda: stats.ks_2samp(x, y)),
-        (BROWN_FORSYTHE, lambda: stats.levene(x, y, center="median")),
-        (MANN_WHITNEY, lambda: stats.mannwhitneyu(x, y, alternative="two-sided")),
+        (KOLMOGOROV_SMIRNOV, lambda: kolmogorov_smirnov(x, y)),
+        (BROWN_FORSYTHE, lambda: brown_forsythe(x, y)),
+        (MANN_WHITNEY, lambda: mann_whitney(x, y)),
     )
     results = [_tested(test, min(len(x), len(y)), sizes, call) for test, call in samples]
     unequal = int(np.count_nonzero(differences))  # equal scores tell this test nothing
     pairs = f"{count_text(unequal, 'shared split')} with a difference"
-    results.append(_tested(WILCOXON, unequal, pairs, lambda: stats.wilcoxon(differences)))
+    results.append(_tested(WILCOXON, unequal, pairs, lambda: wilcoxon(differences)))
     return tuple(results)
 
 
-def _tested(test: TestResult, size: int, sizes: str, call: Callable[[], Any]) -> TestResult:
+def _tested(test: TestResult, size: int, sizes: str, call: Callable[[], Tested]) -> TestResult:
     if size < MIN_SCORES:
         return replace(test, too_few=f"too few: {sizes}, it takes {MIN_SCORES}")
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of ties and of exact methods that fall back
+    with np.errstate(all="ignore"):
         result = call()
-    if not (np.isfinite(result.statistic) and np.isfinite(result.pvalue)):
+    if not np.isfinite(result).all():
         return replace(test, too_few=f"cannot be computed: the {sizes} do not differ among themselves")
-    return replace(test, statistic=float(result.statistic), p_value=float(result.pvalue))
+    return replace(test, statistic=result.statistic, p_value=result.p_value)
 
 
 def with_holm(comparisons: Sequence[Comparison]) -> Tuple[Comparison, ...]:

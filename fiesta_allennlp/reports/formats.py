@@ -1,16 +1,17 @@
-"""How numbers, names and whole files become text: what the records of a report and everything that shows them share."""
+"""Formats numbers, names and whole files as text, for the records of a report and everything that shows them."""
 
 import re
 from collections import Counter
 from functools import lru_cache
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
 
 from rich.table import Table
 
 from fiesta_allennlp.errors import LAYOUT, visible
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
-from fiesta_allennlp.selection.summary import number_text
+from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,8 +21,10 @@ Interval = Tuple[float, float]
 
 MISSING = "-"
 
+TEMPLATES = Path(__file__).parent / "templates"
+
 WIDTH = 100
-"""Of a result's text, in characters."""
+"""Characters in a line of a result's text."""
 
 SPECIAL_IN_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
@@ -59,7 +62,7 @@ def share_text(value: Optional[float]) -> str:
 def shown_names(
     names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool] = str.isprintable
 ) -> Dict[str, str]:
-    """Names of at most `length` characters, cut in the middle, because long ones often differ at the ends only.
+    """Return names of at most `length` characters, cut in the middle, because long ones often differ at the ends only.
 
     Names that would look the same are told apart by their place, as in `#3 bert…base`. Characters without a glyph are
     shown as a box.
@@ -85,22 +88,22 @@ def _cut(text: str, length: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text without line ends, with its other invisible characters written as escapes."""
+    """Return text without line ends, with its other invisible characters written as escapes."""
     return visible(" ".join(text.split()))
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is, in a table too."""
+    """Return text that Markdown shows as it is, in a table too."""
     return SPECIAL_IN_MARKDOWN.sub(r"\\\1", one_line(text))
 
 
 def escape_latex(text: str) -> str:
-    """Text that LaTeX sets as it is."""
+    """Return text that LaTeX sets as it is."""
     return "".join(SPECIAL_IN_LATEX.get(character, character) for character in one_line(text))
 
 
 def as_text(table: Table, lines: Sequence[str]) -> str:
-    """The table, and the lines below it, as plain text."""
+    """Return the table, and the lines below it, as plain text."""
     shown = StringIO()
     console = SteadyConsole(file=shown, width=WIDTH, color_system=None, force_jupyter=False)
     console.print(table)
@@ -110,22 +113,32 @@ def as_text(table: Table, lines: Sequence[str]) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """A file of `templates`, filled in. Those that end with `.html.j2` escape every value; in the others `markdown`
-    and `latex` are filters that do. Invisible characters are written as escapes."""
+    """Fill in a file of `templates`. Those that end with `.html.j2` escape every value.
+
+    In the others `markdown` and `latex` are filters that do. Invisible characters are written as escapes.
+    """
     return visible(_environment().get_template(template).render(**values), keep=LAYOUT)
+
+
+def prose(name: str, *args: Any, **values: Any) -> str:
+    """Return a paragraph of `prose.j2`, by the name of its macro, as one line of plain text."""
+    macro = getattr(_environment().get_template("prose.j2").module, name)
+    return one_line(macro(*args, **values))
 
 
 @lru_cache(maxsize=1)
 def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("fiesta_allennlp.reports", "templates"),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=lambda name: name is not None and name.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {"markdown": escape_markdown, "latex": escape_latex, "oneline": one_line}
-    environment.filters.update(filters, number=number_text)
+    environment.globals.update(prose=prose)
+    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=one_line)
+    environment.filters.update(number=number_text, probability=probability_text, interval=interval_text)
+    environment.filters.update(counted=count_text)
     return environment

@@ -9,20 +9,22 @@ from typing import List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing, to_csv
-from fiesta_allennlp.records import UNDECIDED
-from fiesta_allennlp.reports import citing, tables, texts
-from fiesta_allennlp.reports.content import Report
-from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, draw_all, embed
+from fiesta_allennlp.reports import cells, citing
+from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, Picture, draw_all
 from fiesta_allennlp.reports.formats import render
+from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import duration_text, probability_text
 
 PLACE = "figures"
 """The directory of the figures, beside the other files."""
 
+FORMER_FIGURES = ("parallel_coordinates",)
+"""A new report replaces the figures that earlier versions drew."""
+
 
 def check_output(directory: Path) -> None:
-    """Before the work, and without making anything.
+    """Check a directory before the work, and without making anything.
 
     Raises:
         ConfigError: where the directory cannot be made or written to.
@@ -48,7 +50,7 @@ def _unwritable(directory: Path, error: OSError) -> ConfigError:
     return ConfigError(f"--output {directory}: cannot be written to: {error}. Give another directory with --output.")
 
 
-def write_report(report: Report, directory: Path) -> List[Path]:
+def write_report(report: Report, directory: Path, *, long_table: bool = False) -> List[Path]:
     """Write every file of a report in one step each. Returns their paths, the page first.
 
     Text comes before figures: where drawing fails, `report.md`, `table.tex` and `scores.csv` are there.
@@ -59,17 +61,17 @@ def write_report(report: Report, directory: Path) -> List[Path]:
     refuse_link(directory / PLACE)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for old in FIGURES:  # one that has nothing to show now is not drawn
+        for name in (*(figure.name for figure in FIGURES), *FORMER_FIGURES):  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
-                (directory / PLACE / f"{old.name}{ending}").unlink(missing_ok=True)
-        texts_alone = {"table.tex": render_latex(report), "scores.csv": render_csv(report)}
+                (directory / PLACE / f"{name}{ending}").unlink(missing_ok=True)
+        texts_alone = {"table.tex": render_latex(report, long=long_table), "scores.csv": render_csv(report)}
         _write(directory, {"report.md": render_markdown(report), **texts_alone})
-        figures = draw_all(report, directory / PLACE)
-        drawn = {path.stem: f"{PLACE}/{path.name}" for path in figures if path.suffix == ".png"}
-        with_figures = {"report.html": render_html(report), "report.md": render_markdown(report, drawn)}
+        pictures = draw_all(report, directory / PLACE)
+        with_figures = {"report.html": render_html(report, pictures), "report.md": render_markdown(report, pictures)}
         _write(directory, with_figures)
     except OSError as error:
         raise _unwritable(directory, error) from error
+    figures = [path for picture in pictures.values() for path in picture.paths]
     return [*(directory / name for name in (*with_figures, *texts_alone)), *figures]
 
 
@@ -80,8 +82,11 @@ def _write(directory: Path, contents: Mapping[str, str]) -> None:
 
 
 def render_csv(report: Report) -> str:
-    """Every score, as a table that `fiesta-replay` reads: candidate, split, seed (the replicate) and score, and the
-    development score beside it. Where lower scores are better, a column `metric` says so."""
+    """Return every score as a table that `fiesta-replay` reads.
+
+    Its columns are candidate, split, seed (the replicate), score and development score. Where lower scores are better,
+    a column `metric` says so.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     metric = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
@@ -93,51 +98,51 @@ def render_csv(report: Report) -> str:
     return out.getvalue()
 
 
-def render_markdown(report: Report, paths: Optional[Mapping[str, str]] = None) -> str:
-    """The whole of a report. `paths` are the files of the figures that were drawn, by name."""
-    figures = {figure.name: figure for figure in FIGURES if figure.name in (paths or {})}
-    text = render(
-        "report.md.j2", report=report, tables=tables, texts=texts, citing=citing, figures=figures, paths=paths
-    )
+def render_markdown(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
+    """Return the whole of a report. `pictures` are the figures that were drawn, by name."""
+    text = render("report.md.j2", report=report, cells=cells, citing=citing, pictures=pictures or {}, place=PLACE)
     return text.rstrip() + "\n"
 
 
-def render_latex(report: Report) -> str:
-    """Two `tabular` environments, of the candidates and of the comparisons, to be put into a `table` each."""
-    return render("table.tex.j2", report=report, tables=tables)
+def render_latex(report: Report, *, long: bool = False) -> str:
+    """Return a `tabular` environment of n, mean, sd and P(best) of the candidates, to be put into a `table`.
+
+    With `long`, it has all columns, and a second one has the comparisons.
+    """
+    return render("table.tex.j2", report=report, cells=cells, long=long)
 
 
-def render_html(report: Report) -> str:
-    """The page: decision, candidates by falling P(best), figures, tests, checklist. It needs no other file and no
-    network, and has a narrow form of each figure for telephones."""
-    shown = _in_order(report)
+def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
+    """Return the page: decision, candidates by falling P(best), figures, tests, checklist.
+
+    It needs no other file and no network. The figures are drawn where none are given.
+    """
     return render(
         "report.html.j2",
-        report=shown,
-        words=shown.words,
-        tables=tables,
-        texts=texts,
+        report=_in_order(report),
+        words=report.words,
+        cells=cells,
         citing=citing,
-        rank=_rank(shown),
-        facts=_facts(shown),
-        figures={figure.name: embed(shown, figure) for figure in FIGURES},
+        rank=_rank(report),
+        facts=_facts(report),
+        pictures=draw_all(report) if pictures is None else pictures,
     )
 
 
 def _in_order(report: Report) -> Report:
-    """With candidates and comparisons as they are shown."""
+    """Return the report with candidates and comparisons as they are shown."""
     places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
     comparisons = tuple(sorted(report.comparisons, key=lambda comparison: places[comparison.second]))
     return replace(report, candidates=report.ranked, comparisons=comparisons)
 
 
 def _rank(report: Report) -> str:
-    """What `report.best` is: nothing was decided while a selection runs, or where a limit ended it."""
-    return "leads" if report.running or report.stopped_by in UNDECIDED else "best"
+    """Return the word for `report.best`."""
+    return "leads" if report.is_undecided else "best"
 
 
 def _facts(report: Report) -> List[Tuple[str, str]]:
-    """The numbers that a reader looks for first."""
+    """Return the numbers that a reader looks for first."""
     facts: List[Tuple[str, str]] = []
     if report.best is not None:
         best = report.candidate(report.best)
@@ -161,7 +166,7 @@ def _facts(report: Report) -> List[Tuple[str, str]]:
 
 
 def _spent(report: Report) -> List[Tuple[str, str]]:
-    """On queries, where that is known of all systems."""
+    """Return the queries and their cost, where that is known of all systems."""
     asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
     numbers = [one.num_queries for one in asked if one.num_queries is not None]
     costs = [one.cost for one in asked if one.cost is not None]

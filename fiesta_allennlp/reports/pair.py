@@ -7,9 +7,8 @@ from typing import Dict, Mapping, Optional, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History, Request
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.reports.opening import TableOptions, open_source
-from fiesta_allennlp.reports.source import Source, only
-from fiesta_allennlp.reports.stored import OF_FILES
+from fiesta_allennlp.reports.reading import OF_FILES, Reading, TableOptions, only, read_source
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.strategies.base import believed
 
 
@@ -17,14 +16,14 @@ from fiesta_allennlp.strategies.base import believed
 class _Side:
     """One of the two: a candidate of a source."""
 
-    source: Source
+    source: Reading
     name: str
     typed: str
 
 
-def open_pair(
-    typed: Tuple[str, str], source: Optional[Source], options: TableOptions, *, paired: bool = False
-) -> Source:
+def read_pair(
+    typed: Tuple[str, str], source: Optional[Reading], options: TableOptions, *, paired: bool = False
+) -> Reading:
     """The two candidates alone, in the order given.
 
     Evaluations on equal splits are pairs: within one source, and in two selections on equal data that happen to have
@@ -53,17 +52,17 @@ def open_pair(
     return _joined(first, second, paired=paired)
 
 
-def _side(text: str, source: Optional[Source], options: TableOptions) -> _Side:
+def _side(text: str, source: Optional[Reading], options: TableOptions) -> _Side:
     if source is not None and text in source.history.candidates:
         return _Side(source, text, text)
     path, colon, name = text.rpartition(":")
     if colon and Path(path).exists() and not Path(text).exists():
-        opened = open_source(Path(path), options, least_candidates=1)
+        opened = read_source(Path(path), options, least_candidates=1)
         opened.check_name(name)
         return _Side(opened, name, text)
     if source is not None and not Path(text).exists():
         source.check_name(text)
-    opened = open_source(Path(text), options, least_candidates=1)
+    opened = read_source(Path(text), options, least_candidates=1)
     names = opened.history.candidates
     if len(names) > 1:
         raise ConfigError(
@@ -72,7 +71,7 @@ def _side(text: str, source: Optional[Source], options: TableOptions) -> _Side:
     return _Side(opened, names[0], text)
 
 
-def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
+def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
     metric = _common_metric(first, second)
     if first.source.scored != second.source.scored and first.source.is_selection and second.source.is_selection:
         scored = [f"{side.typed} has scores on the {side.source.scored} set" for side in (first, second)]
@@ -93,6 +92,7 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
         adaptive=first.source.adaptive or second.source.adaptive,
         notes=_notes(first.source, second.source),
         splits=first.source.splits if first.source.splits == second.source.splits else "",
+        test_share=first.source.test_share if first.source.test_share == second.source.test_share else None,
         scored="validation" if "validation" in (first.source.scored, second.source.scored) else "test",
         running=first.source.running or second.source.running,
         num_parameters={
@@ -106,17 +106,17 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Source:
     )
 
 
-def _common_metric(first: _Side, second: _Side) -> str:
+def _common_metric(first: _Side, second: _Side) -> Metric:
     """What both have scores of, as `Metric.typed`. A table tells no name, and may leave the direction to the other."""
-    one, two = first.source.scored_by, second.source.scored_by
+    one, two = first.source.metric, second.source.metric
     if one == two or (two.name == METRIC and two.minimise <= one.minimise):
-        return one.typed
+        return one
     if one.name == METRIC and one.minimise <= two.minimise:
-        return two.typed
+        return two
     raise ConfigError(f"--compare: {first.typed} has scores of {one.text} and {second.typed} of {two.text}.")
 
 
-def _notes(first: Source, second: Source) -> Tuple[str, ...]:
+def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:
     if first.data and first.data == second.data:
         if first.on_official_splits == second.on_official_splits:
             return ()
@@ -129,7 +129,7 @@ def _notes(first: Source, second: Source) -> Tuple[str, ...]:
     return ("Whether the two were scored on the same data is not known.",)
 
 
-def _splits_of_second(first: Source, second: Source, *, paired: bool) -> Mapping[int, int]:
+def _splits_of_second(first: Reading, second: Reading, *, paired: bool) -> Mapping[int, int]:
     """What the splits of the second source are called where those of the first are, by split seed."""
     theirs = sorted({evaluation.request.split_seed for evaluation in second.history.evaluations})
     if paired:
@@ -143,7 +143,7 @@ def _splits_of_second(first: Source, second: Source, *, paired: bool) -> Mapping
     return {split: unused + number for number, split in enumerate(theirs)}
 
 
-def _by_name(first: Source, second: Source) -> Dict[int, int]:
+def _by_name(first: Reading, second: Reading) -> Dict[int, int]:
     numbers = {name: number for number, name in enumerate(first.split_names)}
     if numbers.keys().isdisjoint(second.split_names):
         raise ConfigError(

@@ -10,23 +10,19 @@ from rich.table import Table
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
 from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.reports.opening import from_directory
-from fiesta_allennlp.reports.source import Source
-from fiesta_allennlp.reports.stored import Stored, opened
+from fiesta_allennlp.reports.reading import Reading, Stored, opened, read_directory
 from fiesta_allennlp.reports.tables import documents_table
 from fiesta_allennlp.reports.words import in_words, running_in_words
-from fiesta_allennlp.searches.screener import failed_configs
-from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text
 
 MOST_SHOWN = 5
-"""Of the configs of a screening, the best."""
+"""The number of configs of a screening that are shown, the best."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """A table and what it comes to, sentence by sentence."""
+    """Holds a table and what it comes to, sentence by sentence."""
 
     table: Table
     sentences: Tuple[str, ...]
@@ -34,7 +30,7 @@ class Status:
 
 
 def status_of(root: Path) -> Status:
-    """How the selection in a directory stands; of a search, the stage that began last.
+    """Return how the selection in a directory stands; of a search, the stage that began last.
 
     Raises:
         StoreError: where there is none, or its store is damaged.
@@ -43,23 +39,26 @@ def status_of(root: Path) -> Status:
     if directory.screening.store.is_file() and not directory.store.is_file():
         with opened(directory.screening.root) as stored:
             return _of_screening(stored)
-    return _of_selection(from_directory(root))
+    return _of_selection(read_directory(root, for_report=False))
 
 
-def _of_selection(source: Source) -> Status:
+def _of_selection(source: Reading) -> Status:
     summary, history = source.summary(), source.history
     told = running_in_words(summary) if source.running else in_words(summary)
     sentences = tuple(filter(None, (told, _last_finished(history))))
     if source.by_documents:
         return Status(documents_table(summary), sentences, source.running)
     waiting = ("running" if source.running else "pending",) if history.pending else ()
-    table = candidate_table(f"{source.scored} {source.scored_by.text}", under_way=waiting)
+    table = candidate_table(f"{source.scored} {source.metric.text}", under_way=waiting)
     for candidate in summary["candidates"]:
         add_candidate(table, candidate, under_way=[history.num_pending(candidate.name) for _ in waiting])
     return Status(table, sentences, source.running)
 
 
 def _of_screening(stored: Stored) -> Status:
+    from fiesta_allennlp.searches.screener import failed_configs
+    from fiesta_allennlp.searches.search_settings import stored_search
+
     settings = stored_search(stored.meta)
     history, metric = stored.history(max_failures=settings.max_failures), settings.scored_by
     table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.text}")
@@ -79,7 +78,7 @@ def _best(history: History, metric: Metric) -> Tuple[Evaluation, ...]:
 
 
 def _last_finished(history: History) -> Optional[str]:
-    """How long ago a run finished the last time; None where that is not known."""
+    """Say how long ago a run finished the last time; None where that is not known."""
     ends = [
         datetime.fromisoformat(evaluation.started_at).replace(tzinfo=timezone.utc)
         + timedelta(seconds=evaluation.seconds)

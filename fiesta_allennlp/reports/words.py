@@ -3,17 +3,21 @@
 `summary` is the content of `selection.json`, with a record for each candidate.
 """
 
+import json
 import shlex
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.reports.content import Comparison
 from fiesta_allennlp.reports.formats import interval_text
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import words_of
+from fiesta_allennlp.selection.options import flag, words_of
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
-from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.documents.summary import SystemSummary
+    from fiesta_allennlp.reports.comparison import Comparison
+    from fiesta_allennlp.reports.reading import Words
 
 LIMITS = {"max_evaluations": "all that --max-evaluations allows", "max_hours": "all that --max-hours allows"}
 """What ends a selection without a decision."""
@@ -88,6 +92,24 @@ def running_in_words(summary: Mapping[str, Any]) -> str:
     )
 
 
+def changes(changed: Sequence[Mapping[str, Any]], words: "Words") -> Tuple[str, ...]:
+    """Say what was changed on the way of how runs are chosen and when they end."""
+    return tuple(
+        f"{flag(change['option'])} was changed from {_value(change, 'before')} to {_value(change, 'now')} after "
+        f"{change['num_done']} {words.evaluations_of(change['num_done'])}."
+        for change in changed
+    )
+
+
+def _value(change: Mapping[str, Any], when: str) -> str:
+    value = change[when]
+    if value is None:
+        return "its default" if change["option"] == "max_evaluations" else "none"
+    if isinstance(value, dict) and list(value) == ["type"]:
+        return str(value["type"])
+    return json.dumps(value)
+
+
 def metric_text(summary: Mapping[str, Any]) -> str:
     """The metric as it is shown, with a word where the lowest mean is the best."""
     return Metric.of(summary["metric"]).text
@@ -138,12 +160,6 @@ def _ahead(summary: Mapping[str, Any]) -> str:
     return f" {ahead['of']} has a {better} mean, but over other splits. On {both}, {summary['best']} is ahead by {by}."
 
 
-def equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:
-    """How many evaluations it takes to evaluate every candidate that has any as often as `best`."""
-    known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
-    return known[best] * len(known) if best in known else None
-
-
 def _equal_allocation(summary: Mapping[str, Any], equal: Optional[int]) -> str:
     spent, equal_seconds = summary["seconds"], summary["seconds_of_equal_allocation"]
     if equal is None or equal <= summary["num_evaluations"]:
@@ -191,7 +207,7 @@ def _asked_about_fewer(summary: Mapping[str, Any]) -> List[str]:
     return [s.name for s in summary["candidates"] if not s.withdrawn and s.num_documents + s.failures * size < number]
 
 
-def _equals(systems: Sequence[SystemSummary], best: SystemSummary) -> str:
+def _equals(systems: "Sequence[SystemSummary]", best: "SystemSummary") -> str:
     """The systems that did as well as the best one on as many documents, in words."""
     wanted = (best.measure, best.num_documents)
     equals = [s for s in systems if not s.withdrawn and (s.measure, s.num_documents) == wanted and s.name != best.name]
@@ -233,7 +249,7 @@ def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: 
     )
 
 
-def pair_in_words(summary: Mapping[str, Any], comparison: Comparison) -> Tuple[str, ...]:
+def pair_in_words(summary: Mapping[str, Any], comparison: "Comparison") -> Tuple[str, ...]:
     """How two candidates compare."""
     best, confidence = summary["best"], summary["confidence"]
     difference, interval = comparison.mean_difference, comparison.interval

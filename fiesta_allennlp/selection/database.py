@@ -8,7 +8,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Set, Union
 
-from fiesta_allennlp.counts import COUNT_PREFIX
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Request
@@ -249,11 +248,6 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> His
     )
 
 
-def only_counts(metrics: Mapping[str, float]) -> Dict[str, float]:
-    """Return the metrics that a belief may use. The others stay in the file alone, so that a history stays small."""
-    return {name: value for name, value in metrics.items() if name.startswith(COUNT_PREFIX)}
-
-
 def _request(row: sqlite3.Row) -> Request:
     return Request(*(row[name] for name in REQUEST_FIELDS))
 
@@ -265,7 +259,7 @@ def _evaluation(row: sqlite3.Row, requests: Mapping[Any, Request]) -> Evaluation
         metric=row["metric"],
         seconds=row["seconds"],
         started_at=row["started_at"],
-        metrics=only_counts(json.loads(row["metrics"] or "{}")),
+        metrics=json.loads(row["metrics"] or "{}"),
     )
 
 

@@ -3,10 +3,8 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
-
-from filelock import FileLock, Timeout
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import StoreError
@@ -15,7 +13,6 @@ from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
     create_database,
-    only_counts,
     open_database,
     open_to_read,
     read_candidates,
@@ -24,6 +21,9 @@ from fiesta_allennlp.selection.database import (
 )
 from fiesta_allennlp.selection.options import by_present_names
 from fiesta_allennlp.selection.settings import of_earlier_version
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 START_AGAIN = "One was started here and ended before its first run. Start it again, without --recover."
 
@@ -89,7 +89,7 @@ class StoreReader:
         return read_candidates(self._database)
 
     def history(self, *, max_failures: int) -> History:
-        """Return everything so far; of the metrics beside the score, the counts only: for the others see `rows`.
+        """Return everything so far, with all metrics of every run.
 
         A candidate that was removed, or has `max_failures` failures that count, is withdrawn. The latter is not
         written down, so a selection that is resumed with a larger number gives it another chance.
@@ -127,12 +127,14 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         yield StoreReader(database)
 
 
-def lock(directory: RunDirectory) -> FileLock:
+def lock(directory: RunDirectory) -> "FileLock":
     """Acquire the lock of a run directory. It ends with the process, however that ends. The directory is made.
 
     Raises:
         StoreError: where another process holds it, or the directory cannot be written to.
     """
+    from filelock import FileLock, Timeout  # readers need none, and `fiesta status` is to answer at once
+
     held = FileLock(str(directory.lock))
     try:
         directory.root.mkdir(parents=True, exist_ok=True)
@@ -226,9 +228,9 @@ class RunStore(StoreReader):
             with self._change(lambda history: history.failing(failure, try_again=try_again)):
                 self._record_failure(failure, try_again=try_again)
         else:
-            small = replace(outcome, metrics=only_counts(outcome.metrics))
-            with self._change(lambda history: history.after([small])):
-                self._record_evaluation(outcome)
+            evaluation = outcome
+            with self._change(lambda history: history.after([evaluation])):
+                self._record_evaluation(evaluation)
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))

@@ -18,8 +18,8 @@ from common import made_up, make_parser
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Candidate, Evaluation
-from fiesta_allennlp.reports.opening import TableOptions
 from fiesta_allennlp.reports.pages import write_report
+from fiesta_allennlp.reports.reading import TableOptions
 from fiesta_allennlp.reports.report import make_report
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore

@@ -44,10 +44,11 @@ def test_a_report_stands_beside_the_selection(run: Path, call: Any) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_every_option_has_its_effect(table: Path, tmp_path: Path, call: Any) -> None:
     out = tmp_path / "out"
-    options = ["--output", out, "--evaluations-per-split", 3, "--belief", "student_t"]
+    options = ["--output", out, "--evaluations-per-split", 3, "--belief", "student_t", "--long-table"]
     status, text = call(table, *options)
     assert status == 0, text
     assert "| able | 3 |" in (out / "report.md").read_text()
+    assert "median" in (out / "table.tex").read_text()
     assert {line.split(",")[1] for line in (out / "scores.csv").read_text().splitlines()[1:]} == {"0"}
     status, text = call(table, "--compare", "able", "charlie", "--output", out)
     assert status == 0, text

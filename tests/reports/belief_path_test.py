@@ -5,7 +5,7 @@ import pytest
 
 from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.reports.report import belief_path
+from fiesta_allennlp.reports.record import belief_path
 from fiesta_allennlp.seeding import make_request
 
 RNG = np.random.default_rng(2)

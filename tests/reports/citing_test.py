@@ -8,8 +8,9 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.reports.citing import bibtex, paragraph
-from fiesta_allennlp.reports.content import Comparison, Report
+from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import render_html, render_markdown
+from fiesta_allennlp.reports.record import Report
 from tests.reports.made_up import made_up
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
@@ -38,6 +39,15 @@ def test_the_paragraph_of_a_decision(selection: Report) -> None:
         "was model_1 (mean 0.6200, sd 0.0300 over 7 runs), with a mean difference of 0.0300 on 2 shared splits (95 % "
         "interval 0.0100 to 0.0500). P(best) is about new splits and seeds of the same data, not about new data."
     )
+
+
+def test_new_data_are_told_beside_p_best(selection: Report) -> None:
+    known = replace(selection, comparisons=(replace(selection.comparisons[0], prob_new_data=0.91),))
+    assert "On new data of the same kind and size, model_0 is better than model_1 with probability 0.910" in paragraph(
+        known
+    )
+    assert "corani-benavoli-2015" in bibtex(known) and "corani" not in bibtex(selection)
+    assert "P(better on new data)" in render_html(known, {}) and "new data)" not in render_html(selection, {})
 
 
 def test_a_margin_and_an_inconclusive_end_are_said(selection: Report) -> None:

@@ -8,9 +8,9 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from fiesta_allennlp.reports.comparison import compare, holm, stochastic_order, welch_interval, with_holm
-from fiesta_allennlp.reports.content import CandidateReport, Comparison
-from fiesta_allennlp.reports.single_scores import mean_interval
+from fiesta_allennlp.probability.new_data import correlated_t
+from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
+from fiesta_allennlp.reports.comparison import Comparison, compare, holm, stochastic_order, welch_interval, with_holm
 
 RNG = np.random.default_rng(5)
 FIRST, SECOND = RNG.normal(0.65, 0.02, 12), RNG.normal(0.63, 0.04, 9)
@@ -87,7 +87,8 @@ def test_intervals_are_those_of_statsmodels() -> None:
     assert apart.interval == pytest.approx(expected)
     assert apart.cohens_d_paired is None
     assert mean_interval(FIRST) == pytest.approx(DescrStatsW(FIRST).tconfint_mean())
-    assert welch_interval(np.array([2.0, 2.0]), np.array([1.0, 1.0])) == (1.0, 1.0)
+    assert welch_interval(np.full(3, 2.0), np.ones(3)) == (1.0, 1.0)
+    assert mean_interval(FIRST[:2]) is None and welch_interval(FIRST, FIRST[:2]) is None
 
 
 def test_effect_sizes() -> None:
@@ -115,6 +116,18 @@ def test_too_few_scores_are_said_and_not_tested(first: List[float], second: List
     assert comparison.aso_epsilon_min is None
     (only,) = with_holm([comparison])
     assert only == comparison
+
+
+def test_new_data_needs_three_random_splits_of_a_known_share() -> None:
+    first, second = (
+        CandidateReport(n, scores=s, split_seeds=(1, 2, 3)) for n, s in (("a", (3, 5, 7)), ("b", (1, 4, 4)))
+    )
+    found = compare(first, second, test_share=0.2)
+    assert found.prob_new_data == pytest.approx(correlated_t(np.array([2, 1, 3]), 0.2).prob_above_0())
+    assert compare(first, second, test_share=0.2, minimise=True).prob_new_data == pytest.approx(1 - found.prob_new_data)
+    assert compare(first, second).prob_new_data is None
+    two = CandidateReport("b", scores=(1, 4), split_seeds=(1, 2))
+    assert compare(first, two, test_share=0.2).prob_new_data is None
 
 
 def test_scores_that_do_not_vary_give_no_number_that_is_none() -> None:

@@ -6,18 +6,11 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from scipy import stats
 
-from fiesta_allennlp.reports.content import (
-    DOCUMENTS,
-    Asked,
-    CandidateReport,
-    Comparison,
-    Development,
-    PathPoint,
-    Report,
-    SingleScore,
-    TestResult,
-)
-from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
+from fiesta_allennlp.reports.candidates import Asked, CandidateReport, Development, SingleScore
+from fiesta_allennlp.reports.comparison import Comparison, TestResult
+from fiesta_allennlp.reports.reading import DOCUMENTS
+from fiesta_allennlp.reports.record import PathPoint, Report
+from fiesta_allennlp.reports.search import Finalist, ScreeningReport
 from fiesta_allennlp.selection.metrics import Metric
 
 LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
@@ -248,7 +241,5 @@ def screened(*, minimise: bool = False, second_objective: Optional[str] = "secon
         scores=scores,
         run_seconds=(10.0, 20.0, 30.0, 25.0, 15.0),
         second_objective=second_objective,
-        names=("lr", "kind"),
-        points=((0.001, "gru"), (0.1, "lstm"), (0.01, "lstm"), (0.03, None), (0.1, "gru")),
     )
     return replace(report, screening=screening)

@@ -7,10 +7,10 @@ from typing import List
 
 import pytest
 
+from fiesta_allennlp.reports.candidates import CandidateReport, Development, single_score
 from fiesta_allennlp.reports.comparison import compare, with_holm
-from fiesta_allennlp.reports.content import CandidateReport, Development, Report
 from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
-from fiesta_allennlp.reports.single_scores import single_score
+from fiesta_allennlp.reports.record import Report
 from tests.reports.made_up import made_up
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
@@ -102,7 +102,8 @@ def test_names_are_shown_as_they_are(report: Report) -> None:
 
 
 def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
-    text = render_latex(report)
+    assert r"candidate & n & mean & sd & P(best) \\" in render_latex(report)
+    text = render_latex(report, long=True)
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
     for table in re.findall(r"\\begin\{tabular\}\{(l r*)\}(.*?)\\end", text.replace("{l", "{l "), re.DOTALL):
         columns, body = len(table[0].replace(" ", "")), table[1]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.reports.opening import TableOptions, open_source
-from fiesta_allennlp.reports.pair import open_pair
+from fiesta_allennlp.reports.pair import read_pair
+from fiesta_allennlp.reports.reading import Reading, TableOptions, read_source
 from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.reports.source import Source
+from fiesta_allennlp.selection.metrics import Metric
 from tests.selections import write_selection
 
 
@@ -24,12 +24,12 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path(f"{name}.csv").write_text("\n".join(["candidate,split,seed,score", *lines]))
 
 
-def pair(first: str, second: str, source: Optional[str] = None, **options: Any) -> Source:
-    opened = None if source is None else open_source(Path(source), TableOptions())
-    return open_pair((first, second), opened, TableOptions(), **options)
+def pair(first: str, second: str, source: Optional[str] = None, **options: Any) -> Reading:
+    opened = None if source is None else read_source(Path(source), TableOptions())
+    return read_pair((first, second), opened, TableOptions(), **options)
 
 
-def scores(source: Source) -> List[Tuple[str, List[float], List[int]]]:
+def scores(source: Reading) -> List[Tuple[str, List[float], List[int]]]:
     history = source.history
     return [(n, history.scores(n).tolist(), history.split_seeds(n).tolist()) for n in history.candidates]
 
@@ -130,8 +130,8 @@ def test_selections_know_their_splits_and_metrics(tmp_path: Path) -> None:
         pair("first:a", "second:a")
     with pytest.raises(FiestaError, match="--paired is for two tables of scores: selections know"):
         pair("first:a", "one.json", paired=True)
-    assert pair("one.json", "second:a").metric == "accuracy"
+    assert pair("one.json", "second:a").metric == Metric("accuracy")
     write_selection(tmp_path / "third", {"a": [0.5, 0.6], "b": [0.4, 0.6]}, metric="-f1").close()
     with pytest.raises(FiestaError, match="first:a has scores of f1 and third:a of f1 .lower is better"):
         pair("first:a", "third:a")
-    assert pair("one.json", "third:a").metric == pair("third:a", "one.json").metric == "-f1"
+    assert pair("one.json", "third:a").metric == pair("third:a", "one.json").metric == Metric("f1", minimise=True)

@@ -14,8 +14,9 @@ from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.replays.files import read_csv
 from fiesta_allennlp.reports.citing import paragraph
-from fiesta_allennlp.reports.opening import TableOptions, from_scores
+from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.pages import render_csv, render_markdown
+from fiesta_allennlp.reports.reading import TableOptions, read_table
 from fiesta_allennlp.reports.report import default_output, report
 from tests.selections import ENVIRONMENT, write_selection
 
@@ -83,7 +84,7 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
     for mine, theirs in zip(low.comparisons, high.comparisons, strict=True):
         assert (mine.mean_difference, mine.cliffs_delta) == negated((theirs.mean_difference, theirs.cliffs_delta))
         assert (mine.num_ahead, mine.aso_epsilon_min) == (theirs.num_ahead, theirs.aso_epsilon_min)
-    shown = render_markdown(low, {"differences": "differences.png"}).replace("\\", "")
+    shown = render_markdown(low, draw_all(low)).replace("\\", "")
     for text in ("Lower scores are better:", "Left of 0, the first candidate was better", "by f1 (lower is better)"):
         assert text in shown
     lines = render_csv(low).splitlines()
@@ -197,7 +198,7 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
 
 
 def history_of(path: Path) -> Any:
-    return from_scores(path, TableOptions()).history
+    return read_table(path, TableOptions()).history
 
 
 def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +209,7 @@ def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkey
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
     with pytest.raises(MemoryError):
         report(run, output=out)
-    assert {path.name for path in out.iterdir()} == {"report.md", "table.tex", "scores.csv", "figures"}
+    assert {path.name for path in out.iterdir()} == {"report.md", "table.tex", "scores.csv"}
     assert "## Candidates" in (out / "report.md").read_text(encoding="utf-8")
 
 

@@ -127,7 +127,7 @@ def test_rows_have_every_outcome_in_order_of_finishing(store: RunStore) -> None:
     assert rows[1]["metrics"] == '{"loss": 1.5}'
 
 
-def test_counts_are_in_the_history_and_other_metrics_are_not(store: RunStore, directory: RunDirectory) -> None:
+def test_all_metrics_are_in_the_history(store: RunStore, directory: RunDirectory) -> None:
     store.reserve([request("a", 0), request("b", 0)])
     for name, number in (("a", 4), ("b", 7)):
         metrics = {"loss": 1.5, "count:tp": number, "count:fp": 0}
@@ -139,8 +139,8 @@ def test_counts_are_in_the_history_and_other_metrics_are_not(store: RunStore, di
     reopened.close()
     for history in (in_memory, read):
         assert [e.metrics for e in history.evaluations] == [
-            {"count:tp": 4, "count:fp": 0},
-            {"count:tp": 7, "count:fp": 0},
+            {"loss": 1.5, "count:tp": 4, "count:fp": 0},
+            {"loss": 1.5, "count:tp": 7, "count:fp": 0},
         ]
         assert history.counts("b").kinds == ("fp", "tp")
         assert history.counts("b").values.tolist() == [[0, 7]]

@@ -1,20 +1,12 @@
-"""Where the trainings went: which candidate was trained when, and how often in all."""
+"""The allocation of the runs: which candidate ran when, and how often in all."""
 
 from typing import TYPE_CHECKING, Optional, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.reports.content import CandidateReport, Report
 from fiesta_allennlp.reports.figures import rows
-from fiesta_allennlp.reports.figures.figure import (
-    MOST_TOLD,
-    Figure,
-    Look,
-    alt_text,
-    colour_of,
-    new_drawing,
-    others_text,
-)
+from fiesta_allennlp.reports.figures.figure import Figure, colour_of, new_drawing
+from fiesta_allennlp.reports.record import CandidateReport, Report
 from fiesta_allennlp.selection.summary import duration_text
 
 if TYPE_CHECKING:
@@ -22,14 +14,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-def draw_allocation(report: Report, look: Look) -> "Optional[Drawing]":
-    """A row for each candidate: a stroke for every training, in the order in which they finished, and a bar for their
-    number. A table of scores has no order, and bars only. None where nothing was trained.
+def draw_allocation(report: Report) -> "Optional[Drawing]":
+    """Draw a row for each candidate: a stroke for every run in order of finishing, and a bar for their number.
+
+    A table of scores has no order, and bars only. None where nothing has run.
     """
     candidates = report.ranked
     if not report.num_evaluations:
         return None
-    figure = new_drawing(look, height=rows.height_of(len(candidates)))
+    figure = new_drawing(rows.height_of(len(candidates)))
     names = [candidate.name for candidate in candidates]
     ratios = [2, 1] if report.order else [1]
     grid = figure.add_gridspec(1, len(ratios), width_ratios=ratios, wspace=0.04)
@@ -37,19 +30,19 @@ def draw_allocation(report: Report, look: Look) -> "Optional[Drawing]":
     colours = [colour_of(report, name) for name in names]
     bars.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
     bars.set_xlabel(report.words.evaluations if report.order else "scores")
-    _whole_numbers(bars, look)
-    rows.set_rows(bars, report, names, look=look, notes=[_note(candidate, look) for candidate in candidates])
+    _whole_numbers(bars)
+    rows.set_rows(bars, report, names, notes=[_note(candidate) for candidate in candidates])
     if report.order:
         bars.tick_params(labelleft=False)
         strokes = figure.add_subplot(grid[0])
         _draw_order(strokes, report.order, names, colours=colours)
-        rows.set_rows(strokes, report, names, look=look)
-        _whole_numbers(strokes, look)
+        rows.set_rows(strokes, report, names)
+        _whole_numbers(strokes)
     return figure
 
 
 def _draw_order(axes: "Axes", order: Sequence[str], names: Sequence[str], *, colours: Sequence[str]) -> None:
-    """The strokes of a candidate are one line with gaps: a stroke each makes large files."""
+    """Draw the strokes of a candidate as one line with gaps: a stroke each makes large files."""
     finished = np.array(order)
     width = max(0.6, min(3.0, 150 / len(order)))
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
@@ -60,32 +53,18 @@ def _draw_order(axes: "Axes", order: Sequence[str], names: Sequence[str], *, col
     axes.set_xlabel("order of finishing")
 
 
-def _whole_numbers(axes: "Axes", look: Look) -> None:
+def _whole_numbers(axes: "Axes") -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=3 if look.narrow else 4))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=3))
 
 
-def _note(candidate: CandidateReport, look: Look) -> str:
-    """How many, how long, and how many failed."""
+def _note(candidate: CandidateReport) -> str:
+    """Return how many runs there were, how long they took, and how many failed."""
     text = str(candidate.num_evaluations)
-    if candidate.seconds and not look.narrow:
+    if candidate.seconds:
         text += f"  {duration_text(candidate.seconds)}"
     return f"{text}\n{candidate.failures} failed" if candidate.failures else text
-
-
-def allocation_text(report: Report) -> str:
-    """The numbers of trainings, the largest first."""
-    counts = sorted(report.candidates, key=lambda candidate: -candidate.num_evaluations)
-    total = report.num_evaluations
-    told = [f"{c.name} {c.num_evaluations} ({c.num_evaluations / total:.0%})" for c in counts[:MOST_TOLD]]
-    others = [candidate.num_evaluations for candidate in counts[MOST_TOLD:]]
-    if others:
-        each = f"{min(others)}" if min(others) == max(others) else f"{min(others)} to {max(others)}"
-        told.append(f"{others_text(len(others), report)} {each} each")
-    if report.num_failures:
-        told.append(f"{report.num_failures} {report.words.evaluations_of(report.num_failures)} failed")
-    return alt_text(f"{report.words.evaluations.capitalize()} of each {report.words.candidate}, {total} in total", told)
 
 
 def allocation_caption(report: Report) -> str:
@@ -94,4 +73,4 @@ def allocation_caption(report: Report) -> str:
     return f"Each stroke is one of the {report.words.finished}. The bars show their number."
 
 
-ALLOCATION = Figure("allocation", draw_allocation, allocation_text, allocation_caption)
+ALLOCATION = Figure("allocation", draw_allocation, allocation_caption)

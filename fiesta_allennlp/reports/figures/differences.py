@@ -1,12 +1,10 @@
-"""Paired differences: on every split that both have, the best candidate's score less a rival's."""
+"""Paired differences: on every split that both have, the best candidate's score minus a rival's."""
 
 from typing import TYPE_CHECKING, Optional, Tuple
 
-from fiesta_allennlp.reports.content import Comparison, Report
 from fiesta_allennlp.reports.figures import rows
-from fiesta_allennlp.reports.figures.figure import MOST_TOLD, Figure, Look, alt_text, colour_of, labels, new_drawing
-from fiesta_allennlp.reports.formats import interval_text
-from fiesta_allennlp.selection.summary import count_text
+from fiesta_allennlp.reports.figures.figure import Figure, colour_of, labels, new_drawing
+from fiesta_allennlp.reports.record import Comparison, Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,23 +12,22 @@ if TYPE_CHECKING:
 
 
 def shown_comparisons(report: Report) -> Tuple[Comparison, ...]:
-    """Those with a difference to show, in the order in which the candidates are shown."""
+    """Return those with a difference to show, in the order in which the candidates are shown."""
     places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
     known = [comparison for comparison in report.comparisons if comparison.mean_difference is not None]
     return tuple(sorted(known, key=lambda comparison: places[comparison.second]))
 
 
-def draw_differences(report: Report, look: Look) -> "Optional[Drawing]":
-    """A row for each rival: the differences on shared splits, and their mean with its 95 % interval. Right of the
-    line at 0 the first candidate is ahead, left of it where the metric is minimised. Where no split is shared, the
-    difference of the means alone.
+def draw_differences(report: Report) -> "Optional[Drawing]":
+    """Draw a row for each rival: the differences on shared splits, and their mean with its 95 % interval.
 
-    None where there is no difference to show.
+    Right of the line at 0 the first candidate is ahead, left of it where the metric is minimised. Where no split is
+    shared, the row has the difference of the means alone. None where there is no difference to show.
     """
     comparisons = shown_comparisons(report)
     if not comparisons:
         return None
-    figure = new_drawing(look, height=rows.height_of(len(comparisons)))
+    figure = new_drawing(rows.height_of(len(comparisons)))
     axes = figure.add_subplot()
     points = [difference for comparison in comparisons for difference in comparison.paired_differences]
     means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
@@ -40,37 +37,31 @@ def draw_differences(report: Report, look: Look) -> "Optional[Drawing]":
         axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
     for row, comparison in enumerate(comparisons):
         colour = colour_of(report, comparison.second)
-        _draw_comparison(axes, comparison, row, colour=colour, rasterised=len(points) > rows.MOST_POINTS)
+        _draw_points(axes, comparison, row, colour=colour, rasterised=len(points) > rows.MOST_POINTS)
         if comparison.interval is not None:
             rows.draw_interval(axes, comparison.interval, row, limits=limits)
         if comparison.num_pairs != 1:
             rows.draw_mean(axes, means[row], row)
-    rows.set_scores(axes, limits, _axis_label(report, comparisons[0], look), look=look)
-    names = [comparison.second for comparison in comparisons]
+    first = labels(report)[comparisons[0].first]
+    rows.set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
     notes = [ahead_text(comparison) for comparison in comparisons]
-    rows.set_rows(axes, report, names, look=look, notes=notes, heading="ahead on")
-    rows.add_legend(figure, _legend(report), look=look)
+    rows.set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
+    rows.add_legend(figure, _legend(report))
     return figure
 
 
-def _draw_comparison(axes: "Axes", comparison: Comparison, row: int, *, colour: str, rasterised: bool) -> None:
-    """The points lie in a band, so that equal ones can be told apart."""
+def _draw_points(axes: "Axes", comparison: Comparison, row: int, *, colour: str, rasterised: bool) -> None:
+    """Draw the points in a band, so that equal ones can be told apart."""
     number = comparison.num_pairs
     places = row + 0.22 * rows.spread(number) * (number > 2)
     rows.draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=rasterised)
 
 
 def ahead_text(comparison: Comparison) -> str:
-    """On how many of the shared splits the first candidate is ahead."""
+    """Return on how many of the shared splits the first candidate is ahead."""
     if not comparison.num_pairs:
         return "unpaired"
     return f"{comparison.num_ahead} of {comparison.num_pairs}"
-
-
-def _axis_label(report: Report, comparison: Comparison, look: Look) -> str:
-    first = labels(report, look)[comparison.first]
-    between = "\n" if look.narrow else ", "
-    return f"{first} less the rival{between}{report.scored} {report.metric}"
 
 
 def _legend(report: Report) -> "rows.Marks":
@@ -83,26 +74,6 @@ def _legend(report: Report) -> "rows.Marks":
 
 def _has_pairs(report: Report) -> bool:
     return any(comparison.num_pairs for comparison in report.comparisons)
-
-
-def differences_text(report: Report) -> str:
-    """The nearest rivals, and the range of the others."""
-    nearest = sorted(shown_comparisons(report), key=lambda comparison: abs(comparison.mean_difference or 0.0))
-    told = [_difference_text(comparison) for comparison in nearest[:MOST_TOLD]]
-    others = [float(comparison.mean_difference or 0.0) for comparison in nearest[MOST_TOLD:]]
-    if others:
-        ends = f"{min(others):+.4f} to {max(others):+.4f}"
-        told.append(f"{count_text(len(others), 'other rival')}: mean differences from {ends}")
-    on = "" if report.on_official_splits else " on shared splits"
-    what = f"Differences in {report.scored} {report.metric_text}{on}"
-    lead = f"{what}, {nearest[0].first} minus a rival, nearest first"
-    return alt_text(lead, told)
-
-
-def _difference_text(comparison: Comparison) -> str:
-    interval = "" if comparison.interval is None else f", 95 % interval {interval_text(comparison.interval)}"
-    ahead = f", ahead on {ahead_text(comparison)} splits" if comparison.num_pairs else ", no shared split"
-    return f"{comparison.second}: mean difference {comparison.mean_difference:+.4f}{interval}{ahead}"
 
 
 def differences_caption(report: Report) -> str:
@@ -119,4 +90,4 @@ def differences_caption(report: Report) -> str:
     ) + margin
 
 
-DIFFERENCES = Figure("differences", draw_differences, differences_text, differences_caption)
+DIFFERENCES = Figure("differences", draw_differences, differences_caption)

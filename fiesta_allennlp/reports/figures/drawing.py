@@ -1,4 +1,4 @@
-"""The figures of a report as files and within its page, and that of a replay.
+"""The figures of a report, each drawn once for its page and its files, and that of a replay.
 
 matplotlib is imported inside the functions, because it takes half a second and most commands draw nothing.
 """
@@ -7,22 +7,23 @@ import base64
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.files import replacing
-from fiesta_allennlp.reports.content import Report
 from fiesta_allennlp.reports.figures.allocation import ALLOCATION
 from fiesta_allennlp.reports.figures.differences import DIFFERENCES
-from fiesta_allennlp.reports.figures.distributions import DISTRIBUTIONS
-from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Figure, Look, of_the_best, styled
-from fiesta_allennlp.reports.figures.measures import MEASURES
+from fiesta_allennlp.reports.figures.figure import Figure, of_the_best, styled
 from fiesta_allennlp.reports.figures.path import PATH
-from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT, PARALLEL
+from fiesta_allennlp.reports.figures.scores import DISTRIBUTIONS, MEASURES
+from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT
+from fiesta_allennlp.reports.record import Report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 FIGURES: Tuple[Figure, ...] = (
     *map(of_the_best, (DISTRIBUTIONS, MEASURES, DIFFERENCES, PATH, ALLOCATION)),
     BEST_SO_FAR,
-    PARALLEL,
     FRONT,
 )
 
@@ -31,68 +32,58 @@ FIGURE_ENDINGS = (".png", ".pdf")
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure within a page as the data URI of an SVG picture. Sizes in CSS pixels, of which an inch has 96."""
+    """A figure within a page, as the data URI of an SVG picture, with its caption, which is its alternative text too.
+
+    Sizes are in CSS pixels, of which an inch has 96. `paths` are the files of the same figure.
+    """
 
     uri: str
     width: int
     height: int
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """A figure within a page, in two widths: `narrow` is for telephones."""
-
-    wide: Picture
-    narrow: Picture
-    alt: str
     caption: str
+    paths: Tuple[Path, ...] = ()
 
 
-def draw_all(report: Report, directory: Path) -> Tuple[Path, ...]:
-    """Draw every figure of a report that has something to show, as PNG (200 dots an inch) and PDF, into `directory`,
-    which is made if need be. The same report gives the same files.
+def draw_all(report: Report, directory: Optional[Path] = None) -> Mapping[str, Picture]:
+    """Draw every figure of a report that has something to show. The same report gives the same pictures.
+
+    Args:
+        directory: gets every figure as PNG (200 dots an inch) and PDF. It is made if need be; None for no files.
 
     Returns:
-        The paths, as in `distributions.png`.
+        The pictures by the name of the figure, in the order of a page.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    paths = []
-    with styled(WIDE):
-        for figure in FIGURES:
-            drawing = figure.draw(report, WIDE)
-            if drawing is None:
-                continue
-            for ending in FIGURE_ENDINGS:
-                paths.append(directory / f"{figure.name}{ending}")
-                metadata: Any = {"CreationDate": None} if ending == ".pdf" else None
-                with replacing(paths[-1]) as part:
-                    drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
-    return tuple(paths)
+    with styled():
+        drawn = ((figure, figure.draw(report)) for figure in FIGURES)
+        return {
+            figure.name: _picture(drawing, figure, figure.caption(report), directory)
+            for figure, drawing in drawn
+            if drawing is not None
+        }
 
 
-def embed(report: Report, figure: Figure) -> Optional[Embedded]:
-    """A figure for a page; None where there is nothing to draw."""
-    wide, narrow = _picture(report, figure, WIDE), _picture(report, figure, NARROW)
-    if wide is None or narrow is None:
-        return None
-    return Embedded(wide, narrow, figure.alt(report), figure.caption(report))
-
-
-def _picture(report: Report, figure: Figure, look: Look) -> Optional[Picture]:
-    with styled(look):
-        drawing = figure.draw(report, look)
-        if drawing is None:
-            return None
-        out = io.BytesIO()
-        drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+def _picture(drawing: "Drawing", figure: Figure, caption: str, directory: Optional[Path]) -> Picture:
+    out = io.BytesIO()
+    drawing.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    drawing.set_layout_engine("none")  # the layout is found, and stays
     width, height = drawing.get_size_inches() * 96
     uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
-    return Picture(uri, round(width), round(height))
+    paths = () if directory is None else _files(drawing, figure.name, directory)
+    return Picture(uri, round(width), round(height), caption, paths)
+
+
+def _files(drawing: "Drawing", name: str, directory: Path) -> Tuple[Path, ...]:
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = tuple(directory / f"{name}{ending}" for ending in FIGURE_ENDINGS)
+    for path in paths:
+        metadata: Any = {"CreationDate": None} if path.suffix == ".pdf" else None
+        with replacing(path) as part:
+            drawing.savefig(part, format=path.suffix[1:], dpi=200, metadata=metadata)
+    return paths
 
 
 def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any], path: Path) -> None:
-    """The distribution of the number of evaluations over the repetitions of a replay, with its mean and its 5 to 95 %
-    range.
+    """Draw the distribution of the number of runs over the repetitions of a replay, with its mean and 5 to 95 % range.
 
     Args:
         num_evaluations: of every repetition.

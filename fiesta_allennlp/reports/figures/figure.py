@@ -2,10 +2,10 @@
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional
 
-from fiesta_allennlp.reports.content import Report
 from fiesta_allennlp.reports.formats import shown_names
+from fiesta_allennlp.reports.record import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -16,18 +16,30 @@ BEST, OTHER, WITHDRAWN = "#0072B2", "#6E6E6E", "#ABABAB"
 LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 """Colours that colour-blind readers can tell apart (Okabe and Ito 2008), without the yellow, which is too pale."""
 
+WIDTH = 5.2
+"""Inches. A page scales a figure to the screen: this width can still be read at 390 pixels, and fits a paper's text."""
 
-@dataclass(frozen=True)
-class Look:
-    """`width` in inches, `font` in points, `name_length` in characters."""
+FONT_SIZE = 9.0
+"""Points."""
 
-    width: float
-    font: float
-    name_length: int
+NAME_LENGTH = 20
+"""Characters of the name of a candidate."""
 
-    @property
-    def narrow(self) -> bool:
-        return self.width < 5
+MOST_CANDIDATES, NUM_SHOWN = 40, 30
+"""Of more candidates than the first number, a figure shows as many as the second."""
+
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": FONT_SIZE,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "text.parse_math": False,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "fiesta",
+}
 
 
 @dataclass(frozen=True)
@@ -35,33 +47,29 @@ class Figure:
     """A figure of a report, wherever it is shown.
 
     Attributes:
-        name: that of its files too.
+        name: the name of its files, without the ending.
         draw: gives a matplotlib figure, or None where there is nothing to draw.
-        alt: what it shows, in words with numbers, for those who cannot see it; only of what can be drawn.
-        caption: how to read it.
+        caption: tells how to read it. It is the alternative text as well.
     """
 
     name: str
-    draw: "Callable[[Report, Look], Optional[Drawing]]"
-    alt: Callable[[Report], str]
+    draw: "Callable[[Report], Optional[Drawing]]"
     caption: Callable[[Report], str]
 
 
-MOST_CANDIDATES, NUM_SHOWN = 40, 30
-"""Of more candidates than the first number, a figure shows as many as the second."""
-
-
 def of_the_best(figure: Figure) -> Figure:
-    """A figure with a row or a line for each candidate, which shows the best 30 of more than 40 candidates."""
+    """Return the same figure, which shows the best 30 of more than 40 candidates."""
     return replace(
         figure,
-        draw=lambda report, look: figure.draw(best_candidates(report), look),
+        draw=lambda report: figure.draw(best_candidates(report)),
         caption=lambda report: figure.caption(best_candidates(report)) + _num_shown_text(report),
     )
 
 
 def best_candidates(report: Report) -> Report:
-    """The report of the candidates that figures show, with the comparisons among them and the order of all runs."""
+    """Return the report of the candidates that figures show, with the comparisons among them and the order of all
+    runs.
+    """
     if len(report.candidates) <= MOST_CANDIDATES:
         return report
     shown = report.ranked[:NUM_SHOWN]
@@ -75,61 +83,32 @@ def _num_shown_text(report: Report) -> str:
     return shown if number > MOST_CANDIDATES else ""
 
 
-WIDE = Look(width=7.6, font=9.0, name_length=30)
-NARROW = Look(width=3.73, font=8.0, name_length=16)
-"""For a telephone."""
-
-
 @contextmanager
-def styled(look: Look) -> Iterator[None]:
-    """Figures are made and saved within this. A user's own matplotlib settings play no part."""
+def styled() -> Iterator[None]:
+    """Set the look of all figures, which are made and saved within this. A user's own settings play no part."""
     from matplotlib import style
 
-    settings = {
-        "font.family": "DejaVu Sans",
-        "font.size": look.font,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.axisbelow": True,
-        "legend.frameon": False,
-        "text.parse_math": False,
-        "pdf.fonttype": 42,
-        "svg.fonttype": "path",
-        "svg.hashsalt": "fiesta",
-    }
-    with style.context(["default", settings]):
+    with style.context(["default", STYLE]):
         yield
 
 
-def new_drawing(look: Look, *, height: float) -> "Drawing":
-    """`height` is in inches."""
+def new_drawing(height: float) -> "Drawing":
+    """Return an empty drawing of this height in inches."""
     from matplotlib.figure import Figure as Drawing
 
-    return Drawing(figsize=(look.width, height), layout="constrained")
+    return Drawing(figsize=(WIDTH, height), layout="constrained")
 
 
-def labels(report: Report, look: Look) -> Dict[str, str]:
-    """The name that stands in a figure, of every candidate."""
+def labels(report: Report) -> Dict[str, str]:
+    """Return the name of every candidate as it stands in a figure."""
     from matplotlib.font_manager import findfont, get_font
 
     font = get_font(findfont("DejaVu Sans"))
     names = [candidate.name for candidate in report.ranked]
-    return shown_names(names, look.name_length, has_glyph=lambda c: bool(font.get_char_index(ord(c))))
+    return shown_names(names, NAME_LENGTH, has_glyph=lambda c: bool(font.get_char_index(ord(c))))
 
 
 def colour_of(report: Report, name: str) -> str:
     if name == report.best:
         return BEST
     return WITHDRAWN if report.candidate(name).withdrawn else OTHER
-
-
-MOST_TOLD = 4
-"""Candidates that an alt text tells one by one; of the others it has a summary."""
-
-
-def alt_text(lead: str, told: Sequence[str]) -> str:
-    return f"{lead}. " + "; ".join(told) + "."
-
-
-def others_text(number: int, report: Report) -> str:
-    return f"{number} other {report.words.candidates_of(number)}"

@@ -4,18 +4,9 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.reports.content import PathPoint, Report
-from fiesta_allennlp.reports.figures.figure import (
-    LINE_COLOURS,
-    MOST_TOLD,
-    Figure,
-    Look,
-    alt_text,
-    labels,
-    new_drawing,
-    others_text,
-)
-from fiesta_allennlp.selection.summary import count_text, probability_text
+from fiesta_allennlp.reports.figures.figure import FONT_SIZE, LINE_COLOURS, Figure, labels, new_drawing
+from fiesta_allennlp.reports.record import PathPoint, Report
+from fiesta_allennlp.selection.summary import count_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +26,8 @@ HEIGHT = 3.4
 """Inches."""
 
 
-def draw_path(report: Report, look: Look) -> "Optional[Drawing]":
-    """A line for each candidate, named at its end: the probability of being the best after so many evaluations.
+def draw_path(report: Report) -> "Optional[Drawing]":
+    """Draw a line for each candidate, named at its end: the probability of being the best after so many evaluations.
 
     Where there are more candidates than line styles, those that came nearest to winning have a name, the others are
     thin and grey. A path of more than 400 points is thinned to that. None where there is no path.
@@ -44,14 +35,14 @@ def draw_path(report: Report, look: Look) -> "Optional[Drawing]":
     path = thinned(report.path)
     if not path:
         return None
-    figure = new_drawing(look, height=HEIGHT)
+    figure = new_drawing(HEIGHT)
     axes = figure.add_subplot()
     x = [point.num_evaluations for point in path]
     named, others = split_names(report)
     for name in others:
         axes.plot(x, _line(path, name), color="0.75", linewidth=0.7, zorder=1)
     ends: List[Tuple[float, str, str]] = []
-    shown = labels(report, look)
+    shown = labels(report)
     for name, colour, style in zip(named, LINE_COLOURS, LINE_STYLES, strict=False):
         y = _line(path, name)
         axes.plot(x, y, color=colour, linestyle=style, linewidth=1.6)
@@ -59,13 +50,13 @@ def draw_path(report: Report, look: Look) -> "Optional[Drawing]":
         ends.append((_last(y), shown[name], colour))
     if others:
         ends.append((max(_last(_line(path, name)) for name in others), count_text(len(others), "other"), "0.6"))
-    _label_ends(axes, ends, look=look)
+    _label_ends(axes, ends)
     _set_axes(axes, report, x)
     return figure
 
 
 def split_names(report: Report) -> Tuple[List[str], List[str]]:
-    """The candidates whose lines have a name, and the others; by their mean probability over the path."""
+    """Return the candidates whose lines have a name, and the others, by their mean probability over the path."""
     names = [candidate.name for candidate in report.ranked]
     present = [name for name in names if any(name in point.prob_best for point in report.path)]
     weight: Dict[str, float] = {
@@ -77,7 +68,7 @@ def split_names(report: Report) -> Tuple[List[str], List[str]]:
 
 
 def thinned(path: Sequence[PathPoint]) -> Tuple[PathPoint, ...]:
-    """At most 400 of those points where something was believed, evenly spaced, the first and the last among them."""
+    """Return at most 400 of the points that have probabilities, evenly spaced, the first and the last among them."""
     known = [point for point in path if point.prob_best]
     if len(known) <= MOST_STEPS:
         return tuple(known)
@@ -90,13 +81,13 @@ def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
 
 
 def _last(line: np.ndarray) -> float:
-    """Its end, or where the candidate was withdrawn."""
+    """Return its end, or where the candidate was withdrawn."""
     return float(line[~np.isnan(line)][-1])
 
 
-def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]", *, look: Look) -> None:
-    """Names right of the axes, each tied to the end of its line, moved apart where they would overlap."""
-    step = look.font * 1.25 / 72 / (HEIGHT - 0.75)
+def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]") -> None:
+    """Write names right of the axes, each tied to the end of its line, moved apart where they would overlap."""
+    step = FONT_SIZE * 1.25 / 72 / (HEIGHT - 0.75)
     ordered = sorted(reversed(ends), key=lambda end: end[0])
     for (y, name, colour), place in zip(ordered, apart([y for y, _, _ in ordered], step), strict=True):
         axes.annotate(
@@ -111,7 +102,7 @@ def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]", *, look:
 
 
 def apart(places: Sequence[float], step: float) -> List[float]:
-    """`places`, in rising order, moved as little as a sweep up and one down can, until they are `step` apart."""
+    """Return `places`, in rising order, moved as little as a sweep up and one down can, until they are `step` apart."""
     moved: List[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + step) if moved else place)
@@ -147,21 +138,8 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
     axes.grid(color="0.93", linewidth=0.6)
 
 
-def path_text(report: Report) -> str:
-    """Where the lines end, and since when the last leader has led."""
-    path = [point for point in report.path if point.prob_best]
-    last = path[-1]
-    final = sorted(last.prob_best, key=lambda name: -last.prob_best[name])
-    told = [f"{name} ends at {probability_text(last.prob_best[name])}" for name in final[:MOST_TOLD]]
-    if len(final) > MOST_TOLD:
-        rest = sum(last.prob_best[name] for name in final[MOST_TOLD:])
-        told.append(f"{others_text(len(final) - MOST_TOLD, report)} together {probability_text(rest)}")
-    told.append(f"{final[0]} has led since {report.words.evaluation} {_leading_since(path, final[0])}")
-    return alt_text(f"Probability of being the best over {last.num_evaluations} {report.words.finished}", told)
-
-
 def _leading_since(path: Sequence[PathPoint], name: str) -> int:
-    """After how many evaluations `name`, which leads at the end, came to lead for good."""
+    """Return after how many evaluations `name`, which leads at the end, came to lead for good."""
     since = path[-1].num_evaluations
     for point in reversed(path):
         if point.prob_best.get(name, 0.0) < max(point.prob_best.values()):
@@ -172,6 +150,9 @@ def _leading_since(path: Sequence[PathPoint], name: str) -> int:
 
 def path_caption(report: Report) -> str:
     notes = [f"P(best) of each {report.words.candidate} after each of the {report.words.finished}."]
+    last = report.path[-1].prob_best
+    leader = max(last, key=lambda name: last[name])
+    notes.append(f"{leader} has led since {report.words.evaluation} {_leading_since(report.path, leader)}.")
     if not report.adaptive:
         notes.append("The order of these scores is unknown, so they are drawn in the order of the table.")
     num_others = len(split_names(report)[1])
@@ -183,4 +164,4 @@ def path_caption(report: Report) -> str:
     return " ".join(notes)
 
 
-PATH = Figure("path", draw_path, path_text, path_caption)
+PATH = Figure("path", draw_path, path_caption)

@@ -1,12 +1,12 @@
-"""What charts with a row for each candidate have in common."""
+"""The parts of charts with a row for each candidate."""
 
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.reports.content import Report
-from fiesta_allennlp.reports.figures.figure import Look, labels
+from fiesta_allennlp.reports.figures.figure import BEST, labels
 from fiesta_allennlp.reports.formats import Interval
+from fiesta_allennlp.reports.record import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,51 +23,54 @@ POINTS = 1.5
 
 
 def height_of(num_rows: int) -> float:
-    """Inches for the rows, a legend and the axis beneath."""
-    return 0.95 + num_rows * (0.55 if num_rows <= 4 else 0.4 if num_rows <= 12 else 0.29)
+    """Return the inches for the rows, a legend and the axis beneath."""
+    return 0.95 + num_rows * (0.5 if num_rows <= 4 else 0.38 if num_rows <= 12 else 0.28)
 
 
 def set_rows(
-    axes: "Axes", report: Report, names: Sequence[str], *, look: Look, notes: Sequence[str] = (), heading: str = ""
+    axes: "Axes", report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = ""
 ) -> None:
-    """One row for each candidate, the first on top: its name on the left, on the right a note, beneath `heading`."""
-    shown = labels(report, look)
+    """Make one row for each candidate, the first on top: its name on the left, on the right a note, beneath
+    `heading`.
+    """
+    shown = labels(report)
     axes.set_yticks(range(len(names)), [shown[name] for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, pad=7)
     for text, name in zip(axes.get_yticklabels(), names, strict=True):
         if name == report.best:
-            text.set_fontweight("bold")
-        if report.candidate(name).withdrawn:
-            text.set_fontstyle("italic")
-            text.set_color("0.35")
+            text.set_color(BEST)
+        elif report.candidate(name).withdrawn:
+            text.set_color("0.45")
     for row, note in enumerate(notes):
         axes.text(1.015, row, note, transform=axes.get_yaxis_transform(), va="center", fontsize="small")
     axes.text(1.015, -0.62, heading, transform=axes.get_yaxis_transform(), va="bottom", fontsize="small")
     axes.grid(color="0.92", linewidth=0.6)
 
 
-def set_scores(axes: "Axes", limits: Interval, label: str, *, look: Look) -> None:
-    """The axis of scores, with so few ticks that their numbers do not touch."""
+def set_scores(axes: "Axes", limits: Interval, label: str) -> None:
+    """Set the axis of scores, with so few ticks that their numbers do not touch."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(limits)
     axes.set_xlabel(label)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=3 if look.narrow else 7))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
 
 
 def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
+    """Draw a point for each value."""
     size = 3.0 if len(values) <= 150 else 1.8
     (line,) = axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=POINTS)
     line.set_rasterized(rasterised)
 
 
 def draw_mean(axes: "Axes", mean: float, row: int) -> None:
+    """Draw the mark of a mean."""
     axes.plot(mean, row, "D", color="white", markeredgecolor="black", markersize=4.5)
 
 
 def draw_interval(axes: "Axes", interval: Interval, row: int, *, limits: Interval) -> None:
-    """A line, with an arrow head where it goes on beyond the axis: with two scores an interval is very long."""
+    """Draw a line, with an arrow head where it goes on beyond the axis."""
     from matplotlib.markers import CARETLEFT, CARETRIGHT
 
     (low, high), (left, right) = interval, limits
@@ -78,8 +81,11 @@ def draw_interval(axes: "Axes", interval: Interval, row: int, *, limits: Interva
 
 
 def limits_of(values: Iterable[float], intervals: "Iterable[Tuple[int, Optional[Interval]]]") -> Interval:
-    """The axis that shows all `values`, with some room at both ends, and those intervals that come from 4 numbers or
-    more. `intervals` are given with how many they come from."""
+    """Return the ends of an axis that shows all `values`, with some room, and the intervals of 4 numbers or more.
+
+    Args:
+        intervals: each with the number of scores it comes from.
+    """
     known = [end for number, interval in intervals if number >= 4 and interval is not None for end in interval]
     numbers = np.array([*values, *known])
     low, high = float(numbers.min()), float(numbers.max())
@@ -88,20 +94,21 @@ def limits_of(values: Iterable[float], intervals: "Iterable[Tuple[int, Optional[
 
 
 def spread(number: int) -> np.ndarray:
-    """Steps to the side, from -1 to 1, that keep neighbouring points apart: multiples of the golden ratio. Always the
-    same for the same number. Shape: `(number,)`."""
+    """Return steps to the side, from -1 to 1, that keep neighbouring points apart: multiples of the golden ratio.
+
+    They are always the same for the same number. Shape: `(number,)`.
+    """
     return (np.arange(number) * 0.6180339887 % 1) * 2 - 1
 
 
-def add_legend(figure: "Drawing", marks: "Marks", *, look: Look) -> None:
-    """Above the axes, in two columns where the figure is narrow."""
+def add_legend(figure: "Drawing", marks: "Marks") -> None:
+    """Put a legend above the axes."""
     texts, lines = [text for text, _ in marks], [line for _, line in marks]
-    columns = 2 if look.narrow else len(texts)
-    figure.legend(lines, texts, loc="outside upper left", ncols=columns, fontsize="small", columnspacing=1.2)
+    figure.legend(lines, texts, loc="outside upper left", ncols=len(texts), fontsize="small", columnspacing=1.2)
 
 
 def mark(text: str, marker: str, **properties: Any) -> "Tuple[str, Line2D]":
-    """An entry of a legend; `properties` are those of matplotlib's lines."""
+    """Return an entry of a legend; `properties` are those of matplotlib's lines."""
     from matplotlib.lines import Line2D
 
     return text, Line2D([], [], marker=marker, linestyle="", **properties)

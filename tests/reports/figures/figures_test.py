@@ -12,12 +12,14 @@ import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
+from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.reports.content import PathPoint, Report
 from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, embed
-from fiesta_allennlp.reports.figures.figure import NARROW, WIDE, Look, styled
+from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all
+from fiesta_allennlp.reports.figures.figure import styled
 from fiesta_allennlp.reports.figures.path import MOST_STEPS, apart, split_names, thinned
+from fiesta_allennlp.reports.figures.scores import _density
+from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, screened, ugly
 
 REPORTS = {
@@ -36,9 +38,9 @@ REPORTS = {
 BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
-def drawn(report: Report, name: str, look: Look = WIDE) -> Any:
-    with styled(look):
-        return BY_NAME[name].draw(report, look)
+def drawn(report: Report, name: str) -> Any:
+    with styled():
+        return BY_NAME[name].draw(report)
 
 
 def caption_of(report: Report) -> str:
@@ -51,10 +53,10 @@ def points(figure: Figure) -> List[float]:
     return sorted(float(x) for line in found for x in line.get_xdata())
 
 
-def rendered(report: Report, look: Look) -> Iterator[Figure]:
+def rendered(report: Report) -> Iterator[Figure]:
     for figure in FIGURES:
-        with styled(look):
-            drawing = figure.draw(report, look)
+        with styled():
+            drawing = figure.draw(report)
             if drawing is not None:
                 drawing.draw_without_rendering()
                 yield drawing
@@ -163,9 +165,8 @@ def test_strokes_and_bars_count_the_trainings() -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-@pytest.mark.parametrize("look", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_nothing_is_cut_and_no_names_overlap(name: str, look: Look) -> None:
-    for figure in rendered(REPORTS[name], look):
+def test_nothing_is_cut_and_no_names_overlap(name: str) -> None:
+    for figure in rendered(REPORTS[name]):
         box = figure.get_tightbbox()
         width, height = figure.get_size_inches()
         assert box.x0 > -0.01 and box.y0 > -0.01 and box.x1 < width + 0.01 and box.y1 < height + 0.01
@@ -182,23 +183,24 @@ def test_nothing_is_cut_and_no_names_overlap(name: str, look: Look) -> None:
 def test_files_are_written_and_the_same_report_gives_the_same_ones(tmp_path: Path) -> None:
     report = screened()
     first, second = (draw_all(report, tmp_path / name) for name in ("first", "second"))
-    names = [figure.name for figure in FIGURES if figure.name != "measures"]
-    assert [path.name for path in first] == [f"{name}{ending}" for name in names for ending in (".png", ".pdf")]
-    assert all(one.read_bytes() == two.read_bytes() for one, two in zip(first, second, strict=True))
-    assert first[0].read_bytes().startswith(b"\x89PNG") and first[1].read_bytes().startswith(b"%PDF")
+    assert list(first) == [figure.name for figure in FIGURES if figure.name != "measures"]
+    for name, picture in first.items():
+        assert [path.name for path in picture.paths] == [f"{name}.png", f"{name}.pdf"]
+        assert picture.uri == second[name].uri and picture.uri.startswith("data:image/svg+xml;base64,")
+        for one, two, begins in zip(picture.paths, second[name].paths, (b"\x89PNG", b"%PDF"), strict=True):
+            assert one.read_bytes() == two.read_bytes() and one.read_bytes().startswith(begins)
 
 
 def test_where_there_is_nothing_to_draw_there_is_no_file(tmp_path: Path) -> None:
-    assert draw_all(just_begun(), tmp_path / "new") == ()
-    assert [embed(just_begun(), figure) for figure in FIGURES] == [None] * len(FIGURES)
+    assert draw_all(just_begun(), tmp_path / "new") == {}
 
 
-def test_the_users_own_settings_play_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_own_settings_play_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "FIGURES", (BY_NAME["distributions"],))
-    plain = draw_all(made_up(2), tmp_path / "plain")[0].read_bytes()
+    plain = draw_all(made_up(2))
     monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
     monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
-    assert draw_all(made_up(2), tmp_path / "own")[0].read_bytes() == plain
+    assert draw_all(made_up(2)) == plain
     assert matplotlib.rcParams["text.usetex"] is True
 
 
@@ -230,19 +232,15 @@ def test_of_more_than_40_candidates_the_best_30_have_lines_or_measures() -> None
     assert BY_NAME["measures"].caption(systems).endswith(" The figure shows the best 30 of 45 systems.")
 
 
-def test_alt_texts() -> None:
-    report = made_up(6, num_evaluations=60)
-    best, rival = report.candidates[0], report.comparisons[0]
-    distributions = BY_NAME["distributions"].alt(report)
-    assert f"model_0: {best.num_evaluations} scores from {best.min:.4f} to {best.max:.4f}" in distributions
-    assert "2 other candidates: means from" in distributions
-    num_ahead = sum(difference > 0 for difference in rival.paired_differences)
-    assert f"ahead on {num_ahead} of {rival.num_pairs} splits" in BY_NAME["differences"].alt(report)
-    assert f"model_0 {best.num_evaluations} ({best.num_evaluations / 60:.0%})" in BY_NAME["allocation"].alt(report)
-
-
-def test_the_alt_text_of_the_path_says_who_leads_since_when() -> None:
+def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
     chances = [(0.6, 0.4), (0.3, 0.7), (0.8, 0.2), (0.9, 0.1)]
     path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
-    text = BY_NAME["path"].alt(replace(made_up(2, names=("a", "b")), path=path))
-    assert "a ends at 0.900; b ends at 0.100; a has led since run 4." in text
+    caption = BY_NAME["path"].caption(replace(made_up(2, names=("a", "b")), path=path))
+    assert "a has led since run 4." in caption
+
+
+def test_the_density_is_scipys() -> None:
+    scores = np.random.default_rng(3).normal(0.6, 0.02, 9)
+    at, density = _density(scores)
+    expected = gaussian_kde(scores)(at)
+    assert density == pytest.approx(0.36 * expected / expected.max())

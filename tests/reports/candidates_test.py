@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
 
-from fiesta_allennlp.reports.content import CandidateReport
-from fiesta_allennlp.reports.single_scores import prob_first_wins, report_development, single_score
+from fiesta_allennlp.reports.candidates import CandidateReport, prob_first_wins, report_development, single_score
 
 SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)
 
@@ -39,22 +38,22 @@ def test_forty_equal_candidates_share() -> None:
 
 
 def test_one_run_and_one_run_on_one_split() -> None:
-    """b beats a in one run of four, but a is ahead on each of the two splits that both have."""
-    a = candidate("a", [0.7, 0.5], seeds=[1, 2])
-    b = candidate("b", [0.6, 0.4, 0.1, 0.2], seeds=[1, 2, 3, 4])
+    """b beats a if 0.6 meets 0.5, but a is ahead on each of the five splits that both have."""
+    a = candidate("a", [0.7, 0.5, 0.7, 0.7, 0.7])
+    b = candidate("b", [0.6, 0.4, 0.1, 0.2, 0.3])
     found = single_score([b, a], "a")
     assert found is not None
-    assert found.wrong_single == pytest.approx(1 / 8)
-    assert (found.wrong_same_split, found.num_common_splits) == (0.0, 2)
+    assert found.wrong_single == pytest.approx(1 / 25)
+    assert (found.wrong_same_split, found.num_common_splits) == (0.0, 5)
     assert found.wrong_best_of_3 is None
 
 
 def test_several_runs_on_one_split_are_drawn_from() -> None:
-    a = candidate("a", [0.7, 0.5, 0.9], seeds=[1, 1, 2])
-    b = candidate("b", [0.6, 0.4, 0.1], seeds=[1, 1, 3])
+    a = candidate("a", [0.7, 0.5, 0.9, 0.9, 0.9, 0.9], seeds=[1, 1, 2, 3, 4, 5])
+    b = candidate("b", [0.6, 0.4, 0.1, 0.1, 0.1, 0.1], seeds=[1, 1, 2, 3, 4, 5])
     found = single_score([a, b], "a")
     assert found is not None
-    assert (found.wrong_same_split, found.num_common_splits) == (pytest.approx(1 / 4), 1)
+    assert (found.wrong_same_split, found.num_common_splits) == (pytest.approx(1 / 20), 5)
 
 
 def test_the_best_of_three_development_runs() -> None:
@@ -80,6 +79,11 @@ def test_without_all_development_scores_nothing_is_said_of_them(development: Any
     )
     assert found is not None
     assert found.wrong_best_of_3 is None
+
+
+def test_fewer_than_five_common_splits_say_nothing() -> None:
+    found = single_score([candidate("a", [0.7] * 4), candidate("b", [0.6] * 4)], "a")
+    assert found is not None and (found.wrong_same_split, found.num_common_splits) == (None, 4)
 
 
 def test_no_splits_in_common_and_candidates_without_scores() -> None:

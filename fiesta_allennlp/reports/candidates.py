@@ -1,49 +1,100 @@
-"""What single scores tell: the scores of one candidate in numbers, development beside test scores, and how often a
-comparison of single runs names another candidate than the best one."""
+"""The scores of one candidate in numbers, development and test scores, and the risk of comparing single runs."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import stdtrit
 
 from fiesta_allennlp.records import History
-from fiesta_allennlp.reports.content import Asked, CandidateReport, Development, SingleScore
 from fiesta_allennlp.reports.formats import Interval
+from fiesta_allennlp.reports.reading import LEVEL
+from fiesta_allennlp.reports.sample_tests import ranks
 from fiesta_allennlp.selection.summary import CandidateSummary
 
-LEVEL = 0.95
-"""Of every interval in a report."""
+MIN_SCORES = 3
+"""With fewer scores, an interval or a rank correlation says nothing."""
+
+MIN_COMMON_SPLITS = 5
+"""With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""
 
 
-def report_candidate(
-    history: History,
-    summary: CandidateSummary,
-    *,
-    development: Optional[str],
-    num_parameters: Optional[int] = None,
-    asked: Optional[Asked] = None,
-) -> CandidateReport:
-    """All that a report says of one candidate. `development` names the metric that is its development score; None where
-    there is none."""
-    evaluations = sorted(history.evaluations_of(summary.name), key=lambda e: e.request.replicate)
-    scores = np.array([e.score for e in evaluations])
-    has_any = len(scores) > 0
-    told = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
-    return CandidateReport(
-        **{f.name: getattr(summary, f.name) for f in fields(CandidateSummary)},
-        scores=tuple(scores.tolist()),
-        split_seeds=tuple(e.request.split_seed for e in evaluations),
-        replicates=tuple(e.request.replicate for e in evaluations),
-        development_scores=tuple(told),
-        median=float(np.median(scores)) if has_any else None,
-        min=float(scores.min()) if has_any else None,
-        max=float(scores.max()) if has_any else None,
-        interval=mean_interval(scores),
-        num_parameters=num_parameters,
-        asked=asked,
-    )
+@dataclass(frozen=True)
+class Asked:
+    """The queries to one system in a selection by documents.
+
+    `measure` is the metric over all answers together, in which a document counts by its size. `interval` is the 95 %
+    credible interval of this measure on all documents like these, by the selection's posterior. It is None if the
+    posterior is not about measures, or if the system failed or was removed. `num_queries` is the number of queries made
+    and `cost` their cost; both exclude kept answers. They are None if the file of answers is missing.
+    """
+
+    num_documents: int = 0
+    measure: Optional[float] = None
+    interval: Optional[Interval] = None
+    num_queries: Optional[int] = None
+    cost: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class CandidateReport(CandidateSummary):
+    """One candidate and its scores.
+
+    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long.
+    `development_scores` is empty if no run reported one, and has None for each run that reported none. Evaluations with
+    equal split seed share a data split.
+
+    `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone, mean +- t(.975; n
+    - 1) sd / sqrt(n). This is the posterior under the prior 1 / sigma. The interval includes the variance of the
+    splits, so two intervals may overlap although the paired comparison is clear.
+
+    `asked` is present in a selection by documents. There, the scores are those of single documents or of batches.
+    """
+
+    scores: Tuple[float, ...] = ()
+    split_seeds: Tuple[int, ...] = ()
+    replicates: Tuple[int, ...] = ()
+    development_scores: Tuple[Optional[float], ...] = ()
+    median: Optional[float] = None
+    min: Optional[float] = None
+    max: Optional[float] = None
+    interval: Optional[Interval] = None
+    num_parameters: Optional[int] = None
+    asked: Optional[Asked] = None
+
+    @classmethod
+    def of(
+        cls,
+        history: History,
+        summary: CandidateSummary,
+        *,
+        development: Optional[str],
+        num_parameters: Optional[int] = None,
+        asked: Optional[Asked] = None,
+    ) -> "CandidateReport":
+        """Build the report of one candidate.
+
+        Args:
+            development: the metric that is the development score; None where there is none.
+        """
+        evaluations = sorted(history.evaluations_of(summary.name), key=lambda e: e.request.replicate)
+        scores = np.array([e.score for e in evaluations])
+        has_any = len(scores) > 0
+        told = [] if development is None else [_finite(e.metrics.get(development)) for e in evaluations]
+        return cls(
+            **{f.name: getattr(summary, f.name) for f in fields(CandidateSummary)},
+            scores=tuple(scores.tolist()),
+            split_seeds=tuple(e.request.split_seed for e in evaluations),
+            replicates=tuple(e.request.replicate for e in evaluations),
+            development_scores=tuple(told),
+            median=float(np.median(scores)) if has_any else None,
+            min=float(scores.min()) if has_any else None,
+            max=float(scores.max()) if has_any else None,
+            interval=mean_interval(scores),
+            num_parameters=num_parameters,
+            asked=asked,
+        )
 
 
 def _finite(value: Optional[float]) -> Optional[float]:
@@ -53,14 +104,25 @@ def _finite(value: Optional[float]) -> Optional[float]:
 
 def mean_interval(values: np.ndarray) -> Optional[Interval]:
     """mean -+ t(.975; n - 1) s / sqrt(n), for values of shape `(n,)`: the 95 % interval of a normal mean, as confidence
-    interval and, under the prior 1 / sigma, as credible interval. None for fewer than 2 values."""
-    if len(values) < 2:
+    interval and, under the prior 1 / sigma, as credible interval. None for fewer than 3 values."""
+    if len(values) < MIN_SCORES:
         return None
     half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(len(values)))
     return float(np.mean(values)) - half, float(np.mean(values)) + half
 
 
-MIN_SCORES = 3
+@dataclass(frozen=True)
+class Development:
+    """Spearman's rank correlation of development and test scores.
+
+    `metric` names the development score. `overall` covers the evaluations of all candidates. `by_candidate` has one
+    entry for each candidate with three or more evaluations, unless its development or test scores are constant.
+    """
+
+    metric: str
+    overall: Optional[float]
+    num_evaluations: int
+    by_candidate: Mapping[str, float] = field(default_factory=dict)
 
 
 def report_development(candidates: Sequence[CandidateReport], metric: str) -> Optional[Development]:
@@ -88,13 +150,30 @@ def spearman(pairs: np.ndarray) -> Optional[float]:
     """Spearman's rho of the two columns. None for fewer than 3 rows, or where a column is constant."""
     if len(pairs) < MIN_SCORES or (np.ptp(pairs, axis=0) == 0).any():
         return None
-    return float(np.corrcoef(*map(_ranks, pairs.T))[0, 1])
+    return float(np.corrcoef(*map(ranks, pairs.T))[0, 1])
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """The rank of each value from 1 on; equal values share the mean of their ranks. Shape: `(num_values,)`."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[places]
+@dataclass(frozen=True)
+class SingleScore:
+    """The probability that a comparison of single scores names another candidate than `best`.
+
+    The probability is exact, over all ways to draw from the recorded scores. It excludes candidates that failed or that
+    you removed. The candidates of a tie share it.
+
+    Attributes:
+        wrong_single: for one run of each candidate, whatever its split.
+        num_common_splits: the number of splits that all candidates have.
+        wrong_same_split: for one run of each candidate on one common split, drawn at random. None if there are fewer
+            than five of them.
+        wrong_best_of_3: for three runs of each candidate, drawn with replacement. The run with the best development
+            score counts, by its test score. None if a candidate has no development scores.
+    """
+
+    best: str
+    wrong_single: float
+    wrong_same_split: Optional[float] = None
+    num_common_splits: int = 0
+    wrong_best_of_3: Optional[float] = None
 
 
 NUM_RUNS = 3
@@ -126,7 +205,7 @@ def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: 
     return SingleScore(
         best=best,
         wrong_single=1 - prob_first_wins([_evenly(np.array(candidate.scores)) for candidate in known]),
-        wrong_same_split=float(np.mean(by_split)) if common else None,
+        wrong_same_split=float(np.mean(by_split)) if len(common) >= MIN_COMMON_SPLITS else None,
         num_common_splits=len(common),
         wrong_best_of_3=1 - prob_first_wins(drawn) if len(drawn) == len(known) else None,
     )

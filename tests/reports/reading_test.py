@@ -10,8 +10,8 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.registry import import_package
-from fiesta_allennlp.reports import stored
-from fiesta_allennlp.reports.opening import from_directory
+from fiesta_allennlp.reports import reading
+from fiesta_allennlp.reports.reading import read_directory
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import believed
 from tests.selections import ENVIRONMENT, METRIC, write_selection
@@ -29,7 +29,7 @@ def contents(root: Path) -> Dict[str, str]:
 def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
     store = write_selection(tmp_path / "run", SCORES, pending=[("a", 3), ("b", 2)], meta=HERE)
     before = contents(tmp_path)
-    source = from_directory(tmp_path / "run")
+    source = read_directory(tmp_path / "run")
     assert contents(tmp_path) == before
     assert (source.running, source.decision.stopped_by, source.is_selection) == (True, None, True)
     assert [e.request.name for e in source.history.evaluations] == ["a-0", "b-0", "c-0", "a-1", "b-1", "c-1", "a-2"]
@@ -37,7 +37,7 @@ def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
     assert source.history.evaluations[0].metrics == {f"test_{METRIC}": 0.8}
     assert source.decision == believed(store.history(max_failures=3), SplitPaired()).decision
     store.record(Evaluation(source.history.pending[0], 0.8, METRIC))
-    assert len(from_directory(tmp_path / "run").history.evaluations) == 8
+    assert len(read_directory(tmp_path / "run").history.evaluations) == 8
     store.close()
 
 
@@ -54,7 +54,7 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
     if summary is not None:
         RunDirectory(tmp_path).selection_json.write_text(json.dumps(summary))
     before = contents(tmp_path)
-    source = from_directory(tmp_path)
+    source = read_directory(tmp_path)
     assert (source.running, source.decision.stopped_by) == (False, stopped_by)
     assert contents(tmp_path) == before
     assert not RunDirectory(tmp_path).store_log.exists()
@@ -63,7 +63,7 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
 def test_one_that_has_stopped_says_what_its_strategy_says(tmp_path: Path) -> None:
     scores = {name: [*row, row[0], row[1]][:4] for name, row in SCORES.items()}
     write_selection(tmp_path, scores, max_evaluations=12, belief="student_t").close()
-    source = from_directory(tmp_path)
+    source = read_directory(tmp_path)
     assert isinstance(source.belief, StudentT)
     assert (source.belief_name, source.decision.stopped_by, source.running) == ("student_t", "max_evaluations", False)
 
@@ -72,9 +72,9 @@ def test_from_another_machine_a_selection_that_writes_is_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = write_selection(tmp_path, SCORES, meta={"environments": [{**ENVIRONMENT, "host": "elsewhere"}]})
-    assert from_directory(tmp_path).running
-    monkeypatch.setattr(stored, "SECONDS_OF_SILENCE", -1e9)
-    assert not from_directory(tmp_path).running
+    assert read_directory(tmp_path).running
+    monkeypatch.setattr(reading, "SECONDS_OF_SILENCE", -1e9)
+    assert not read_directory(tmp_path).running
     store.close()
 
 
@@ -82,7 +82,7 @@ def test_withdrawn_and_removed_candidates_are_told(tmp_path: Path) -> None:
     failures = [("b", 2, "no"), ("b", 3, "no")]
     meta = {"removed": ["c"]}
     write_selection(tmp_path, SCORES, failures=failures, max_failures=2, meta=meta).close()
-    source = from_directory(tmp_path)
+    source = read_directory(tmp_path)
     assert source.history.withdrawn == {"b", "c"}
     assert source.history.removed == {"c"}
     assert source.decision.stopped_by == "failures"
@@ -98,27 +98,27 @@ def test_a_package_that_the_store_names_is_not_imported(tmp_path: Path, monkeypa
     write_selection(tmp_path / "run", SCORES, belief="of_a_user", include_package=("of_a_user",)).close()
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ConfigError, match="was started with --include-package of_a_user. A command that only reads"):
-        from_directory(tmp_path / "run")
+        read_directory(tmp_path / "run")
     import_package("of_a_user")
-    assert type(from_directory(tmp_path / "run").belief).__name__ == "OfAUser"
+    assert type(read_directory(tmp_path / "run").belief).__name__ == "OfAUser"
 
 
 def test_what_is_no_selection_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"there is no selection: 'store.sqlite' is missing"):
-        from_directory(tmp_path)
+        read_directory(tmp_path)
     (tmp_path / "checks").mkdir()
     ended = "is missing. One was started here and ended before its first run. Start it again, without --recover"
     with pytest.raises(StoreError, match=ended):
-        from_directory(tmp_path)
+        read_directory(tmp_path)
     with pytest.raises(StoreError, match=ended):
         RunStore(RunDirectory(tmp_path), create=False)
     RunDirectory(tmp_path).store.write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"store.sqlite: cannot be read as a store"):
-        from_directory(tmp_path)
+        read_directory(tmp_path)
 
 
 def test_one_that_has_not_begun_is_refused(tmp_path: Path) -> None:
     store = RunStore(RunDirectory(tmp_path), create=True)
     with pytest.raises(StoreError, match="has not begun"):
-        from_directory(tmp_path)
+        read_directory(tmp_path)
     store.close()

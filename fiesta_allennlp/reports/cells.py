@@ -1,0 +1,172 @@
+"""The tables of a report as texts, the same in Markdown, LaTeX and HTML."""
+
+from dataclasses import dataclass
+from typing import Callable, Iterable, List, Sequence, Tuple, TypeVar
+
+from fiesta_allennlp.reports.candidates import Asked, CandidateReport
+from fiesta_allennlp.reports.comparison import Comparison, TestResult
+from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
+from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Holds a table of texts. The first column has names."""
+
+    header: List[str]
+    rows: List[List[str]]
+
+
+Item = TypeVar("Item")
+Columns = Sequence[Tuple[str, Callable[[Item], str]]]
+"""Heads, each with what gives the texts beneath it."""
+
+
+def _cells(columns: "Columns[Item]", items: Iterable[Item]) -> Cells:
+    return Cells([head for head, _ in columns], [[text(item) for _, text in columns] for item in items])
+
+
+SCORES: "Columns[CandidateReport]" = (
+    ("n", lambda c: str(c.num_evaluations)),
+    ("mean", lambda c: number_text(c.mean)),
+    ("sd", lambda c: number_text(c.sd)),
+    ("95 % interval of the mean", lambda c: interval_text(c.interval)),
+    ("median", lambda c: number_text(c.median)),
+    ("min", lambda c: number_text(c.min)),
+    ("max", lambda c: number_text(c.max)),
+)
+
+WORK: "Columns[CandidateReport]" = (
+    ("failures", lambda c: str(c.failures)),
+    ("mean s", lambda c: number_text(c.mean_seconds or None, 1)),
+    ("parameters", lambda c: MISSING if c.num_parameters is None else f"{c.num_parameters:,}"),
+)
+
+QUERIES: "Columns[CandidateReport]" = (
+    ("queries", lambda c: MISSING if _asked(c).num_queries is None else str(_asked(c).num_queries)),
+    ("cost", lambda c: MISSING if _asked(c).cost is None else f"{_asked(c).cost:g}"),
+    ("failures", lambda c: str(c.failures)),
+    ("mean s", lambda c: number_text(c.mean_seconds or None, 3)),
+)
+
+DIFFERENCES: "Columns[Comparison]" = (
+    ("shared splits", lambda c: str(c.num_pairs)),
+    ("mean difference", lambda c: number_text(c.mean_difference, sign="+")),
+    ("95 % interval", lambda c: interval_text(c.interval)),
+    ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
+    ("Vargha-Delaney A", lambda c: number_text(c.vargha_delaney, 3)),
+    ("Cohen's d, paired", lambda c: number_text(c.cohens_d_paired, 2)),
+    ("ASO epsilon min", lambda c: number_text(c.aso_epsilon_min, 3)),
+)
+
+
+def _asked(candidate: CandidateReport) -> Asked:
+    return candidate.asked or Asked()
+
+
+def candidates(report: Report, *, belief_first: bool = False) -> Cells:
+    """Return a row for every candidate, in the order given.
+
+    Args:
+        belief_first: puts the probabilities right of the names, because a telephone shows little more.
+    """
+    name: "Columns[CandidateReport]" = ((report.words.candidate, lambda c: c.name),)
+    belief: "Columns[CandidateReport]" = (("P(best)", lambda c: c.standing),)
+    if report.margin:
+        belief = (*belief, (f"P(within {report.margin:g})", lambda c: probability_text(c.prob_within_margin)))
+    before, after = SCORES, WORK
+    if report.by_documents:
+        before = (
+            ("documents", lambda c: str(_asked(c).num_documents)),
+            (report.metric, lambda c: number_text(_asked(c).measure)),
+            ("95 % interval", lambda c: interval_text(_asked(c).interval)),
+        )
+        after = QUERIES
+    columns = (*name, *belief, *before, *after) if belief_first else (*name, *before, *belief, *after)
+    return _cells(columns, report.candidates)
+
+
+def short_candidates(report: Report) -> Cells:
+    """Return the table that fits a column of a paper: n, mean, sd and P(best) of every candidate."""
+    kept = ("documents", report.metric) if report.by_documents else ("n", "mean", "sd")
+    table = candidates(report)
+    places = [0, *(place for place, head in enumerate(table.header) if head in (*kept, "P(best)"))]
+    return Cells([table.header[place] for place in places], [[row[place] for place in places] for row in table.rows])
+
+
+def differences(report: Report) -> Cells:
+    """Return a row for every comparison: differences and effect sizes."""
+    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
+    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
+    return _cells((_against(report), *DIFFERENCES, *(new_data if known else ())), report.comparisons)
+
+
+def p_values(report: Report) -> Cells:
+    """Return a row for every comparison: the p-value of each test, and after a slash Holm's."""
+    names = [test.name for test in report.comparisons[0].tests] if report.comparisons else []
+    named = _cells((_against(report),), report.comparisons)
+    rows = [[*row, *map(_p_values_text, c.tests)] for row, c in zip(named.rows, report.comparisons, strict=True)]
+    return Cells([*named.header, *names], rows)
+
+
+def comparisons(report: Report) -> Cells:
+    """Return a row for every comparison with all that is told of it."""
+    first, second = differences(report), p_values(report)
+    rows = [[*one, *other[1:]] for one, other in zip(first.rows, second.rows, strict=True)]
+    return Cells([*first.header, *second.header[1:]], rows)
+
+
+def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
+    """Name who is compared: the other one, where all comparisons are of the best candidate."""
+    return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
+
+
+def _p_values_text(test: TestResult) -> str:
+    if test.p_value is None:
+        return test.too_few.partition(":")[0]
+    return f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
+
+
+def single_score(report: Report) -> Cells:
+    """Return how often each way to compare named another candidate than the best one."""
+    single = report.single_score
+    if single is None:
+        return Cells([], [])
+    splits = f"{count_text(single.num_common_splits, 'split')} that all have"
+    own = "with seeds of its own" if report.on_official_splits else "every one on a split of its own"
+    lines = [
+        [f"one run of each, {own}", share_text(single.wrong_single)],
+        [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
+        ["of 3 runs of each the one with the best validation score", share_text(single.wrong_best_of_3)],
+    ]
+    return Cells(["what is compared", "names another one"], [line for line in lines if line[1] != MISSING])
+
+
+def development(report: Report) -> Cells:
+    """Return rank correlations of development and test scores: over all evaluations, and within candidates."""
+    found = report.development
+    if found is None:
+        return Cells([], [])
+    rows = [[f"all {found.num_evaluations} evaluations", number_text(found.overall, 3)]]
+    rows += [[name, number_text(value, 3)] for name, value in found.by_candidate.items()]
+    return Cells(["of", "Spearman's rho"], rows)
+
+
+def finalists(report: Report) -> Cells:
+    """Return the finalists of a search in the order of its screening, with their places and scores in both stages."""
+    found = () if report.screening is None else report.screening.finalists
+    rows = [
+        [
+            finalist.name,
+            str(finalist.place_before),
+            number_text(finalist.score_before),
+            MISSING if finalist.place_after is None else str(finalist.place_after),
+            number_text(finalist.mean_after),
+            str(finalist.num_runs),
+            number_text(finalist.optimism),
+        ]
+        for finalist in found
+    ]
+    header = ["finalist", "place in the screening", "score there", "place by mean", "mean of fresh runs", "runs"]
+    return Cells([*header, "score - mean"], rows)

@@ -1,0 +1,281 @@
+"""The content of a report in one record: every page, table and figure is made from it and computes nothing itself.
+
+A number that does not exist, such as the sd of one score, is None. Scores are in the units of the metric.
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+from rich.markup import escape
+
+from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.listeners.progress import number_table
+from fiesta_allennlp.records import UNDECIDED, History
+from fiesta_allennlp.reports.candidates import (
+    Asked,
+    CandidateReport,
+    Development,
+    SingleScore,
+    report_development,
+    single_score,
+)
+from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
+from fiesta_allennlp.reports.formats import as_text, render
+from fiesta_allennlp.reports.reading import Origin, Reading
+from fiesta_allennlp.reports.words import (
+    changes,
+    pair_in_words,
+    scope_in_words,
+    selection_in_words,
+    table_in_words,
+)
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.summary import CandidateSummary, number_text
+
+MOST_POINTS = 120
+"""The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
+
+SHARED_SPLITS = (
+    "Several scores of a candidate share a split, so they are not independent: the intervals of the means and the "
+    "tests that assume independence are too narrow or too small. P(best), the paired differences and Wilcoxon's test "
+    "take the splits into account."
+)
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """P(best) after this number of finished evaluations. `prob_best` has the active candidates."""
+
+    num_evaluations: int
+    prob_best: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Report(Origin):
+    """The full content of a report on a selection, on a table of scores, or on two candidates.
+
+    `decision` is about two sentences, each an element. `best` leads or has won; it is None if nothing is known yet.
+    Scores have their natural sign; with `minimise`, lower scores are better. `confidence` is the probability that
+    `best` is best, within `margin`. `stopped_by` is as in `selection.json`. It is None for a table of scores, and as
+    long as nothing has stopped the selection. `belief` is the registered name of the model of the scores.
+
+    `equal_evaluations` and `equal_seconds` are the cost of an equal allocation, which evaluates every candidate as
+    often as `best`. `path` is P(best) over the evaluations. `order` names the candidate of every finished evaluation in
+    order of finishing (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that
+    you asked for.
+
+    A selection by documents has no comparisons, `single_score`, `development` or equal allocation.
+    """
+
+    title: str
+    source: str
+    decision: Tuple[str, ...]
+    metric: str
+    best: Optional[str]
+    candidates: Tuple[CandidateReport, ...]
+    confidence: Optional[float] = None
+    margin: float = 0.0
+    stopped_by: Optional[str] = None
+    belief: str = ""
+    seconds: float = 0.0
+    equal_evaluations: Optional[int] = None
+    equal_seconds: Optional[float] = None
+    path: Tuple[PathPoint, ...] = ()
+    order: Tuple[str, ...] = ()
+    comparisons: Tuple[Comparison, ...] = ()
+    single_score: Optional[SingleScore] = None
+    development: Optional[Development] = None
+    minimise: bool = False
+
+    @classmethod
+    def of(cls, read: Reading, *, pair: bool = False) -> "Report":
+        """Build the report of a selection or a table; with `pair`, on its two candidates alone."""
+        history, decision, summary = read.history, read.decision, read.summary()
+        candidates = tuple(_candidate(read, candidate) for candidate in summary["candidates"])
+        about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
+        equal = None if read.by_documents else _equal_evaluations(candidates, decision.best)
+        origin = {f.name: getattr(read, f.name) for f in fields(Origin)}
+        return cls(
+            title=_title(read, pair=pair),
+            source=read.name,
+            decision=_decision(read, summary, about_runs.get("comparisons", ()) if pair else (), equal=equal),
+            metric=read.metric.name,
+            minimise=read.metric.minimise,
+            best=decision.best,
+            candidates=candidates,
+            confidence=decision.confidence,
+            margin=decision.margin,
+            stopped_by=decision.stopped_by,
+            belief=read.belief_name,
+            seconds=summary["seconds"],
+            equal_evaluations=equal,
+            equal_seconds=summary.get("seconds_of_equal_allocation"),
+            path=belief_path(history, read.directed_belief),
+            order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
+            **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *_notes(read, candidates))},
+            **about_runs,
+        )
+
+    @property
+    def metric_text(self) -> str:
+        """The metric's name, which says if the metric is minimised."""
+        return Metric(self.metric, self.minimise).text
+
+    @property
+    def num_evaluations(self) -> int:
+        return sum(candidate.num_evaluations for candidate in self.candidates)
+
+    @property
+    def num_failures(self) -> int:
+        return sum(candidate.failures for candidate in self.candidates)
+
+    @cached_property
+    def ranked(self) -> Tuple[CandidateReport, ...]:
+        """The candidates by falling P(best), then by the better mean.
+
+        `best` comes first. Candidates that failed or that you removed come last. Equal candidates keep the given order.
+        """
+
+        def place(candidate: CandidateReport) -> Tuple[bool, bool, float, float]:
+            prob_best = -1.0 if candidate.prob_best is None else candidate.prob_best
+            sign = Metric(self.metric, self.minimise).sign
+            mean = float("-inf") if candidate.mean is None else sign * candidate.mean
+            return candidate.name != self.best, candidate.withdrawn, -prob_best, -mean
+
+        return tuple(sorted(self.candidates, key=place))
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a limit ended the selection, or it is running, so that `best` only leads."""
+        return self.running or self.stopped_by in UNDECIDED
+
+    @property
+    def rivals(self) -> Tuple[CandidateReport, ...]:
+        """The candidates that took part to the end, without the best, in the order of `ranked`."""
+        return tuple(c for c in self.ranked if c.name != self.best and not c.withdrawn)
+
+    def candidate(self, name: str) -> CandidateReport:
+        """Return the report of one candidate.
+
+        Raises:
+            ConfigError: if there is no candidate of this name.
+        """
+        for candidate in self.candidates:
+            if candidate.name == name:
+                return candidate
+        raise ConfigError(f"the report has no candidate '{name}' but: {', '.join(c.name for c in self.candidates)}.")
+
+    def __repr__(self) -> str:
+        """Show a small table and the decision as plain text."""
+        table = number_table("candidate", ("scores", "mean", "sd", "P(best)"))
+        for candidate in self.ranked:
+            table.add_row(*_row(candidate))
+        return as_text(table, self.decision)
+
+    def _repr_html_(self) -> str:
+        """Show the decision and a small table in notebooks."""
+        return render("fragment.html.j2", report=self)
+
+
+def _row(candidate: CandidateReport) -> Tuple[str, ...]:
+    number, mean, sd = candidate.num_evaluations, candidate.mean, candidate.sd
+    if candidate.asked is not None:
+        number, mean, sd = candidate.asked.num_documents, candidate.asked.measure, None
+    return escape(candidate.name), str(number), number_text(mean), number_text(sd), candidate.standing
+
+
+def _candidate(read: Reading, summary: CandidateSummary) -> CandidateReport:
+    asked = None
+    if isinstance(summary, SystemSummary):
+        interval = read.intervals.get(summary.name)
+        asked = Asked(summary.num_documents, summary.measure, interval, summary.num_queries, summary.cost)
+    return CandidateReport.of(
+        read.history,
+        summary,
+        development=None if read.by_documents else read.development,
+        num_parameters=read.num_parameters.get(summary.name),
+        asked=asked,
+    )
+
+
+def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
+    """Return what a report has of runs, or of scores in a table, and not of documents."""
+    best, development = read.decision.best, read.development
+    active = [candidate for candidate in candidates if not candidate.withdrawn]
+    return {
+        "comparisons": with_holm(_comparisons(read, candidates, pair=pair)),
+        "single_score": None if best is None else single_score(active, best, minimise=read.metric.minimise),
+        "development": None if development is None else report_development(active, development),
+    }
+
+
+def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Tuple[Comparison, ...]:
+    """Compare the best candidate with every other that has a score, or the two that were asked for."""
+    firsts = candidates[:1] if pair else [c for c in candidates if c.name == read.decision.best]
+    others = candidates[1:] if pair else [c for c in candidates if c.name != read.decision.best and c.scores]
+    return tuple(
+        compare(first, other, minimise=read.metric.minimise, test_share=read.test_share)
+        for first in firsts
+        for other in others
+    )
+
+
+def _equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:
+    """Return how many evaluations it takes to evaluate every candidate that has any as often as `best`."""
+    known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
+    return known[best] * len(known) if best in known else None
+
+
+def _notes(read: Reading, candidates: Sequence[CandidateReport]) -> Tuple[str, ...]:
+    if read.by_documents or all(len(set(c.split_seeds)) == c.num_evaluations for c in candidates):
+        return ()
+    return (SHARED_SPLITS,)
+
+
+def _title(read: Reading, *, pair: bool) -> str:
+    if pair:
+        return " against ".join(read.history.candidates)
+    kind = "Selection" if read.is_selection else "Scores"
+    return f"{kind} among {len(read.history.candidates)} {read.words.candidates} by {read.metric.text}"
+
+
+def _decision(
+    read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison], *, equal: Optional[int]
+) -> Tuple[str, ...]:
+    if pair:
+        scope = scope_in_words(summary)
+        return (*pair_in_words(summary, pair[0]), *([scope] if scope else []))
+    if read.is_selection:
+        return selection_in_words(summary, running=read.running, equal=equal)
+    return table_in_words(summary, belief=read.belief_name, min_evaluations=read.belief.min_evaluations)
+
+
+def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
+    """Compute P(best) after so many evaluations, by the belief that decided: figure 2 of the FIESTA paper.
+
+    A point has the candidates that are active at the end and had begun by then; there is one wherever at least two had
+    and the belief had enough evaluations of each. Points are spread evenly, at most `most_points` of them.
+    """
+    last = len(history.evaluations)
+    steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []
+    points: List[PathPoint] = []
+    now = history.first(0)
+    for number in map(int, steps):
+        now = now.after(history.evaluations[len(now.evaluations) : number])
+        point = _point(now, belief)
+        points += [] if point is None else [point]
+    return tuple(points)
+
+
+def _point(history: History, belief: Belief) -> Optional[PathPoint]:
+    begun = tuple(name for name in history.active if history.num_finished(name))
+    if len(begun) < 2 or min(map(history.num_finished, begun)) < belief.min_evaluations:
+        return None
+    if begun != history.active:
+        history = replace(history, candidates=begun, withdrawn=frozenset())
+    prob_best = belief.posterior(history).prob_best()
+    return PathPoint(len(history.evaluations), dict(zip(begun, prob_best.tolist(), strict=True)))
