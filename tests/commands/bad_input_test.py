@@ -72,13 +72,13 @@ def real_processes() -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_bad_options(candidates: List[str], call: Any, run: Path, options: List[str], message: str) -> None:
+def test_bad_options(trained: List[str], call: Any, run: Path, options: List[str], message: str) -> None:
     metric = [] if any(option.startswith("--metric") for option in options) else ["--metric", "accuracy"]
-    assert_refused(call(*candidates, "-s", run, *metric, *options), message, run)
+    assert_refused(call(*trained, "-s", run, *metric, *options), message, run)
 
 
-def test_no_directory(candidates: List[str], call: Any, run: Path) -> None:
-    assert_refused(call(*candidates), r"-s is missing", run)
+def test_no_directory(trained: List[str], call: Any, run: Path) -> None:
+    assert_refused(call(*trained), r"-s is missing", run)
 
 
 def test_a_second_selection_in_a_directory(candidates: List[str], call: Any, run: Path) -> None:
@@ -95,25 +95,25 @@ def test_a_second_selection_in_a_directory(candidates: List[str], call: Any, run
     assert (run / "notes.txt").exists()
 
 
-def test_what_must_not_change_on_resuming(selections: Selections, candidates: List[str], run: Path) -> None:
-    selections.begin("--budget", 2)
+def test_what_must_not_change_on_resuming(selections_of_trained: Selections, trained: List[str], run: Path) -> None:
+    selections_of_trained.begin("--budget", 2)
     before = (run / "evaluations.csv").read_text()
     for options, message in [
         (["--metric", "f1"], '--metric was "accuracy" and is now "f1"'),
         (["--splits", "independent"], '--splits was "shared" and is now "independent"'),
         (["--overrides", '{"trainer.num_epochs": 1}'], "--overrides was"),
         (
-            [candidates[0], "other=" + candidates[1]],
+            [trained[0], "other=" + trained[1]],
             r"candidate 'blind' .* belongs to the selection .* but is not given",
         ),
-        ([candidates[0], "blind=" + candidates[0]], r"candidate 'blind' .* is not what it was"),
+        ([trained[0], "blind=" + trained[0]], r"candidate 'blind' .* is not what it was"),
     ]:
-        output = selections.refused(*options, "--recover")
+        output = selections_of_trained.refused(*options, "--recover")
         assert re.search(message, output), output
-    config = json.loads(Path(candidates[0]).read_text())
+    config = json.loads(Path(trained[0]).read_text())
     config["trainer"]["num_epochs"] = 5
-    Path(candidates[0]).write_text(json.dumps(config))
-    output = selections.refused("--recover")
+    Path(trained[0]).write_text(json.dumps(config))
+    output = selections_of_trained.refused("--recover")
     assert "candidate 'able'" in output
     assert "'trainer.num_epochs' was 6 and is now 5" in output
     assert (run / "evaluations.csv").read_text() == before
@@ -157,9 +157,9 @@ def test_candidates_on_different_data(write_config: Callable[..., Path], reviews
         ('{"text": "x", "label": ', r"'able'.*train.jsonl, after 0 instances: not valid JSON: Expecting value"),
     ],
 )
-def test_bad_data(candidates: List[str], reviews: Path, call: Any, run: Path, content: str, message: str) -> None:
+def test_bad_data(trained: List[str], reviews: Path, call: Any, run: Path, content: str, message: str) -> None:
     (reviews / "train.jsonl").write_text(content)
-    assert_refused(call(*candidates, "-s", run, "--metric", "accuracy"), message, run)
+    assert_refused(call(*trained, "-s", run, "--metric", "accuracy"), message, run)
 
 
 def test_a_missing_data_file(
@@ -193,31 +193,31 @@ def test_bad_vectors(write_config: Callable[..., Path], reviews: Path, call: Any
     assert_refused(call(*options), r"'one'.*'embedding_dim' is 4 but the rows of .*vectors.txt have 2 numbers", run)
 
 
-def test_debug_shows_the_traceback(selections: Selections, candidates: List[str]) -> None:
-    output = selections.refused(*candidates, "--confidence", "2", "--debug")
+def test_debug_shows_the_traceback(selections_of_trained: Selections, trained: List[str]) -> None:
+    output = selections_of_trained.refused(*trained, "--confidence", "2", "--debug")
     assert "Traceback" in output
 
 
-def test_after_an_error_the_directory_can_be_used(selections: Selections, candidates: List[str]) -> None:
-    selections.refused(*candidates, "--metric", "macro_f1")
-    selections.begin("--budget", 2)
+def test_after_an_error_the_directory_can_be_used(selections_of_trained: Selections, trained: List[str]) -> None:
+    selections_of_trained.refused(*trained, "--metric", "macro_f1")
+    selections_of_trained.begin("--budget", 2)
 
 
-def test_a_package_that_is_not_there(candidates: List[str], call: Any, run: Path, real_processes: None) -> None:
+def test_a_package_that_is_not_there(trained: List[str], call: Any, run: Path, real_processes: None) -> None:
     (run.parent / "settings.jsonnet").write_text("{ include_package: ['no_such_package'] }")
-    result = call(*candidates, "-s", run, "--metric", "accuracy", "--config", run.parent / "settings.jsonnet")
+    result = call(*trained, "-s", run, "--metric", "accuracy", "--config", run.parent / "settings.jsonnet")
     assert_refused(result, r"'able'.*no_such_package", run)
     with pytest.raises(ConfigError, match="--include-package no_such_package cannot be imported: No module .*PYTHON"):
         load(Namespace(include_package=["no_such_package"]))
 
 
-def test_a_settings_file_and_a_config_file_are_named(candidates: List[str], call: Any, run: Path) -> None:
+def test_a_settings_file_and_a_config_file_are_named(trained: List[str], call: Any, run: Path) -> None:
     (run.parent / "settings.jsonnet").write_text("{ workrs: 2 }")
-    result = call(*candidates, "-s", run, "--config", run.parent / "settings.jsonnet")
+    result = call(*trained, "-s", run, "--config", run.parent / "settings.jsonnet")
     assert_refused(result, r"settings.jsonnet: 'workrs' is an unknown setting. Did you mean 'workers'", run)
-    Path(candidates[0]).write_text("local c = import 'nowhere.libsonnet'; c")
+    Path(trained[0]).write_text("local c = import 'nowhere.libsonnet'; c")
     message = r"able.jsonnet: cannot be read as Jsonnet.*nowhere.libsonnet"
-    assert_refused(call(*candidates, "-s", run, "--metric", "accuracy"), message, run)
+    assert_refused(call(*trained, "-s", run, "--metric", "accuracy"), message, run)
 
 
 @pytest.mark.parametrize(
@@ -229,18 +229,18 @@ def test_a_settings_file_and_a_config_file_are_named(candidates: List[str], call
     ],
 )
 def test_bad_configs(
-    write_config: Callable[..., Path], candidates: List[str], call: Any, run: Path, changes: Any, message: str
+    write_config: Callable[..., Path], trained: List[str], call: Any, run: Path, changes: Any, message: str
 ) -> None:
     write_config("able", **changes)
-    assert_refused(call(*candidates, "-s", run, "--metric", "accuracy"), message, run)
+    assert_refused(call(*trained, "-s", run, "--metric", "accuracy"), message, run)
 
 
-def test_one_label_only(candidates: List[str], reviews: Path, call: Any, run: Path) -> None:
+def test_one_label_only(trained: List[str], reviews: Path, call: Any, run: Path) -> None:
     for part in ("train", "validation", "test"):
         path = reviews / f"{part}.jsonl"
         path.write_text(path.read_text().replace('"bad"', '"good"'))
     message = r"'able'.*all 72 instances of .*train.jsonl.* have the label 'good', so there is nothing to learn"
-    assert_refused(call(*candidates, "-s", run, "--metric", "accuracy"), message, run)
+    assert_refused(call(*trained, "-s", run, "--metric", "accuracy"), message, run)
 
 
 SENTENCE = """<sentence id="{id}"><text>the soup is {word}</text><aspectTerms>
@@ -288,11 +288,7 @@ def test_the_good_data_of_these_tests_are_good(tdsa: List[str], call: Any) -> No
     ("old", "new", "message"),
     [
         ('from="4"', 'from="3"', r'train.xml, line 3, sentence "0": characters 3 to 8'),
-        (
-            "</aspectTerms>",
-            f"{CROWD}</aspectTerms>",
-            r"sentence_id = '0' has 11 instances, more than the validation part",
-        ),
+        ("</aspectTerms>", f"{CROWD}</aspectTerms>", r"sentence_id = '0' has 11 instances, more than the validation"),
     ],
 )
 def test_bad_xml(tdsa: List[str], call: Any, run: Path, old: str, new: str, message: str) -> None:

@@ -1,6 +1,7 @@
 """What the tests of the commands share: two candidates, and selections of them in one directory."""
 
 import argparse
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, List, Sequence, Tuple
@@ -8,16 +9,38 @@ from typing import Any, Callable, List, Sequence, Tuple
 import pytest
 
 from fiesta_allennlp.commands import add_command
+from tests.programs import program_config
 
+GOOD = 'echo "accuracy 0.9$4"'
+"""Scores a little above 0.9, by the seed."""
+POOR = 'echo "accuracy 0.1$4"'
 BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}
 """Learns nothing, so its accuracy is about a half."""
 
 
 @pytest.fixture
-def candidates(write_config: Callable[..., Path]) -> List[str]:
-    """One that learns the task well and one that does not learn."""
+def trained(write_config: Callable[..., Path]) -> List[str]:
+    """AllenNLP configs: one that learns the task well and one that does not learn."""
     able = {"trainer": {"optimizer": {"type": "adam", "lr": 0.1}, "num_epochs": 6, "cuda_device": -1}}
     return [str(write_config("able", able)), str(write_config("blind", BLIND))]
+
+
+@pytest.fixture
+def write_program(reviews: Path) -> Callable[..., str]:
+    """Writes a program over the reviews as `NAME.jsonnet`, beside them."""
+
+    def write(name: str, script: str, **changes: Any) -> str:
+        path = reviews / f"{name}.jsonnet"
+        path.write_text(json.dumps(program_config(reviews, script, **changes)))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def candidates(write_program: Callable[..., str]) -> List[str]:
+    """Programs that take no time: one that is good and one that is poor, with scores that the seed decides."""
+    return [write_program("able", GOOD), write_program("blind", POOR)]
 
 
 Call = Callable[..., Tuple[int, str]]
@@ -84,3 +107,8 @@ class Selections:
 @pytest.fixture
 def selections(candidates: List[str], run: Path, call: Any) -> Selections:
     return Selections(candidates, run, call)
+
+
+@pytest.fixture
+def selections_of_trained(trained: List[str], run: Path, call: Any) -> Selections:
+    return Selections(trained, run, call)

@@ -50,7 +50,7 @@ def undisturbed() -> Dict[int, Scores]:
 
 @pytest.mark.parametrize("leave", [0, 100_000, 700_000], ids="{} bytes left".format)
 def test_a_full_disk_is_told_and_costs_nothing_that_finished(
-    candidates: List[str],
+    trained: List[str],
     call: Callable[..., Any],
     small_disk: Path,
     tmp_path: Path,
@@ -58,7 +58,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     leave: int,
 ) -> None:
     run = small_disk / "run"
-    assert call(*candidates, "-s", run, *OPTIONS, "--budget", 4)[0] == 0
+    assert call(*trained, "-s", run, *OPTIONS, "--budget", 4)[0] == 0
     finished = scores_of(run)
     filler = fill(small_disk, leave=leave)
     status, output = call("-s", run, "--recover", "--budget", 40)
@@ -75,29 +75,29 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     assert status == 0, output
     budget = max(12, len(scores_of(run)))
     if budget not in undisturbed:
-        call(*candidates, "-s", tmp_path / "whole", *OPTIONS, "--budget", budget)
+        call(*trained, "-s", tmp_path / "whole", *OPTIONS, "--budget", budget)
         undisturbed[budget] = scores_of(tmp_path / "whole")
     assert len(scores_of(run)) == budget
     assert scores_of(run) == undisturbed[budget]
 
 
-def test_a_disk_that_is_full_at_the_start(candidates: List[str], call: Callable[..., Any], small_disk: Path) -> None:
+def test_a_disk_that_is_full_at_the_start(trained: List[str], call: Callable[..., Any], small_disk: Path) -> None:
     filler = fill(small_disk, leave=0)
-    status, output = call(*candidates, "-s", small_disk / "run", *OPTIONS, "--budget", 4)
+    status, output = call(*trained, "-s", small_disk / "run", *OPTIONS, "--budget", 4)
     assert status == 2, output
     assert "Traceback" not in output
     assert "full" in output or "No space left" in output
     filler.unlink()
-    assert call(*candidates, "-s", small_disk / "run", *OPTIONS, "--budget", 4)[0] == 0
+    assert call(*trained, "-s", small_disk / "run", *OPTIONS, "--budget", 4)[0] == 0
 
 
-def test_a_read_only_disk(candidates: List[str], call: Callable[..., Any], small_disk: Path) -> None:
+def test_a_read_only_disk(trained: List[str], call: Callable[..., Any], small_disk: Path) -> None:
     run = small_disk / "run"
-    assert call(*candidates, "-s", run, *OPTIONS, "--budget", 2)[0] == 0
+    assert call(*trained, "-s", run, *OPTIONS, "--budget", 2)[0] == 0
     mount("-o", "remount,ro", small_disk)
     for where, options in [
         (run, ["--recover", "--budget", 4]),
-        (small_disk / "new", [*candidates, *OPTIONS, "--budget", 2]),
+        (small_disk / "new", [*trained, *OPTIONS, "--budget", 2]),
     ]:
         status, output = call("-s", where, *options)
         assert status == 2, output

@@ -90,11 +90,6 @@ def test_a_table_that_runs_out_names_the_option_that_helps(table: Path, call: An
         (["nowhere.json"], "nowhere.json: there is no such file"),
         (["tdsa-9"], "'tdsa-9' is neither a file .* Did you mean 'tdsa-8'"),
         (["tie", "--candidates", "first,secnd"], "--candidates: tie has no candidate 'secnd'. Did you mean 'second'"),
-        (["tie", "--confidence", "2"], "confidence must be above 0 and below 1"),
-        (["tie", "--strategy", "sequential_halving"], "--budget N"),
-        (["tie", "--belief", "student"], "--belief student"),
-        (["tie", "--belief", "dirichlet_f_measure"], "--belief dirichlet_f_measure needs counts"),
-        (["tie", "--splits", "paired"], "--splits must be one of shared, independent, official but got 'paired'"),
         (["tie", "--repetitions", "0"], "--repetitions must be at least 1 but got 0"),
         (["tie", "--output", "result.txt"], "--output result.txt: the file's name must end with .json"),
         (["tie", "--output", "nowhere/r.json"], "--output nowhere/r.json: there is no directory nowhere"),
@@ -107,12 +102,6 @@ def test_what_is_wrong_is_said_in_one_message(call: Any, arguments: List[str], m
     assert re.search(f"^error: .*{message}", text, re.MULTILINE), text
     assert "Traceback" not in text
     assert len(text.splitlines()) < 12
-
-
-def test_debug_shows_the_traceback(call: Any) -> None:
-    status, text = call("nowhere.json", "--debug")
-    assert status == 2
-    assert "Traceback" in text
 
 
 def test_an_interrupted_replay_prints_what_has_finished(
@@ -132,14 +121,6 @@ def test_an_interrupted_replay_prints_what_has_finished(
     assert "Interrupted: these are the repetitions that finished." in text
     summary = json.loads((tmp_path / "out.json").read_text())
     assert (summary["repetitions"], summary["interrupted"]) == (20, True)
-
-
-def test_an_interrupt_before_anything_has_finished(
-    call: Any, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
-) -> None:
-    monkeypatch.setattr(Replayer, "run_all", lambda *_: ctrl_c())
-    status, text = call("tie", "--processes", 1)
-    assert (status, text) == (130, "Interrupted; no repetition has finished.\n")
 
 
 def test_both_ways_to_call_it(table: Path) -> None:

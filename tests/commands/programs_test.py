@@ -11,61 +11,40 @@ import psutil
 import pytest
 
 from fiesta_allennlp import report
+from tests.commands.conftest import BLIND, GOOD, POOR
 from tests.commands.fiesta_select_test import num_finished, scores_of, start
 from tests.conftest import still_runs, until
 from tests.programs import program_config
 
-GOOD = 'echo "accuracy 0.9$4"'
-"""Scores a little above 0.9, by the seed."""
-POOR = 'echo "accuracy 0.1$4"'
-
 SETS = ("{train}", "{validation}", "{test}")
 METRIC = ("--metric", "accuracy")
-
 Write = Callable[..., str]
 
 
-@pytest.fixture
-def write(reviews: Path) -> Write:
-    """Writes a program as `NAME.jsonnet` beside the reviews."""
-
-    def made(name: str, script: str, **changes: Any) -> str:
-        path = reviews / f"{name}.jsonnet"
-        path.write_text(json.dumps(program_config(reviews, script, **changes)))
-        return str(path)
-
-    return made
-
-
-@pytest.fixture
-def programs(write: Write) -> List[str]:
-    return [write("good", GOOD), write("poor", POOR)]
-
-
 def test_programs_and_a_config_share_a_selection_and_its_report(
-    programs: List[str], candidates: List[str], run: Path, call: Any
+    candidates: List[str], write_config: Callable[..., Path], run: Path, call: Any
 ) -> None:
-    given = [*programs, candidates[1]]
+    given = [*candidates, write_config("stock", BLIND)]
     status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 6)
     assert status == 0, output
-    assert "good is the best" in output
+    assert "able is the best" in output
     rows = scores_of(run)
-    assert {name for name, _, _ in rows} == {"good", "poor", "blind"} and len(rows) == 6
-    seeds = {(run / "evaluations" / f"{name}-0" / "program.json") for name in ("good", "poor")}
+    assert {name for name, _, _ in rows} == {"able", "blind", "stock"} and len(rows) == 6
+    seeds = {(run / "evaluations" / f"{name}-0" / "program.json") for name in ("able", "blind")}
     splits = {json.loads(path.read_text())["run"]["seeds"]["split_seed"] for path in seeds}
-    config = json.loads((run / "evaluations" / "blind-0" / "config.json").read_text())
+    config = json.loads((run / "evaluations" / "stock-0" / "config.json").read_text())
     assert splits == {config["dataset_reader"]["split_seed"]}
 
     made = report(run)
     parameters = {candidate.name: candidate.num_parameters for candidate in made.candidates}
-    assert parameters["good"] is None and parameters["blind"] > 0
+    assert parameters["able"] is None and parameters["stock"] > 0
     checklist = dict(made.checklist)
-    assert checklist["metric"].endswith("best on the validation set; of good, poor as the program reports it")
-    assert "fiesta_allennlp.trainings.programs.repeat" in checklist["command to repeat one run of good, poor"]
+    assert checklist["metric"].endswith("best on the validation set; of able, blind as the program reports it")
+    assert "fiesta_allennlp.trainings.programs.repeat" in checklist["command to repeat one run of able, blind"]
 
 
-def test_a_selection_of_programs_alone_claims_nothing_of_allennlp(programs: List[str], run: Path, call: Any) -> None:
-    status, output = call(*programs, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 4)
+def test_a_selection_of_programs_alone_claims_nothing_of_allennlp(candidates: List[str], run: Path, call: Any) -> None:
+    status, output = call(*candidates, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 4)
     assert status == 0, output
     assert "Checking 2 candidates: reading the data ..." in output
     checklist = dict(report(run).checklist)
@@ -74,22 +53,24 @@ def test_a_selection_of_programs_alone_claims_nothing_of_allennlp(programs: List
     assert "records and groups" in checklist["data fingerprint (SHA-256)"]
 
 
-def test_each_way_to_fail_is_told_and_the_others_go_on(programs: List[str], write: Write, run: Path, call: Any) -> None:
+def test_each_way_to_fail_is_told_and_the_others_go_on(
+    candidates: List[str], write_program: Write, run: Path, call: Any
+) -> None:
     """One that hangs, with its child, is killed; one that leaves a child behind keeps its score."""
     hang = 'sleep 601 & echo $! > "$5/../../../hung"; wait'
     leave = f'setsid sleep 602 >/dev/null 2>&1 & echo $! > "$5/../../../left"; {POOR}'
     bad = [
-        write("silent", "true"),
-        write("nan", "echo accuracy nan"),
-        write("other", 'echo \'{"f1": 0.5, "loss": 1}\''),
-        write("broken", "echo no such layer >&2; exit 3"),
-        write("hanging", hang),
-        write("unwritten", "true", metrics="{directory}/metrics.json"),
-        write("outside", f'echo x > "$5/../../../outside"; {POOR}'),
-        write("leaving", leave),
+        write_program("silent", "true"),
+        write_program("nan", "echo accuracy nan"),
+        write_program("other", 'echo \'{"f1": 0.5, "loss": 1}\''),
+        write_program("broken", "echo no such layer >&2; exit 3"),
+        write_program("hanging", hang),
+        write_program("unwritten", "true", metrics="{directory}/metrics.json"),
+        write_program("outside", f'echo x > "$5/../../../outside"; {POOR}'),
+        write_program("leaving", leave),
     ]
     options = ["--strategy", "non_adaptive_fb", "--budget", 20, "--max-failures", 1, "--time-limit", 2, "--workers", 2]
-    status, output = call(*programs, *bad, "-s", run, *METRIC, *options)
+    status, output = call(*candidates, *bad, "-s", run, *METRIC, *options)
     assert status == 0, output
     said = [
         r"failed: silent-0 error: the last line of the program's standard output is missing: it printed nothing",
@@ -104,7 +85,7 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(programs: List[str], writ
     withdrawn = {"silent", "nan", "other", "broken", "hanging", "unwritten"}
     summary = json.loads((run / "selection.json").read_text())
     assert {entry["name"] for entry in summary["candidates"] if entry["withdrawn"]} == withdrawn
-    assert summary["best"] == "good"
+    assert summary["best"] == "able"
     assert "no such layer" in next((run / "failures").glob("broken-0.*.log")).read_text()
     assert (run / "outside").exists(), "nothing prevents it"
     assert not list(run.glob("evaluations/*/data"))
@@ -113,9 +94,9 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(programs: List[str], writ
         until(lambda pid=pid: not psutil.pid_exists(pid) or not still_runs(psutil.Process(pid)))
 
 
-def test_a_killed_selection_recovers_to_the_uninterrupted_one(programs: List[str], run: Path, call: Any) -> None:
-    slow = [f"good={programs[0]}", programs[1]]
-    for path in programs:
+def test_a_killed_selection_recovers_to_the_uninterrupted_one(candidates: List[str], run: Path, call: Any) -> None:
+    slow = [f"able={candidates[0]}", candidates[1]]
+    for path in candidates:
         config = json.loads(Path(path).read_text())
         config["command"][2] = f"sleep 0.3; {config['command'][2]}"
         Path(path).write_text(json.dumps(config))
@@ -132,10 +113,10 @@ def test_a_killed_selection_recovers_to_the_uninterrupted_one(programs: List[str
 
 
 def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
-    programs: List[str], write: Write, run: Path, call: Any
+    candidates: List[str], write_program: Write, run: Path, call: Any
 ) -> None:
     die_once = 'died="$5/../../died"; [ -e "$died" ] || { touch "$died"; kill -9 $$; }'
-    given = [programs[0], write("dying", f"{die_once}; {POOR}")]
+    given = [candidates[0], write_program("dying", f"{die_once}; {POOR}")]
     status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 4)
     assert status == 0, output
     assert "dying-0 killed: the program was ended by signal 9 (SIGKILL), on Linux often for lack of memory" in output
@@ -143,11 +124,11 @@ def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
 
 
 def test_an_edited_script_is_noted_and_edited_data_are_refused(
-    write: Write, reviews: Path, run: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+    write_program: Write, reviews: Path, run: Path, call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(reviews)
     (reviews / "score.sh").write_text('echo "accuracy 0.$4"')
-    given = [write(name, "", command=["sh", "score.sh", *SETS, "{seed}"]) for name in ("one", "other")]
+    given = [write_program(name, "", command=["sh", "score.sh", *SETS, "{seed}"]) for name in ("one", "other")]
     options = ["--strategy", "non_adaptive_fb", *METRIC]
     status, output = call(*given, "-s", run, *options, "--budget", 2)
     assert status == 0, output
@@ -163,23 +144,25 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     assert status == 2 and "the contents of its data files have changed" in output
 
 
-def test_only_the_winners_best_model_is_kept(write: Write, run: Path, call: Any) -> None:
+def test_only_the_winners_best_model_is_kept(write_program: Write, run: Path, call: Any) -> None:
     save = 'mkdir "$5/model"; echo x > "$5/model/weights"'
-    given = [write(name, f"{save}; {script}") for name, script in (("good", GOOD), ("poor", POOR))]
+    given = [write_program(name, f"{save}; {script}") for name, script in (("good", GOOD), ("poor", POOR))]
     status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 6, "--keep", "best")
     assert status == 0, output
     best = max((row for row in scores_of(run) if row[0] == "good"), key=lambda row: float(row[2]))
     assert [path.parent.parent.name for path in run.glob("evaluations/*/output/model")] == [f"good-{best[1]}"]
 
 
-def test_a_dry_run_tells_the_command_and_runs_nothing(programs: List[str], reviews: Path, run: Path, call: Any) -> None:
+def test_a_dry_run_tells_the_command_and_runs_nothing(
+    candidates: List[str], reviews: Path, run: Path, call: Any
+) -> None:
     before = sorted(reviews.rglob("*"))
-    status, output = call(*programs, "-s", run, *METRIC, "--dry-run")
+    status, output = call(*candidates, "-s", run, *METRIC, "--dry-run")
     assert status == 0, output
-    assert re.search(r"poor +- +known after a run", output)
+    assert re.search(r"blind +- +known after a run", output)
     assert "Every split: train 40, validation 12, test 20; no groups." in output
     assert (
-        "DIR/evaluations/good-0/data/validation DIR/evaluations/good-0/data/test 1 DIR/evaluations/good-0/output"
+        "DIR/evaluations/able-0/data/validation DIR/evaluations/able-0/data/test 1 DIR/evaluations/able-0/output"
         in output
     )
     assert sorted(reviews.rglob("*")) == before
@@ -200,18 +183,8 @@ def test_one_template_gives_many_programs(reviews: Path, run: Path, call: Any) -
 @pytest.mark.parametrize(
     ("name", "changes", "options", "message"),
     [
-        (
-            "absent",
-            {"command": ["no-such", *SETS]},
-            [],
-            r"absent.jsonnet: 'command' begins with 'no-such', which is no",
-        ),
-        (
-            "scriptless",
-            {"command": ["python", "no.py", *SETS]},
-            [],
-            r"'command' runs 'no.py', but there is no such file",
-        ),
+        ("absent", {"command": ["no-such", *SETS]}, [], r"absent.jsonnet: 'command' begins with 'no-such', which is"),
+        ("scriptless", {"command": ["python", "no.py", *SETS]}, [], r"'command' runs 'no.py', but there is no such"),
         ("typo", {"environment": {"A": "{sed}"}}, [], r"typo.jsonnet: 'environment.A': .*Did you mean 'seed'"),
         ("misnamed", {"type": "progam"}, [], r"With a 'command' it is a program: add \"type\": \"program\""),
         ("unknown", {"comand": "x"}, [], r"unknown.jsonnet: 'comand' is not a key of a program"),
@@ -220,22 +193,29 @@ def test_one_template_gives_many_programs(reviews: Path, run: Path, call: Any) -
     ],
 )
 def test_what_is_wrong_is_said_before_a_run(
-    programs: List[str], write: Write, run: Path, call: Any, name: str, changes: Any, options: List[str], message: str
+    candidates: List[str],
+    write_program: Write,
+    run: Path,
+    call: Any,
+    name: str,
+    changes: Any,
+    options: List[str],
+    message: str,
 ) -> None:
-    status, output = call(programs[0], write(name, GOOD, **changes), "-s", run, *METRIC, *options)
+    status, output = call(candidates[0], write_program(name, GOOD, **changes), "-s", run, *METRIC, *options)
     assert status == 2, output
     assert re.search(message, output), output
     assert not (run / "evaluations").exists()
 
 
-def test_what_a_program_reports_is_not_known_so_the_metric_is_named(programs: List[str], run: Path, call: Any) -> None:
-    status, output = call(*programs, "-s", run)
+def test_the_metric_must_be_named(candidates: List[str], run: Path, call: Any) -> None:
+    status, output = call(*candidates, "-s", run)
     assert status == 2 and "--metric is missing. What a program reports is not known before its first run" in output
 
 
-def test_the_data_must_be_there(programs: List[str], write: Write, run: Path, call: Any) -> None:
+def test_the_data_must_be_there(candidates: List[str], write_program: Write, run: Path, call: Any) -> None:
     data = {"train": "nowhere.jsonl", "test": "test.jsonl", "format": "jsonl"}
-    status, output = call(programs[0], write("astray", GOOD, data=data), "-s", run, *METRIC)
+    status, output = call(candidates[0], write_program("astray", GOOD, data=data), "-s", run, *METRIC)
     assert status == 2
     assert (
         f"'data.train' is 'nowhere.jsonl', but there is no such file in the current directory {os.getcwd()}" in output
