@@ -118,6 +118,13 @@ def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Co
     if summary["stopped_by"] in LARGER:
         larger = f"Go on with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"
         console.print(larger, markup=False, soft_wrap=True)
+    reasons = " ".join(reason for candidate in summary["candidates"] for reason in candidate.failure_reasons)
+    if not summary["num_evaluations"] and " metric: " in reasons:
+        console.print(
+            f"The runs are kept. Read another metric from them: {recover_command(args)} --metric NAME",
+            markup=False,
+            soft_wrap=True,
+        )
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
 

@@ -64,6 +64,7 @@ def _search(args: argparse.Namespace, console: "Console") -> int:
         console.print(summary_table(found.selection))
         say_failures(found.selection, console)
         console.print(in_words(found.selection), markup=False, soft_wrap=True)
+        console.print(found.selection["scored_on"], markup=False, soft_wrap=True)
     for sentence in search_in_words(found):
         console.print(sentence, markup=False, soft_wrap=True)
     return status_of(found.last, args, console)

@@ -119,7 +119,8 @@ def _resume(
     stack.enter_context(logging_to(directory.log))
     meta = store.meta()
     _note_owner(directory, console)
-    settings = _resumed_settings(family, given, meta, directory)
+    is_scored = bool(store.history(max_failures=1).evaluations)
+    settings = _resumed_settings(family, given, meta, directory, is_scored=is_scored)
     history = store.history(max_failures=settings.max_failures)
     _note_lost_runs(directory, history, console)
     stored = Resumed(directory, meta, tuple(store.candidates()), history)
@@ -172,6 +173,8 @@ def _run(
     seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
     files = family.code(prepared)
     _note_changed_code(settings, meta, files, console)
+    if meta.settings and changed_options(meta.settings, settings):  # another metric, which runs may have reported
+        store.reopen("metric")
     with family.work(prepared, store, console, seed=int(seed)) as work:
         store.put_candidates(
             family.rows(prepared),
@@ -206,9 +209,14 @@ def _run(
 
 
 def _resumed_settings(
-    family: SelectionFamily[Given, Checked, Prepared], given: Mapping[str, Any], meta: Meta, directory: RunDirectory
+    family: SelectionFamily[Given, Checked, Prepared],
+    given: Mapping[str, Any],
+    meta: Meta,
+    directory: RunDirectory,
+    *,
+    is_scored: bool,
 ) -> Given:
-    """The given settings above those in the store."""
+    """The given settings above those in the store. While nothing is scored, the metric may be another."""
     root = directory.root
     if not meta.begun and directory.finished_runs:
         raise StoreError(
@@ -229,7 +237,8 @@ def _resumed_settings(
     if str(given.get("seed")) == meta.seed:
         given = {name: value for name, value in given.items() if name != "seed"}
     settings = family.settings(**overlay(stored, given, of=family.settings))
-    forbidden = changed_options(stored, settings) if stored else []
+    kept = stored if is_scored else {**stored, "metric": getattr(settings, "metric", None)}
+    forbidden = changed_options(kept, settings) if stored else []
     if forbidden:
         raise ConfigError(
             f"a selection that is resumed must make the same scores as before, but {' and '.join(forbidden)}. Leave "
