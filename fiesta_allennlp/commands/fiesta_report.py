@@ -22,6 +22,8 @@ EXAMPLES = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fiesta_allennlp.replays.settings import columns_of, separated
+
     parser.add_argument(
         "source",
         nargs="?",
@@ -53,6 +55,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
     )
     parser.add_argument(
+        "--columns",
+        type=columns_of,
+        metavar="NAME=COLUMN,...",
+        help="for a CSV file: columns that it names otherwise, such as candidate=model,score=test_f1,seed=seed. "
+        "Without a column split, all runs share one official split",
+    )
+    parser.add_argument(
+        "--done",
+        type=separated,
+        default=(),
+        metavar="A,B,...",
+        help="for a table of scores: candidates that get no further runs, such as a published model",
+    )
+    parser.add_argument(
         "--minimise",
         action="store_true",
         help="for a table of scores: lower is better; in a CSV file, -NAME in a column `metric` has the same effect",
@@ -80,6 +96,8 @@ def work(args: argparse.Namespace, console: "Console") -> int:
         belief=args.belief,
         paired=args.paired,
         minimise=args.minimise,
+        columns=args.columns,
+        done=args.done,
     )
     for sentence in made.decision:
         console.print(sentence, markup=False, soft_wrap=True)

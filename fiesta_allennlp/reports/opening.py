@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
@@ -11,6 +11,7 @@ from fiesta_allennlp.errors import ConfigError, StoreError, visible
 from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.replays.files import read_csv, read_json
+from fiesta_allennlp.replays.settings import done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.reports.checklist import documents_checklist, selection_checklist, table_checklist
@@ -41,11 +42,15 @@ class TableOptions:
         evaluations_per_split: so many consecutive scores of a JSON table share a split; 1 where it is None.
         belief: a registered name, or a config, of the belief to compute on all scores; `split_paired` where it is None.
         minimise: the lowest mean is the best. A CSV file can say so itself.
+        columns: the names that a CSV file gives to some of its columns.
+        done: candidates that get no further runs.
     """
 
     evaluations_per_split: Optional[int] = None
     belief: Any = None
     minimise: bool = False
+    columns: Optional[Mapping[str, str]] = None
+    done: Tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.evaluations_per_split is not None and self.evaluations_per_split < 1:
@@ -60,7 +65,12 @@ def open_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
     """
     if path.is_dir():
         if options != TableOptions():
-            given = (("belief", options.belief is not None), ("minimise", options.minimise))
+            given = (
+                ("belief", options.belief is not None),
+                ("minimise", options.minimise),
+                ("columns", options.columns is not None),
+                ("done", bool(options.done)),
+            )
             name = next((name for name, is_given in given if is_given), "evaluations-per-split")
             raise ConfigError(
                 f"--{name} is for tables of scores: the selection in {path} keeps to its own. Leave the option out."
@@ -204,8 +214,10 @@ def from_scores(path: Path, options: TableOptions, *, least_candidates: int = 2)
             f"--evaluations-per-split: {path} says itself which scores share a split. Leave the option out."
         )
     is_csv = path.suffix == ".csv"
-    table = read_csv(path, least_candidates) if is_csv else read_json(path, per_split or 1, least_candidates)
-    params = registered(options.belief or "split_paired", "--belief")
+    columns = options.columns
+    table = read_csv(path, least_candidates, columns) if is_csv else read_json(path, per_split or 1, least_candidates)
+    default = "unpaired" if table.on_official_splits else "split_paired"
+    params = registered(options.belief or default, "--belief")
     try:
         belief = build(Belief, params)
     except ConfigError as error:
@@ -220,5 +232,8 @@ def from_scores(path: Path, options: TableOptions, *, least_candidates: int = 2)
         belief_name=params["type"],
         checklist=table_checklist(path, table),
         split_names=tuple(table.split_names),
+        table_notes=(*table.notes, *done_note(options.done)),
     )
+    for name in options.done:
+        source.check_name(name)
     return replace(source, decision=believed(history, source.directed_belief).decision)

@@ -77,6 +77,8 @@ def report(
     belief: Any = None,
     paired: bool = False,
     minimise: bool = False,
+    columns: Optional[Mapping[str, str]] = None,
+    done: Sequence[str] = (),
 ) -> Report:
     """Everything there is to say of a selection or of a table of scores, or of two candidates.
 
@@ -90,6 +92,8 @@ def report(
         belief: of a table: a registered name or a config (default `split_paired`).
         paired: with `compare` and two tables: splits of equal name are the same.
         minimise: of a table: the lowest mean is the best.
+        columns: of a CSV table: the names that it gives to some of its columns, such as `{"score": "test_f1"}`.
+        done: of a table: candidates that get no further runs, which the report says.
 
     Raises:
         FiestaError: where there is no such source or candidate, an option does not go with it, there are fewer than two
@@ -97,7 +101,7 @@ def report(
     """
     if output is not None:
         check_output(Path(output))
-    options = TableOptions(evaluations_per_split, belief, minimise)
+    options = TableOptions(evaluations_per_split, belief, minimise, columns, tuple(done))
     made = make_report(source, compare=compare, options=options, paired=paired)
     if output is not None:
         write_report(made, Path(output))
@@ -144,7 +148,8 @@ def _report(source: Source, *, pair: bool) -> Report:
     if not source.by_documents:
         made = _with_comparisons(made, source, summary, pair=pair)
     notes = (*changes(made), *made.notes)
-    return replace(made, decision=_decision(made, source, summary, pair=pair), notes=notes)
+    told = (*_decision(made, source, summary, pair=pair), *source.table_notes)
+    return replace(made, decision=told, notes=notes)
 
 
 def _with_comparisons(made: Report, source: Source, summary: Mapping[str, Any], *, pair: bool) -> Report:

@@ -28,6 +28,7 @@ class Source(Origin):
         num_parameters: by candidate, as far as they are known.
         data: a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
         split_names: of a table, what its splits are called, by split seed.
+        table_notes: of a table, sentences about what its splits and seeds mean.
         documents: of a selection by documents, the content of `selection.json` as it would be now.
         intervals: of such a one, the 95 % credible intervals of the measure, as far as they are known.
     """
@@ -42,6 +43,7 @@ class Source(Origin):
     num_parameters: Mapping[str, Optional[int]] = field(default_factory=dict)
     data: str = ""
     split_names: Tuple[str, ...] = ()
+    table_notes: Tuple[str, ...] = ()
     documents: Optional[Mapping[str, Any]] = None
     intervals: Mapping[str, Interval] = field(default_factory=dict)
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import List, Optional, Tuple
+from typing import FrozenSet, List, Optional, Tuple
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class FixedConfidence(Strategy):
         self.num_starts = belief.min_evaluations if num_starts is None else num_starts
         self.max_evaluations = max_evaluations
         self.stop = BayesianStop() if stop is None else stop
+        self.done: FrozenSet[str] = frozenset()
+        """Candidates that get no further runs, so that none are asked of them. Set by `without_further_runs`."""
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
@@ -181,14 +183,14 @@ class FixedConfidence(Strategy):
         names = history.active
         best, margin = names.index(look.decision.best), look.decision.margin
         lacking = look.posterior.lacking(best, confidence=self.confidence, margin=margin)
-        return tuple(names[index] for index in lacking)
+        return tuple(names[index] for index in lacking if names[index] not in self.done)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to stop when the stopping rule is met."""
         if decision.best is None or not all_finished(history, history.active, self.num_starts):
             return False
-        rivals = (history.num_finished(name) for name in history.active if name != decision.best)
-        return min(history.num_finished(decision.best), max(rivals)) >= self.to_win
+        enough = [name for name in history.active if name in self.done or history.num_finished(name) >= self.to_win]
+        return decision.best in enough and len(enough) > 1
 
     def limit(self, num_candidates: int) -> int:
         """Return `max_evaluations`, or its default."""

@@ -27,6 +27,7 @@ def remaining(
     to_win: int,
     room: int,
     rng: np.random.Generator,
+    is_open: Optional[Sequence[bool]] = None,
 ) -> Optional[Remaining]:
     """Estimate how many more runs a top-two rule makes until it names a winner.
 
@@ -43,10 +44,12 @@ def remaining(
         counts: finished runs in the order of the posterior. Shape: `(num_candidates,)`.
         to_win: finished runs that a winner and a rival need.
         room: how many more runs the limit allows.
+        is_open: which candidates get further runs; None for all. Shape: `(num_candidates,)`.
     """
     if room < 1 or not (posterior.scale > 0).all():
         return None
-    simulated = _Selections(posterior, np.asarray(counts, dtype=float), margin, rng)
+    is_closed = np.zeros(len(counts), dtype=bool) if is_open is None else ~np.asarray(is_open)
+    simulated = _Selections(posterior, np.asarray(counts, dtype=float), margin, rng, is_closed)
     made = np.zeros(NUM_DRAWS)
     while True:
         names, is_over = simulated.next(confidence, to_win)
@@ -63,13 +66,21 @@ class _Selections:
     """One simulated selection for each draw of the true means.
 
     `runs`, `location` and `means`, the truth, have the shape `(NUM_DRAWS, num_candidates)`. `noise` has the variance of
-    a run, shape `(num_candidates,)`.
+    a run, shape `(num_candidates,)`, and `is_closed` is true for those that get no further runs, of that shape too.
     """
 
-    def __init__(self, posterior: Posterior, counts: np.ndarray, margin: float, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        posterior: Posterior,
+        counts: np.ndarray,
+        margin: float,
+        rng: np.random.Generator,
+        is_closed: np.ndarray,
+    ) -> None:
         self.posterior = posterior
         self.margin = margin
         self.rng = rng
+        self.is_closed = is_closed
         self.means = posterior.sample(NUM_DRAWS, rng)
         self.noise = posterior.scale**2 * counts
         self.runs = np.tile(counts, (NUM_DRAWS, 1))
@@ -85,10 +96,12 @@ class _Selections:
         rival = ahead.argmin(axis=1)
         is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
         needed = np.maximum(self.posterior.runs_to_win(ahead[self.rows, rival], confidence=confidence), to_win)
-        is_over = is_sure & (self.runs[self.rows, winner] >= needed) & ((self.runs >= to_win).sum(axis=1) > 1)
+        has_enough = (self.runs[self.rows, winner] >= needed) | self.is_closed[winner]
+        is_over = is_sure & has_enough & (((self.runs >= to_win) | self.is_closed).sum(axis=1) > 1)
         leader, challenger = self._top_two()
         one, other = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)
-        return np.where(self.runs[self.rows, one] <= self.runs[self.rows, other], one, other), is_over
+        is_one = (self.runs[self.rows, one] <= self.runs[self.rows, other]) | self.is_closed[other]
+        return np.where(is_one & ~self.is_closed[one], one, other), is_over
 
     def run(self, names: np.ndarray, step: np.ndarray) -> None:
         """Run each selection's candidate as often as `step` says. Shapes: `(NUM_DRAWS,)` both."""

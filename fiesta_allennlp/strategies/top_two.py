@@ -68,6 +68,7 @@ class TopTwo(PosteriorSampling):
             to_win=self.to_win,
             room=room,
             rng=rng,
+            is_open=[name not in self.done for name in history.active],
         )
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
