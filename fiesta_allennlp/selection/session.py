@@ -33,6 +33,7 @@ from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
 from fiesta_allennlp.selection.workspace import (
     already_there,
+    check_nobody_elses,
     clear,
     has_begun,
     logging_to,
@@ -145,6 +146,8 @@ def _begin(
     is_to_be_deleted = has_begun(directory)
     if is_to_be_deleted and not force:
         raise already_there(directory)
+    if not force:
+        check_nobody_elses(directory)
     checked = family.check(settings, Resumed(directory), allow_removed=False)
     if is_to_be_deleted:  # only for a selection that can begin
         place = stack.enter_context(made_room(directory.next))

@@ -210,7 +210,13 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
     """Refuse to go on with another config or other data than at the start."""
     difference = first_difference(stored.config, given.config)
     if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
-        difference = "the contents of its data files have changed"
+        before = stored.facts.get("files", {})
+        changed = [file.path for file in data.files if before.get(file.path, file.digest) != file.digest]
+        raise ConfigError(
+            f"candidate '{given.name}' ({stored.source}): the contents of its data files have changed since the "
+            f"selection in {root} began: {', '.join(changed) or 'which ones is not known'}. Scores on different data "
+            "cannot be compared. Put the files back, or start again with another directory or --force."
+        )
     if difference is not None:
         raise ConfigError(
             f"candidate '{given.name}' ({stored.source}) is not what it was when the selection in {root} began: "

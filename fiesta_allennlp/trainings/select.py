@@ -115,9 +115,14 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
 
     def rows(self, prepared: PreparedTrainings) -> Sequence[Candidate]:
         return [
-            Candidate(name, candidate.source, candidate.config, facts_of(prepared.preparations[name]))
+            Candidate(name, candidate.source, candidate.config, self._facts(prepared, name))
             for name, candidate in prepared.checked.roster.given.items()
         ]
+
+    def _facts(self, prepared: PreparedTrainings, name: str) -> Dict[str, Any]:
+        """The facts of a candidate for the store, with the digests of its data files."""
+        files = {file.path: file.digest for file in prepared.checked.roster.data[name].files}
+        return {**facts_of(prepared.preparations[name]), "files": files}
 
     def meta(self, prepared: PreparedTrainings) -> Mapping[str, Any]:
         return {"removed": sorted(prepared.checked.roster.removed)}
