@@ -48,6 +48,10 @@ class ProgramKilledError(FiestaError):
     """A signal ended a program. The message names the signal."""
 
 
+class MetricError(FiestaError):
+    """A run ended without the metric that it is scored by. The message has the names of those that it reported."""
+
+
 class StoreError(FiestaError):
     """The run directory or its store cannot be used as requested."""
 

@@ -8,7 +8,7 @@ import secrets
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError, visible
 
@@ -174,8 +174,10 @@ def set_defaults() -> None:
         os.environ.setdefault(name, value)
 
 
-def read_jsonnet(path: Path, *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, where: str) -> Any:
-    """Return the content of a Jsonnet file as plain data.
+def read_jsonnet(
+    source: Union[Path, str], *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, where: str
+) -> Any:
+    """Return the content of a Jsonnet file, or of a Jsonnet text, as plain data.
 
     Args:
         overrides: Jsonnet of an object that is laid over the content; see `with_overrides`.
@@ -189,7 +191,11 @@ def read_jsonnet(path: Path, *, overrides: str = "", variables: Optional[Mapping
 
     known = {**DEFAULTS, **_environment(), **(variables or {})}
     try:
-        content = json.loads(evaluate_file(str(path), ext_vars=known))
+        is_text = isinstance(source, str)
+        evaluated = (
+            evaluate_snippet("", source, ext_vars=known) if is_text else evaluate_file(str(source), ext_vars=known)
+        )
+        content = json.loads(evaluated)
         if not overrides:
             return content
         return with_overrides(content, json.loads(evaluate_snippet("", overrides, ext_vars=known)))

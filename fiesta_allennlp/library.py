@@ -201,6 +201,8 @@ def plan(
             call returns a result that records it.
     """
     check_names(settings, PlanSettings)
+    _check_list("done", settings.get("done", ()))
+    settings["done"] = tuple(settings.get("done", ()))
     given = PlanSettings(**settings, source=None if source is None else str(source))
     with repetition_bar(_console(progress), FEWEST) as told:
         return PlanResult.of(forecast(given, on_repetitions=told))
@@ -218,8 +220,9 @@ def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings:
         FiestaError: if a setting or the table is invalid.
     """
     check_names(settings, NextSettings)
-    _check_list("candidates", settings.get("candidates", ()))
-    settings["candidates"] = tuple(settings.get("candidates", ()))
+    for name in ("candidates", "done"):
+        _check_list(name, settings.get(name, ()))
+        settings[name] = tuple(settings.get(name, ()))
     if isinstance(scores, (str, Path)):
         return ask(NextSettings(**settings, scores=str(scores)))
     return ask(NextSettings(**settings), scores)

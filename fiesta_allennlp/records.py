@@ -67,7 +67,8 @@ class Failure:
     """A run that gave no score, and the reason. It is never turned into a number.
 
     `kind` gives the reason. After `error`, the run is not tried again: it raised, and the same seeds would fail again.
-    After `timeout`, it is not tried again either. `killed` means that its process died. `machine` means that a file or
+    After `timeout`, it is not tried again either. After `metric`, a run that ended without the metric, the candidate is
+    dropped at once if it has no score yet. `killed` means that its process died. `machine` means that a file or
     memory was missing, which says nothing about the candidate. After these two, the run is tried again with the same
     seeds. `unfit` is the last `machine` failure: the machine repeatedly lacked something for this run, or for a
     candidate that has never finished a run, while others finished.
@@ -126,6 +127,12 @@ class History:
         finished = {e.request for e in self.evaluations_of(candidate)}
         deaths = Counter(f.request for f in failed if f.kind == "killed" and f.request not in finished)
         return max(sum(f.kind != "killed" for f in failed), *deaths.values(), 0)
+
+    @property
+    def without_metric(self) -> FrozenSet[str]:
+        """The candidates that have no score, and a run that ended without the metric."""
+        failed = {failure.request.candidate for failure in self.failures if failure.kind == "metric"}
+        return frozenset(name for name in failed if not self.num_finished(name))
 
     @property
     def spent_on_removed(self) -> int:
@@ -227,14 +234,14 @@ class History:
         return self._with(pending=_without(self.pending, set(requests)))
 
     def withdrawing(self, *, max_failures: int) -> "History":
-        """Return this history without the candidates that the user removed or that have `max_failures` failures that
-        count.
+        """Return this history without the candidates that the user removed, that have `max_failures` failures that
+        count, or whose first run did not report the metric.
 
         Their names stay in `candidates`, and their runs stay in `evaluations`; only `active` excludes them.
         """
         failed = {failure.request.candidate for failure in self.failures}
         too_often = {name for name in failed if self.num_counted_failures(name) >= max_failures}
-        return self._with(withdrawn=self.removed | too_often)
+        return self._with(withdrawn=self.removed | too_often | self.without_metric)
 
     def _with(self, **changes: Any) -> "History":
         """Return a copy with these changes. What was gathered of the runs goes along."""

@@ -22,17 +22,20 @@ class Division:
         scored: `test` or `validation`. With `validation`, a random split has no test set, and the pool does not hold
             the official one.
         keeps_test: with `validation`, a random split has a test set all the same, which no run looks at.
+        has_validation: a run gets a validation set. Programs may do without it, if they are scored on the test set.
     """
 
     is_official: bool = False
     ratios: Tuple[float, ...] = ()
     scored: str = "test"
     keeps_test: bool = False
+    has_validation: bool = True
 
     @property
     def parts(self) -> Tuple[str, ...]:
         """The sets that a run needs."""
-        return PARTS if self.keeps_test else PARTS[: PARTS.index(self.scored) + 1]
+        needed = PARTS if self.keeps_test else PARTS[: PARTS.index(self.scored) + 1]
+        return tuple(part for part in needed if part != "validation" or self.has_validation)
 
     def used(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
         """Return the official data paths, by part, that a run reads."""
@@ -86,7 +89,7 @@ def group_targets(
     Args:
         sizes: the number of instances of each official part.
         ratios: the shares of `parts` in all instances, instead of the official ones.
-        parts: those that are drawn: all, or `train` and `validation` alone.
+        parts: the sets that are drawn.
 
     Raises:
         DataError: where neither is there, or the training part would vanish.
@@ -97,6 +100,8 @@ def group_targets(
     validation = sizes.get("validation") or sizes.get("test") or 0
     if "test" not in parts and 0 < validation < total:
         return {"train": total - validation, "validation": validation}
+    if "validation" not in parts and 0 < sizes.get("test", 0) < total:
+        return {"train": total - sizes["test"], "test": sizes["test"]}
     test = sizes.get("test") or sizes.get("validation") or 0
     train = total - validation - test
     if not validation or train < 1:
@@ -130,7 +135,7 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
 
     Args:
         groups: the group of each instance of the pool, in the pool's order. Shape: `(num_instances,)`.
-        targets: the wanted number of instances of `validation` and `test`; without `test`, that part is empty.
+        targets: the wanted number of instances of `validation` and `test`; one that is missing stays empty.
         seed: 32 bits. The same seed gives the same split on every platform and numpy version (the legacy generator is
             used because numpy has frozen its stream).
 
@@ -141,7 +146,7 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
 
     codes: Dict[Hashable, int] = {}
     group_of = np.array([codes.setdefault(group, len(codes)) for group in groups], dtype=int)
-    parts = PARTS if "test" in targets else PARTS[:2]
+    parts = [part for part in PARTS if part in targets or part == "train"]
     if len(codes) < len(parts):
         raise DataError(
             f"a split into {', '.join(parts)} needs at least {len(parts)} groups but the pool of "
@@ -149,8 +154,9 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
         )
     order = np.random.RandomState(seed).permutation(len(codes))
     group_sizes = np.bincount(group_of, minlength=len(codes))[order]
-    num_test = _cut(group_sizes, targets["test"], leave=2) if "test" in targets else 0
-    num_validation = _cut(group_sizes[num_test:], targets["validation"], leave=1)
+    num_test = _cut(group_sizes, targets["test"], leave=len(parts) - 1) if "test" in targets else 0
+    rest = group_sizes[num_test:]
+    num_validation = _cut(rest, targets["validation"], leave=1) if "validation" in targets else 0
     part_of_group = np.zeros(len(codes), dtype=int)
     part_of_group[order[num_test : num_test + num_validation]] = 1
     part_of_group[order[:num_test]] = 2

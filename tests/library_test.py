@@ -62,6 +62,15 @@ def test_a_selection_is_a_typed_result(sample: Dict[str, str], tmp_path: Path, c
     assert "Training 2 at once on this machine" in capfd.readouterr().out
 
 
+def test_best_is_none_until_the_selection_has_decided(tmp_path: Path) -> None:
+    summary = {**vars(shown("a")), "best": "a", "stopped_by": "max_evaluations"}
+    undecided = SelectionResult.from_summary(summary, tmp_path)
+    assert (undecided.best, undecided.leading, undecided.decided) == (None, "a", False)
+    assert "Inconclusive" in repr(undecided)
+    decided = SelectionResult.from_summary({**summary, "stopped_by": "confidence"}, tmp_path)
+    assert (decided.best, decided.leading) == ("a", "a")
+
+
 def shown(name: str) -> SelectionResult:
     """A result with two candidates, of which one has this name."""
     entry = {

@@ -39,6 +39,14 @@ def test_without_a_test_set_the_sizes_are_those_of_two_parts() -> None:
         split_pool("aaa", {"train": 2, "validation": 1}, seed=3)
 
 
+def test_without_a_validation_set_the_training_set_keeps_its_size() -> None:
+    two = Division(has_validation=False).parts
+    assert group_targets({"train": 80, "test": 20}, parts=two) == {"train": 80, "test": 20}
+    assert group_targets({"train": 10}, ratios=(0.7, 0.3), parts=two) == {"train": 7, "test": 3}
+    split = split_pool(range(10), {"train": 7, "test": 3}, seed=3)
+    assert split.sizes == {"train": 7, "validation": 0, "test": 3}
+
+
 @pytest.mark.parametrize(
     ("ratios", "message"),
     [

@@ -78,6 +78,7 @@ def as_json(found: "NextRuns") -> Dict[str, Any]:
         "num_runs": len(found.history.evaluations),
         "num_pending": len(found.history.pending),
         "splits": found.splits,
+        "notes": list(found.notes),
         "remaining": None if remaining is None else {"low": remaining.low, "high": remaining.high},
         "next": [{"candidate": run.candidate, "split": run.split, "seed": run.seed} for run in found.runs],
     }
@@ -113,6 +114,7 @@ def sentences(found: "NextRuns") -> Iterator[str]:
         sure = "" if prob is None else f" (P(best) {probability_text(prob)}{aim})"
         verb = "is the best" if decision.stopped_by == "confidence" else "leads"
         yield f"{decision.best} {verb}{sure}{remaining_text(found.remaining)}."
+    yield from found.notes
     if decision.stopped_by is not None:
         yield f"Stop: the selection ended by {decision.stopped_by}. No further run is needed."
     elif not found.runs:

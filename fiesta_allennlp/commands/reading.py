@@ -62,6 +62,8 @@ selection, or of a table of scores. The command locks and changes nothing in the
   %(prog)s runs/first --compare cnn lstm"""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fiesta_allennlp.replays.settings import columns_of, separated
+
         parser.add_argument(
             "source",
             nargs="?",
@@ -93,6 +95,20 @@ selection, or of a table of scores. The command locks and changes nothing in the
             help="in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
         )
         parser.add_argument(
+            "--columns",
+            type=columns_of,
+            metavar="NAME=COLUMN,...",
+            help="for a CSV file: columns that it names otherwise, such as candidate=model,score=test_f1,seed=seed. "
+            "Without a column split, all runs share one official split",
+        )
+        parser.add_argument(
+            "--done",
+            type=separated,
+            default=(),
+            metavar="A,B,...",
+            help="for a table of scores: candidates that get no further runs, such as a published model",
+        )
+        parser.add_argument(
             "--minimise",
             action="store_true",
             help="for a table of scores: lower is better; in a CSV file, -NAME in a column `metric` has the same "
@@ -121,6 +137,8 @@ selection, or of a table of scores. The command locks and changes nothing in the
             belief=args.belief,
             paired=args.paired,
             minimise=args.minimise,
+            columns=args.columns,
+            done=args.done,
             long_table=args.long_table,
         )
         say([*made.decision, f"The report is {output / 'report.html'}, with more files beside it."], console)

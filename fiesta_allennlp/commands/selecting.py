@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping
 
 from fiesta_allennlp.commands.command import FiestaCommand
-from fiesta_allennlp.commands.exit_handling import how_to_go_on, load, say, say_failures, status_of
+from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION, how_to_go_on, load, say, say_failures, status_of
 from fiesta_allennlp.commands.parsing import add_directory, directory_of, explain_minus, typed_settings
 
 if TYPE_CHECKING:
@@ -63,13 +63,22 @@ the target confidence. The directory given with -s keeps everything, and --recov
 selection with the options of its start."""
     examples = """examples:
   %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --dry-run
+  %(prog)s cnn.jsonnet lstm.jsonnet --metric accuracy --trial
   %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --workers 2
+  %(prog)s 'a=python train.py --arch a {train} {test} {seed}' 'b=python train.py --arch b {train} {test} {seed}' \\
+      --data train.jsonl --data test.jsonl --metric f1 -s runs/programs
   %(prog)s -s runs/first --recover"""
     settings = "fiesta_allennlp.trainings.settings.Settings"
     given = (("candidates", "*"),)
 
     def add_ways(self, parser: argparse.ArgumentParser) -> None:
         super().add_ways(parser)
+        parser.add_argument(
+            "--trial",
+            action="store_true",
+            help="make one short run of each candidate (200 records of a program, one epoch of a config), print its "
+            "score, seconds and memory, and keep nothing",
+        )
         parser.add_argument(
             "--allow-removed",
             action="store_true",
@@ -88,8 +97,39 @@ selection with the options of its start."""
         summary = select(given, directory, console=console, **ways)
         console.print(summary_table(summary))
         say_failures(summary, console)
-        say(filter(None, (in_words(summary), scope_in_words(summary), savings_in_words(summary))), console)
+        further = (summary["scored_on"], scope_in_words(summary), savings_in_words(summary))
+        say(filter(None, (in_words(summary), *further)), console)
         return summary
+
+    def work(self, args: argparse.Namespace, console: "Console") -> int:
+        return self._try(args, console) if args.trial else super().work(args, console)
+
+    def _try(self, args: argparse.Namespace, console: "Console") -> int:
+        """Make one short run of each candidate and print the outcomes. Returns status 1 if a run failed."""
+        from fiesta_allennlp.trainings.settings import Settings, merge
+
+        settings = merge(typed_settings(args, Settings))
+        load(args)
+        from rich.markup import escape
+
+        from fiesta_allennlp.listeners.progress import number_table
+        from fiesta_allennlp.records import Failure
+        from fiesta_allennlp.selection.summary import number_text
+        from fiesta_allennlp.trainings.dry_run import PEAK_MEMORY, trial
+
+        outcomes = list(trial(settings, console))
+        failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        table = number_table("candidate", (settings.scored_by.name, "seconds", "memory (GiB)"))
+        for outcome in outcomes:
+            name, seconds = escape(outcome.request.candidate), number_text(outcome.seconds, 1)
+            if isinstance(outcome, Failure):
+                table.add_row(name, "failed", seconds, "-")
+            else:
+                table.add_row(name, number_text(outcome.score), seconds, number_text(outcome.metrics[PEAK_MEMORY], 2))
+        console.print(table)
+        say((f"failed: {failure.request.candidate}: {failure.error}" for failure in failed), console)
+        say(["Each made one short run, so its score says little. Nothing was kept."], console)
+        return EXIT_NO_DECISION if failed else 0
 
     def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
         from fiesta_allennlp.reports.tables import plan_table
@@ -128,7 +168,7 @@ interrupted search in whichever stage it was."""
         if found.selection is not None:
             console.print(summary_table(found.selection))
             say_failures(found.selection, console)
-            say([in_words(found.selection)], console)
+            say([in_words(found.selection), found.selection["scored_on"]], console)
         say(search_in_words(found), console)
         return found.last
 

@@ -15,7 +15,14 @@ from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError, describe
+from fiesta_allennlp.errors import (
+    DataChangedError,
+    MetricError,
+    ProgramError,
+    ProgramKilledError,
+    ReaderError,
+    describe,
+)
 from fiesta_allennlp.files import not_through_links
 from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
 from fiesta_allennlp.records import Failure, Outcome, Request
@@ -94,7 +101,7 @@ def _kind(error: BaseException, directory: Path) -> str:
         return "killed"
     lacking = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
     taken = isinstance(error, (RuntimeError, ProgramError)) and any(words in str(error) for words in CARD_IS_TAKEN)
-    return "machine" if lacking or taken else "error"
+    return "machine" if lacking or taken else "metric" if isinstance(error, MetricError) else "error"
 
 
 def _has_room(directory: Path) -> bool:

@@ -2,10 +2,9 @@
 
 import csv
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -16,11 +15,17 @@ from fiesta_allennlp.records import LARGEST_SCORE
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
 from fiesta_allennlp.replays.table import ScoreTable
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.summary import count_text
 
 COLUMNS = ("candidate", "split", "seed", "score")
 
+FAILED = "failed"
+"""The text of a row's score where a run gave none."""
 
-def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> ScoreSource:
+
+def open_scores(
+    scores: str, evaluations_per_split: Optional[int] = None, columns: Optional[Mapping[str, str]] = None
+) -> ScoreSource:
     """The preset of this name, the table in this `.json` or `.csv` file, or that of the selection in this directory.
 
     Raises:
@@ -39,7 +44,7 @@ def open_scores(scores: str, evaluations_per_split: Optional[int] = None) -> Sco
             raise ConfigError(
                 f"--evaluations-per-split: {scores} says itself which scores share a split. Leave the option out."
             )
-        return PRESETS[scores] if scores in PRESETS else read_csv(path)
+        return PRESETS[scores] if scores in PRESETS else read_csv(path, columns=columns)
     hint = did_you_mean(scores, PRESETS)
     raise ConfigError(
         f"'{scores}' is neither a file that ends with .json or .csv nor a preset.{hint} "
@@ -123,44 +128,87 @@ class Row:
         return self.candidate, self.split, self.seed
 
 
-def read_csv(path: Path, least_candidates: int = 2) -> ScoreTable:
-    """A table from CSV with the columns candidate, split, seed and score. A column metric with `-NAME` says that lower
-    scores are better; others are ignored.
+def read_csv(path: Path, least_candidates: int = 2, columns: Optional[Mapping[str, str]] = None) -> ScoreTable:
+    """A table from CSV with the columns candidate, seed, score and, unless all runs share one official split, split. A
+    column metric with `-NAME` says that lower scores are better; others are ignored.
 
     Equal texts in `split` are one split. `seed` tells the scores of one candidate on one split apart. There are at
     least `least_candidates`. Columns may also be separated by semicolons, with decimal commas, or by tabs. Rows with
-    nothing in them are skipped.
+    nothing in them are skipped, and so are runs without a score: those that have not finished, or `failed`.
+
+    Args:
+        columns: the names that the file gives to some of the columns.
 
     Raises:
         ConfigError: where there is no such file.
         DataError: where the content is wrong, with the line and the value.
     """
-    rows = read_rows(path)
+    found = read_rows(path, columns)
+    scored = [row for row in found.rows if row.score not in ("", FAILED)]
     builder = _Builder(path)
-    for row in rows:
-        if not row.score:
-            raise DataError(f"{path}, {row.where}: 'score' is empty. Every line needs {', '.join(COLUMNS)}.")
-        builder.add(row.candidate, row.split, number_in(row, path), row.where)
-    return builder.table(least_candidates, minimise=is_minimised(rows, path))
+    for row in scored:
+        split = row.split if found.has_splits else f"the official one, {row.where}"
+        builder.add(row.candidate, split, number_in(row, path), row.where)
+    table = builder.table(least_candidates, minimise=is_minimised(scored, path))
+    left_out = len(found.rows) - len(scored)
+    without = (f"Left out: {count_text(left_out, 'run')} without a score.",) if left_out else ()
+    return replace(table, on_official_splits=not found.has_splits, notes=(*found.notes, *without))
 
 
-def read_rows(
-    path: Path, columns: Mapping[str, str] = MappingProxyType({}), *, needed: Sequence[str] = COLUMNS
-) -> List[Row]:
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table of scores. Without `has_splits`, all runs share one official split."""
+
+    rows: List[Row]
+    has_splits: bool
+
+    @property
+    def notes(self) -> Tuple[str, ...]:
+        """Sentences about what the splits and seeds mean."""
+        if not self.has_splits:
+            return (NO_SPLITS,)
+        if self.rows and all(row.split == row.seed for row in self.rows):
+            return (SPLITS_ARE_SEEDS,)
+        by_split: Dict[str, Set[str]] = {}
+        for row in self.rows:
+            by_split.setdefault(row.split, set()).add(row.candidate)
+        are_apart = all(len(names) == 1 for names in by_split.values())
+        return (NOT_SHARED,) if are_apart and len({row.candidate for row in self.rows}) > 1 else ()
+
+
+NO_SPLITS = (
+    "The table has no column split: all runs share one official split, and only seeds vary. Scores are not paired, and "
+    "P(best) is about new seeds on this split, not about new data."
+)
+SPLITS_ARE_SEEDS = (
+    "In every line, split is equal to seed. Runs with equal numbers are compared as runs on the same data. This is "
+    "right if the number also drew the split. If all runs share one official split, leave the column split out."
+)
+NOT_SHARED = (
+    "No two candidates have a split in common, so no scores are paired, and the spread between splits counts as noise. "
+    "Give equal splits equal names; or leave the column split out if all runs share one official split."
+)
+
+
+def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_official: bool = False) -> Rows:
     """The rows of a table as `read_csv` describes it, in their order. A score may be empty. A later row with the same
     candidate, split and seed then takes its place.
 
     Args:
         columns: the names that the file gives to some of the columns.
-        needed: the columns that must be there.
+        is_official: all runs share one official split, whatever the file says.
 
     Raises:
         ConfigError: where there is no such file.
         DataError: where the content is wrong, with the line and the value.
     """
     reader = _reader(path)
+    columns = columns or {}
+    named = list(reader.fieldnames or [])
+    has_splits = not is_official and ("split" in columns or bool(near("split", named)))
+    needed = [column for column in COLUMNS if column != "split" or has_splits]
     called = {column: columns.get(column, column) for column in (*COLUMNS, "metric")}
-    _check_header(list(reader.fieldnames or []), [called[column] for column in needed], path)
+    _check_header(named, [called[column] for column in needed], path)
     rows: List[Row] = []
     for cells in reader:
         if not any(cells.values()):
@@ -177,7 +225,9 @@ def read_rows(
             values["score"] = values["score"].replace(",", ".")
         values.update(candidate=from_csv(values["candidate"]), metric=from_csv(values["metric"]))
         rows.append(Row(**values, where=where))
-    return each_once(rows, path)
+    if not has_splits:
+        rows = [replace(row, split="") for row in rows]
+    return Rows(each_once(rows, path), has_splits)
 
 
 def each_once(rows: Iterable[Row], path: Path) -> List[Row]:
@@ -198,15 +248,6 @@ def each_once(rows: Iterable[Row], path: Path) -> List[Row]:
     return list(found.values())
 
 
-def header_of(path: Path) -> List[str]:
-    """The names of the columns of a CSV file.
-
-    Raises:
-        ConfigError: where there is no such file.
-    """
-    return list(_reader(path).fieldnames or [])
-
-
 def _reader(path: Path) -> "csv.DictReader[str]":
     text = _text(path)
     return csv.DictReader(text.splitlines(keepends=True), delimiter=_delimiter(text))
@@ -217,6 +258,7 @@ def _check_header(named: List[str], needed: Sequence[str], path: Path) -> None:
     if missing:
         alike = near(missing[0], set(named) - set(needed))
         hint = f" Is it '{alike[0]}'? Then rename that column." if alike else ""
+        hint += f" Or name the columns, as in --columns {missing[0]}={named[0] if named else 'NAME'}."
         raise DataError(
             f"{path}, line 1: the column '{missing[0]}' is missing. The first line must name the columns "
             f"{', '.join(needed)} but is: {','.join(named) or 'empty'}.{hint}"

@@ -8,15 +8,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.names import check_names
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Remaining, Request
-from fiesta_allennlp.replays.files import Row, each_once, header_of, is_minimised, number_in, read_rows
-from fiesta_allennlp.replays.next_settings import COLUMNS, NextSettings
+from fiesta_allennlp.replays.files import FAILED, Row, Rows, each_once, is_minimised, number_in, read_rows
+from fiesta_allennlp.replays.next_settings import NextSettings
+from fiesta_allennlp.replays.settings import COLUMNS, done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-
-FAILED = "failed"
-"""The text of a row's score where a run gave none."""
+from fiesta_allennlp.strategies.thompson import without_further_runs
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,7 @@ class NextRuns:
         remaining: an estimate of the number of further runs, where there is one.
         confidence: the target confidence; None with a budget.
         splits: how runs come by their splits.
+        notes: sentences about what the splits and seeds of the table mean.
     """
 
     decision: Decision
@@ -47,6 +47,7 @@ class NextRuns:
     remaining: Optional[Remaining]
     confidence: Optional[float]
     splits: str
+    notes: Tuple[str, ...] = ()
 
 
 def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]] = None) -> NextRuns:
@@ -61,25 +62,15 @@ def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]
         DataError: where the table is wrong, with the line and the value.
     """
     path = Path(settings.scores or "rows")
-    table = _table_in(path, settings) if rows is None else _table_of(rows, settings, path)
+    if rows is None:
+        table = read_rows(path, settings.columns, is_official=settings.on_official_splits)
+    else:
+        table = _table_of(rows, settings, path)
     settings = replace(settings, splits=settings.splits or (SHARED if table.has_splits else OFFICIAL))
-    return _answer(settings, table.rows, path)
+    return _answer(settings, table, path)
 
 
-@dataclass(frozen=True)
-class _Table:
-    rows: List[Row]
-    has_splits: bool
-
-
-def _table_in(path: Path, settings: NextSettings) -> _Table:
-    columns = settings.columns or {}
-    has_splits = columns.get("split", "split") in header_of(path) and settings.splits != OFFICIAL
-    needed = ("candidate", "split", "seed", "score") if has_splits else ("candidate", "seed", "score")
-    return _Table(read_rows(path, columns, needed=needed), has_splits)
-
-
-def _table_of(given: Sequence[Mapping[str, Any]], settings: NextSettings, path: Path) -> _Table:
+def _table_of(given: Sequence[Mapping[str, Any]], settings: NextSettings, path: Path) -> Rows:
     """The rows of Python as those of a file."""
     called = {column: (settings.columns or {}).get(column, column) for column in COLUMNS}
     rows: List[Row] = []
@@ -93,16 +84,18 @@ def _table_of(given: Sequence[Mapping[str, Any]], settings: NextSettings, path: 
         is_open = score is None or score != score
         texts = {column: "" if value is None else str(value) for column, value in values.items()}
         rows.append(Row(**texts, score="" if is_open else str(score), where=where))
-    return _Table(each_once(rows, path), not rows or any(row.split for row in rows))
+    return Rows(each_once(rows, path), not rows or any(row.split for row in rows))
 
 
-def _answer(settings: NextSettings, rows: Sequence[Row], path: Path) -> NextRuns:
+def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
+    rows = table.rows
     names = tuple(dict.fromkeys([*(row.candidate for row in rows), *settings.candidates]))
     remedy = "Name those that have no row yet by --candidates."
     check_names(((name, "a row") for name in names), what="candidate", least=2, remedy=remedy)
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
     strategy = build_strategy(settings, list(names), minimise=minimise)
     history = history_of(rows, names, path).withdrawing(max_failures=settings.max_failures)
+    without_further_runs(strategy, settings.done, history)
     decision = strategy.recommend(history)
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(
@@ -112,6 +105,7 @@ def _answer(settings: NextSettings, rows: Sequence[Row], path: Path) -> NextRuns
         remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
         confidence=settings.deciding()["confidence"],
         splits=settings.splits or SHARED,
+        notes=(*table.notes, *done_note(settings.done)),
     )
 
 

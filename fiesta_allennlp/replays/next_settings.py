@@ -1,29 +1,13 @@
 """The options of `fiesta-next` as one record."""
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Dict, Mapping, Optional, Tuple
+from typing import ClassVar, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError, did_you_mean
-from fiesta_allennlp.replays.settings import SCORES, separated
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.replays.settings import SCORES, columns_option, done_option, separated
 from fiesta_allennlp.selection.options import option
 from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
-
-COLUMNS = ("candidate", "split", "seed", "score", "metric")
-
-
-def columns_of(text: str) -> Dict[str, str]:
-    """Read `candidate=model,score=test_f1`: the columns that a file calls otherwise."""
-    pairs = [pair.partition("=") for pair in separated(text)]
-    for name, equals, called in pairs:
-        if name not in COLUMNS or not equals or not called:
-            hint = did_you_mean(name, COLUMNS)
-            raise argparse.ArgumentTypeError(
-                f"must be pairs such as candidate=model,score=test_f1 with the names {', '.join(COLUMNS)}, but got "
-                f"'{text}'.{hint}"
-            )
-    return {name: called for name, _, called in pairs}
 
 
 @dataclass(frozen=True)
@@ -49,13 +33,8 @@ class NextSettings(ChoiceSettings):
         metavar="A,B,...",
         parse=separated,
     )
-    columns: Optional[Mapping[str, str]] = option(
-        None,
-        "columns that the file names otherwise, such as candidate=model,score=test_f1,seed=seed",
-        group=SCORES,
-        metavar="NAME=COLUMN,...",
-        parse=columns_of,
-    )
+    columns: Optional[Mapping[str, str]] = columns_option(SCORES)
+    done: Tuple[str, ...] = done_option(SCORES)
     minimise: bool = option(
         False,
         "lower scores are better, as for an error or a loss; -NAME in a column `metric` has the same effect",

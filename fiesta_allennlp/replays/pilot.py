@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, List, Mapping, Tuple
 
 import numpy as np
 
@@ -12,12 +12,12 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.files import read_csv, read_json
 from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
-from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.settings import ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.settings import SHARED, ChoiceSettings
+from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, not_importing
 from fiesta_allennlp.strategies import Strategy
@@ -33,13 +33,15 @@ CHOICE = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 class Problem:
     """What is simulated: the source of scores and the way to choose.
 
-    `noise_sd` is the run-to-run sd on one split. `knows_seconds` tells whether runs have seconds.
+    `noise_sd` is the run-to-run sd on one split. `knows_seconds` tells whether runs have seconds. `notes` are about the
+    splits and seeds of a table.
     """
 
     source: ScoreSource
     choice: ReplaySettings
     noise_sd: float
     knows_seconds: bool
+    notes: Tuple[str, ...] = ()
 
     @property
     def num_done(self) -> int:
@@ -95,16 +97,21 @@ class _Numbers(ScorePreset):
 
 
 def _table(settings: PlanSettings, path: Path) -> Problem:
-    table = read_csv(path) if path.suffix == ".csv" else read_json(path, settings.evaluations_per_split or 1)
+    per_split = settings.evaluations_per_split or 1
+    table = read_csv(path, columns=settings.columns) if path.suffix == ".csv" else read_json(path, per_split)
+    if table.on_official_splits:
+        settings = replace(settings, splits=OFFICIAL)
     if (settings.splits or SHARED) != SHARED:  # no two scores share a split, so no effect of one is fitted
         lengths = {name: len(scores) for name, scores in table.scores.items()}
         table = replace(table, splits=numbered_apart(list(lengths), lengths))
     minimise = settings.minimise or table.minimise
-    return _from_pilot(settings, str(path), history_of(table), _choice(settings, {}), {}, minimise=minimise)
+    history, choice = history_of(table), _choice(settings, {})
+    problem = _from_pilot(settings, str(path), history, choice, {}, minimise=minimise)
+    return replace(problem, notes=(*table.notes, *problem.notes))
 
 
 def _selection(settings: PlanSettings, root: Path) -> Problem:
-    for name in ("splits", "evaluations_per_split"):
+    for name in ("splits", "evaluations_per_split", "columns"):
         if getattr(settings, name) is not None:
             raise ConfigError(
                 f"{flag(name)} is for tables of scores: the selection in {root} has its own. Leave it out."
@@ -140,7 +147,7 @@ def _from_pilot(
     takes_logits = _takes_logits(choice, list(history.candidates))
     source = PosteriorScores(name, renumbered(history), seconds, takes_logits, minimise)
     source.check_runs()
-    return Problem(source, choice, source.noise_sd, any(seconds.values()))
+    return Problem(source, choice, source.noise_sd, any(seconds.values()), done_note(settings.done))
 
 
 def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
@@ -178,6 +185,7 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
         batch_size=settings.workers,
         processes=settings.processes,
         seed=settings.seed,
+        done=settings.done,
     )
     name = choice.strategy_params()["type"]
     if name in Strategy.available() and issubclass(Strategy.by_name(name), FixedBudget):

@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Optional, Tuple
+from typing import Any, ClassVar, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.replays.settings import columns_option, done_option
 from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
 
@@ -64,6 +65,8 @@ class PlanSettings(ChoiceSettings):
         group=PROBLEM,
         least=1,
     )
+    columns: Optional[Mapping[str, str]] = columns_option(PROBLEM)
+    done: Tuple[str, ...] = done_option(PROBLEM)
     workers: int = option(1, "number of runs at once (default 1)", group=RESOURCES, least=1)
     repetitions: Optional[int] = option(
         None,
@@ -96,6 +99,8 @@ class PlanSettings(ChoiceSettings):
                 "give the directory of a selection or a table of scores; or --gap and --sd, such as --gap 0.01 "
                 "--sd 0.03 --candidates 4."
             )
+        if self.source is None and self.done:
+            raise ConfigError("--done names candidates of a table of scores or a selection. Give one, or leave it out.")
         if self.source is None and self.minimise:
             raise ConfigError("--minimise is for tables of scores: --gap has no direction. Leave it out.")
         if self.evaluations_per_split is not None and not (self.source or "").endswith(".json"):

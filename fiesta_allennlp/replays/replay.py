@@ -21,8 +21,10 @@ from fiesta_allennlp.seeding import (
     fresh_seed,
     replay_rng,
 )
+from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.thompson import without_further_runs
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
@@ -61,7 +63,7 @@ class Replay:
 
     `settings` has everything that was left to chance or to defaults filled in; `interrupted` tells that some
     repetitions are missing. `true_means` is by candidate. `seconds` is wall-clock time. `fewest_scores` is how many
-    splits or scores are taken for the truth, None where the scores never run out.
+    splits or scores are taken for the truth, None where the scores never run out. `notes` are of the source.
     """
 
     settings: ReplaySettings
@@ -70,6 +72,7 @@ class Replay:
     seconds: float
     interrupted: bool
     fewest_scores: Optional[int] = None
+    notes: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,8 @@ def replay(
     seed = fresh_seed() if settings.seed is None else settings.seed
     settings = replace(settings, seed=seed, processes=min(settings.num_processes, settings.repetitions))
     replayer = prepare_replay(settings, source, margin=margin)
-    settings = replace(settings, minimise=replayer.minimise)
+    splits = OFFICIAL if replayer.source.on_official_splits else settings.splits
+    settings = replace(settings, minimise=replayer.minimise, splits=splits)
     done: Dict[int, Repetition] = {}
     interrupted = False
     try:
@@ -199,7 +203,8 @@ def replay(
     repetitions = tuple(done[number] for number in sorted(done))
     seconds = time.monotonic() - start
     fewest = replayer.source.fewest_scores(replayer.sampling)
-    return Replay(settings, replayer.source.true_means(), repetitions, seconds, interrupted, fewest)
+    means, notes = replayer.source.true_means(), replayer.source.notes
+    return Replay(settings, means, repetitions, seconds, interrupted, fewest, notes)
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
@@ -209,12 +214,16 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         FiestaError: see `replay`.
     """
     if source is None:
-        source = open_scores(settings.scores, settings.evaluations_per_split)
+        source = open_scores(settings.scores, settings.evaluations_per_split, settings.columns)
+    if source.on_official_splits:
+        settings = replace(settings, splits=OFFICIAL)
     if settings.candidates:
         source = restrict(source, settings.candidates)
     means = source.true_means()
     minimise = settings.minimise or source.minimise
     strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
+    if settings.done:
+        without_further_runs(strategy, settings.done, source.start or History(tuple(means)))
     prepare_beliefs([strategy])
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)

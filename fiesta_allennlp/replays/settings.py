@@ -1,10 +1,12 @@
 """The options of a replay as one record."""
 
+import argparse
 import csv
 import os
 from dataclasses import dataclass
-from typing import ClassVar, Optional, Tuple
+from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.errors import did_you_mean
 from fiesta_allennlp.selection.options import option
 from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
 
@@ -14,6 +16,53 @@ SCORES = "Scores"
 def separated(text: str) -> Tuple[str, ...]:
     names = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(name.strip() for name in names)
+
+
+COLUMNS = ("candidate", "split", "seed", "score", "metric")
+
+
+def columns_of(text: str) -> Dict[str, str]:
+    """Read `candidate=model,score=test_f1`: the columns that a file calls otherwise."""
+    pairs = [pair.partition("=") for pair in separated(text)]
+    for name, equals, called in pairs:
+        if name not in COLUMNS or not equals or not called:
+            hint = did_you_mean(name, COLUMNS)
+            raise argparse.ArgumentTypeError(
+                f"must be pairs such as candidate=model,score=test_f1 with the names {', '.join(COLUMNS)}, but got "
+                f"'{text}'.{hint}"
+            )
+    return {name: called for name, _, called in pairs}
+
+
+def done_option(group: str) -> Any:
+    """Return the option `--done`, below this heading; without a heading, it is not on the command line."""
+    return option(
+        (),
+        "candidates that get no further runs, such as a published model: they take part with the scores that they have",
+        group=group,
+        metavar="A,B,...",
+        parse=separated,
+    )
+
+
+def done_note(done: Sequence[str]) -> Tuple[str, ...]:
+    """Say of candidates that get no further runs how they take part."""
+    if not done:
+        return ()
+    verb = "gets no further runs and takes" if len(done) == 1 else "get no further runs and take"
+    return (f"{', '.join(done)} {verb} part with the present scores, so P(best) rests on these.",)
+
+
+def columns_option(group: str) -> Any:
+    """Return the option `--columns`, below this heading."""
+    return option(
+        None,
+        "columns that the file names otherwise, such as candidate=model,score=test_f1,seed=seed. Without a column "
+        "split, all runs share one official split",
+        group=group,
+        metavar="NAME=COLUMN,...",
+        parse=columns_of,
+    )
 
 
 @dataclass(frozen=True)
@@ -45,6 +94,7 @@ class ReplaySettings(ChoiceSettings):
         metavar="N",
         least=1,
     )
+    columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     minimise: bool = option(
         False,
         "lower scores are better, as for an error or a loss; in a CSV file, -NAME in a column `metric` has the same "
@@ -56,6 +106,7 @@ class ReplaySettings(ChoiceSettings):
     with_replacement: bool = option(
         False, "draw scores of the table with replacement", group=SCORES, can_be_undone=False
     )
+    done: Tuple[str, ...] = done_option("")
     repetitions: int = option(500, "number of selections to simulate (default 500)", group=RESOURCES, least=1)
     batch_size: int = option(
         1,

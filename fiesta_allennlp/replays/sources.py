@@ -4,7 +4,7 @@ scores with known means."""
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Dict, Mapping, Optional, Sequence
+from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -85,6 +85,12 @@ class ScoreSource(ABC):
 
     minimise: bool = False
     """Whether lower scores are better, as far as the source says so."""
+
+    on_official_splits: bool = False
+    """Whether all scores are of one official split, as far as the source says so."""
+
+    notes: Tuple[str, ...] = ()
+    """Sentences about what the splits and seeds of a table mean."""
 
     @abstractmethod
     def true_means(self) -> Dict[str, float]:

@@ -49,6 +49,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
         "scores": settings.scores,
         **({"minimise": True} if settings.minimise else {}),
         **({"restricted": True} if settings.candidates else {}),
+        **({"notes": list(replay.notes)} if replay.notes else {}),
         "splits": settings.splits,
         "evaluations_per_split": settings.evaluations_per_split,
         "batch_size": settings.batch_size,

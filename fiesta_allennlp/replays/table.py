@@ -1,7 +1,7 @@
 """Released scores of several candidates, drawn from at random."""
 
 from dataclasses import dataclass, replace
-from typing import Dict, Mapping, Optional, Sequence
+from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -20,6 +20,8 @@ class ScoreTable(ScoreSource):
         splits: by candidate, ascending. Shape: `(num_scores,)`.
         scores: likewise.
         minimise: lower scores are better, as the file says.
+        on_official_splits: the file has no splits, so each score has a number of its own in `splits`.
+        notes: sentences about what the splits and seeds of the file mean.
     """
 
     name: str
@@ -27,6 +29,8 @@ class ScoreTable(ScoreSource):
     splits: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
     minimise: bool = False
+    on_official_splits: bool = False
+    notes: Tuple[str, ...] = ()
 
     def true_means(self) -> Dict[str, float]:
         return {name: float(np.mean(scores)) for name, scores in self.scores.items()}

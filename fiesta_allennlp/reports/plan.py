@@ -92,6 +92,7 @@ def plan_in_words(forecast: Forecast) -> List[str]:
     """Return the answer, then the assumptions behind it."""
     lowest = LOWEST if forecast.problem.source.minimise else None
     lines = [_answer(forecast), _basis(forecast), lowest, _limit(forecast)]
+    lines += forecast.problem.notes
     if forecast.interrupted:
         lines.append("Interrupted: this is what had finished.")
     return [line for line in lines if line]

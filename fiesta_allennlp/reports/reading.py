@@ -129,6 +129,7 @@ class Reading(Origin):
         num_parameters: by candidate, as far as they are known.
         data: a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
         split_names: the names of a table's splits, by split seed.
+        table_notes: sentences about what a table's splits and seeds mean.
         documents: for a selection by documents, the content of `selection.json` as it would be now.
         intervals: for a selection by documents, the 95 % credible intervals of the measure, as far as they are known.
     """
@@ -143,6 +144,7 @@ class Reading(Origin):
     num_parameters: Mapping[str, Optional[int]] = field(default_factory=dict)
     data: str = ""
     split_names: Tuple[str, ...] = ()
+    table_notes: Tuple[str, ...] = ()
     documents: Optional[Mapping[str, Any]] = None
     intervals: "Mapping[str, Interval]" = field(default_factory=dict)
 
@@ -410,11 +412,15 @@ class TableOptions:
         evaluations_per_split: so many consecutive scores of a JSON table share a split; 1 where it is None.
         belief: a registered name, or a config, of the belief to compute on all scores; `split_paired` where it is None.
         minimise: the lowest mean is the best. A CSV file can say so itself.
+        columns: the names that a CSV file gives to some of its columns.
+        done: candidates that get no further runs.
     """
 
     evaluations_per_split: Optional[int] = None
     belief: Any = None
     minimise: bool = False
+    columns: Optional[Mapping[str, str]] = None
+    done: Tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.evaluations_per_split is not None and self.evaluations_per_split < 1:
@@ -429,7 +435,12 @@ def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
     """
     if path.is_dir():
         if options != TableOptions():
-            given = (("belief", options.belief is not None), ("minimise", options.minimise))
+            given = (
+                ("belief", options.belief is not None),
+                ("minimise", options.minimise),
+                ("columns", options.columns is not None),
+                ("done", bool(options.done)),
+            )
             name = next((name for name, is_given in given if is_given), "evaluations-per-split")
             raise ConfigError(
                 f"--{name} is for tables of scores: the selection in {path} keeps to its own. Leave the option out."
@@ -452,6 +463,7 @@ def read_table(path: Path, options: TableOptions, *, least_candidates: int = 2) 
         DataError: where the content is wrong, or there are fewer than `least_candidates`.
     """
     from fiesta_allennlp.replays.files import read_csv, read_json
+    from fiesta_allennlp.replays.settings import done_note
     from fiesta_allennlp.replays.sources import METRIC
     from fiesta_allennlp.replays.table import history_of
     from fiesta_allennlp.reports.checklist import table_checklist
@@ -462,8 +474,10 @@ def read_table(path: Path, options: TableOptions, *, least_candidates: int = 2) 
             f"--evaluations-per-split: {path} says itself which scores share a split. Leave the option out."
         )
     is_csv = path.suffix == ".csv"
-    table = read_csv(path, least_candidates) if is_csv else read_json(path, per_split or 1, least_candidates)
-    params = registered(options.belief or "split_paired", "--belief")
+    columns = options.columns
+    table = read_csv(path, least_candidates, columns) if is_csv else read_json(path, per_split or 1, least_candidates)
+    default = "unpaired" if table.on_official_splits else "split_paired"
+    params = registered(options.belief or default, "--belief")
     try:
         belief = build(Belief, params)
     except ConfigError as error:
@@ -477,5 +491,8 @@ def read_table(path: Path, options: TableOptions, *, least_candidates: int = 2) 
         belief_name=params["type"],
         checklist=table_checklist(path, table),
         split_names=tuple(table.split_names),
+        table_notes=(*table.notes, *done_note(options.done)),
     )
+    for name in options.done:
+        read.check_name(name)
     return replace(read, decision=believed(read.history, read.directed_belief).decision)

@@ -97,12 +97,13 @@ class Report(Origin):
         history, decision, summary = read.history, read.decision, read.summary()
         candidates = tuple(_candidate(read, candidate) for candidate in summary["candidates"])
         about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
+        compared = about_runs.get("comparisons", ())
         equal = None if read.by_documents else _equal_evaluations(candidates, decision.best)
         origin = {f.name: getattr(read, f.name) for f in fields(Origin)}
         return cls(
             title=_title(read, pair=pair),
             source=read.name,
-            decision=_decision(read, summary, about_runs.get("comparisons", ()) if pair else (), equal=equal),
+            decision=(*_decision(read, summary, compared if pair else (), equal=equal), *read.table_notes),
             metric=read.metric.name,
             minimise=read.metric.minimise,
             best=decision.best,

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError
@@ -27,6 +27,8 @@ def report(
     paired: bool = False,
     minimise: bool = False,
     long_table: bool = False,
+    columns: Optional[Mapping[str, str]] = None,
+    done: Sequence[str] = (),
 ) -> Report:
     """Report on a selection, on a table of scores, or on two candidates.
 
@@ -41,6 +43,8 @@ def report(
         paired: with `compare` and two tables: splits of equal name are the same.
         minimise: of a table: the lowest mean is the best.
         long_table: writes all columns and the comparisons into `table.tex`, instead of n, mean, sd and P(best).
+        columns: of a CSV table: the names that it gives to some of its columns, such as `{"score": "test_f1"}`.
+        done: of a table: candidates that get no further runs, which the report says.
 
     Raises:
         FiestaError: where there is no such source or candidate, an option does not go with it, there are fewer than two
@@ -48,7 +52,7 @@ def report(
     """
     if output is not None:
         check_output(Path(output))
-    options = TableOptions(evaluations_per_split, belief, minimise)
+    options = TableOptions(evaluations_per_split, belief, minimise, columns, tuple(done))
     made = make_report(source, compare=compare, options=options, paired=paired)
     if output is not None:
         write_report(made, Path(output), long_table=long_table)

@@ -29,6 +29,9 @@ from fiesta_allennlp.selection.summary import CandidateSummary
 
 Result = TypeVar("Result", bound="SelectionResult")
 
+DECIDED = ("confidence", "budget", "documents")
+"""The reasons for which a selection stops with a winner."""
+
 CandidateResult = CandidateSummary
 """The documented name of an entry of `candidates`."""
 
@@ -37,8 +40,10 @@ CandidateResult = CandidateSummary
 class SelectionResult:
     """The content of `selection.json`, together with the directory of the selection.
 
-    `confidence` is the probability that `best` is the best (within `margin`). It is None if the posterior does not give
-    it. `seconds` is the sum of the run times of all workers. `lacking` is set if `best` reached the target confidence,
+    `best` is None until the selection has decided. `leading` names who leads, decided or not. `confidence` is the
+    probability that `leading` is the best (within `margin`). It is None if the posterior does not give it. `scored_on`
+    says what the scores are about.
+    `seconds` is the sum of the run times of all workers. `lacking` is set if `best` reached the target confidence,
     but was not named because candidates had too few runs; it says how many more each needs at least. `credible_margin`
     is the smallest `margin` that would have decided an inconclusive selection, with the `best` candidate at that
     margin. `ahead_on_shared_splits` compares `best` on shared splits with the other candidate of the best mean. `score`
@@ -60,6 +65,8 @@ class SelectionResult:
     candidates: Tuple[CandidateSummary, ...]
     splits: str = ""
     score: str = "test"
+    scored_on: str = ""
+    leading: Optional[str] = None
     seconds_of_equal_allocation: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
     credible_margin: Optional[Mapping[str, Any]] = None
@@ -71,7 +78,8 @@ class SelectionResult:
     def from_summary(cls: Type[Result], summary: Mapping[str, Any], directory: Path) -> Result:
         """Build the result of a selection in this directory, from its return value or from its `selection.json`."""
         candidates = tuple(_candidate(entry, cls.candidate_class) for entry in summary["candidates"])
-        return cls(**{**_known(cls, summary), "directory": directory, "candidates": candidates})
+        known = {**_known(cls, summary), "directory": directory, "candidates": candidates, "leading": summary["best"]}
+        return cls(**{**known, "best": summary["best"] if summary["stopped_by"] in DECIDED else None})
 
     @classmethod
     def read(cls: Type[Result], directory: Union[str, Path]) -> Result:
@@ -92,7 +100,7 @@ class SelectionResult:
     @property
     def decided(self) -> bool:
         """Whether the selection named a winner, by its probability or at the end of a budget."""
-        return self.stopped_by in ("confidence", "budget", "documents")
+        return self.stopped_by in DECIDED
 
     def scores(self) -> Dict[str, List[float]]:
         """Return the scores of every candidate, in the order in which they arrived."""
@@ -110,10 +118,15 @@ class SelectionResult:
         return as_html(self._table(), self._lines())
 
     def _table(self) -> Table:
-        return summary_table(vars(self))
+        return summary_table(self._summary())
+
+    def _summary(self) -> Mapping[str, Any]:
+        """The content of `selection.json`, in which `best` is the candidate that leads."""
+        return {**vars(self), "best": self.leading}
 
     def _words(self) -> Sequence[str]:
-        return in_words(vars(self)), scope_in_words(vars(self)), savings_in_words(vars(self))
+        summary = self._summary()
+        return in_words(summary), self.scored_on, scope_in_words(summary), savings_in_words(summary)
 
     def _lines(self) -> List[str]:
         return [line for line in (*self._words(), f"Everything is in {self.directory}.") if line]
@@ -138,10 +151,10 @@ class SystemsResult(SelectionResult):
     fixed_size: Optional[Mapping[str, Any]] = None
 
     def _table(self) -> Table:
-        return documents_table(vars(self))
+        return documents_table(self._summary())
 
     def _words(self) -> Sequence[str]:
-        return selection_in_words(vars(self))
+        return selection_in_words(self._summary())
 
 
 @dataclass(frozen=True)

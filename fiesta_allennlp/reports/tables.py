@@ -70,7 +70,7 @@ def plan_table(plan: Any, console: Console, *, planner: str) -> None:
         table,
         *_data_texts(plan),
         *(f"A run of {escape(name)}: {escape(command)}" for name, command in plan.commands.items()),
-        f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins.",
+        f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins. {plan.scored_on}",
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
         *_how_many(plan, planner),

@@ -295,6 +295,7 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
     ]
     if summary.get("minimise"):
         lines.append(LOWEST)
+    lines += summary.get("notes", ())
     if summary["with_replacement"]:
         lines.append("The scores were drawn with replacement.")
     few = summary["fewest_scores"]

@@ -14,7 +14,7 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
-from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, SearchSettings, stored_search
+from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, MOST_DRAWN, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_seed, second_seed
 from fiesta_allennlp.selection.family import Resumed
 from fiesta_allennlp.selection.options import as_json, flag
@@ -142,6 +142,8 @@ class SearchPlan:
 
 
 NUM_EXAMPLES = 3
+MOST_CHECKED = 100
+"""The points that a dry run checks of a very large search: each is an evaluation of Jsonnet."""
 
 
 def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
@@ -152,8 +154,13 @@ def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
     """
     if settings.seed is None:
         settings = replace(settings, seed=fresh_seed())
-    with rehearsed(SCREENING, settings, console) as prepared:
-        screener = screener_of(prepared)
+    is_large = settings.space is not None and (settings.configs or 0) > MOST_DRAWN
+    checked = replace(settings, configs=MOST_CHECKED, pool=MOST_CHECKED) if is_large else settings
+    with rehearsed(SCREENING, checked, console) as prepared:
         names = list(prepared.checked.roster.given)
-        num_finalists = settings.num_finalists(screener.configs)
-        return SearchPlan(len(names), screener.configs, num_finalists, tuple(names[:NUM_EXAMPLES]), prepared)
+        num_points, configs = len(names), screener_of(prepared).configs
+        if is_large:
+            num_points, configs = settings.num_drawn, settings.configs or 0
+            console.print(f"Checked {len(names)} of {num_points} points.", highlight=False, soft_wrap=True)
+        num_finalists = settings.num_finalists(configs)
+        return SearchPlan(num_points, configs, num_finalists, tuple(names[:NUM_EXAMPLES]), prepared)

@@ -32,6 +32,7 @@ class SearchSettings(Settings):
 
     GROUPS: ClassVar[Tuple[str, ...]] = (FIRST_STAGE, SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
 
+    data: Tuple[str, ...] = option((), "not an option of a search")
     template: str = option(
         "",
         "a config for `allennlp train` that reads the values of the space with std.extVar; or any config, where the "
@@ -162,7 +163,8 @@ class ScreeningSettings(Settings):
 
     @property
     def division(self) -> Division:
-        return replace(super().division, scored="validation", keeps_test=self.score == "test")
+        keeps_test = self.score == "test"
+        return replace(super().division, scored="validation", keeps_test=keeps_test, has_validation=True)
 
 
 SHARE_OF_SCREENING = 4 / 5

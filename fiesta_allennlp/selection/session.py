@@ -25,6 +25,7 @@ from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.summary import count_text, write_csv, write_json
 from fiesta_allennlp.selection.workspace import (
     already_there,
+    check_nobody_elses,
     clear,
     has_begun,
     logging_to,
@@ -110,7 +111,8 @@ class _Session(Generic[Given, Checked, Prepared]):
         store = self._opened(create=False)
         meta = store.meta()
         self._note_owner()
-        settings = self._resumed_settings(meta)
+        is_scored = bool(store.history(max_failures=1).evaluations)
+        settings = self._resumed_settings(meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
         self._note_lost_runs(history)
         stored = Resumed(directory, meta, tuple(store.candidates()), history)
@@ -125,6 +127,8 @@ class _Session(Generic[Given, Checked, Prepared]):
         is_to_be_deleted = has_begun(directory)
         if is_to_be_deleted and not force:
             raise already_there(directory)
+        if not force:
+            check_nobody_elses(directory)
         checked = family.check(settings, Resumed(directory), allow_removed=False)
         if not is_to_be_deleted:
             clear(directory)
@@ -144,6 +148,8 @@ class _Session(Generic[Given, Checked, Prepared]):
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
         files = family.code(prepared)
         self._note_changed_code(meta, settings.include_package, files)
+        if meta.settings and changed_options(meta.settings, settings):  # another metric, which runs may have reported
+            store.reopen("metric")
         with family.work(prepared, store, self.console, seed=int(seed)) as parts:
             store.put_candidates(
                 family.rows(prepared),
@@ -179,8 +185,8 @@ class _Session(Generic[Given, Checked, Prepared]):
     def _prepared(self, checked: Checked, place: RunDirectory) -> Prepared:
         return self.stack.enter_context(self.family.prepared(checked, self.directory, place, self.console))
 
-    def _resumed_settings(self, meta: Meta) -> Given:
-        """Return the given settings above those in the store."""
+    def _resumed_settings(self, meta: Meta, *, is_scored: bool) -> Given:
+        """Return the given settings above those in the store. While nothing is scored, the metric may be another."""
         family, given, root = self.family, self.given, self.directory.root
         if not meta.begun:
             self._check_begun()
@@ -193,7 +199,8 @@ class _Session(Generic[Given, Checked, Prepared]):
         if str(given.get("seed")) == meta.seed:
             given = {name: value for name, value in given.items() if name != "seed"}
         settings = family.settings(**overlay(stored, given, of=family.settings))
-        forbidden = changed_options(stored, settings) if stored else []
+        kept = stored if is_scored else {**stored, "metric": getattr(settings, "metric", None)}
+        forbidden = changed_options(kept, settings) if stored else []
         if forbidden:
             raise ConfigError(
                 f"a selection that is resumed must make the same scores as before, but {' and '.join(forbidden)}. "

@@ -269,6 +269,16 @@ class RunStore(StoreReader):
             )
             self._database.executemany(f"DELETE FROM evaluations WHERE {is_pending}", keys)
 
+    def reopen(self, kind: str) -> None:
+        """Forget all failures of a kind, and make their requests pending again."""
+        failed = "SELECT candidate, replicate FROM failures WHERE kind = ?"
+        with self._change(lambda history: history):
+            self._database.execute(
+                f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN ({failed})", (kind,)
+            )
+            self._database.execute("DELETE FROM failures WHERE kind = ?", (kind,))
+        self._history = None  # to be read again
+
     @contextmanager
     def _change(self, change: Callable[[History], History]) -> Iterator[None]:
         """Change the file in a transaction and the history in memory, which is forgotten if either is cut short."""

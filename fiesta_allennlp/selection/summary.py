@@ -179,6 +179,8 @@ def _why_withdrawn(history: History, name: str) -> Optional[str]:
         return None
     if name in history.removed:
         return REMOVED
+    if name in history.without_metric:
+        return "its first run did not report the metric"
     return f"{count_text(history.num_counted_failures(name), 'failure')}, as many as --max-failures allows"
 
 

@@ -34,6 +34,28 @@ def has_begun(directory: RunDirectory) -> bool:
         return True
 
 
+MOST_NAMED = 3
+
+
+def check_nobody_elses(directory: RunDirectory) -> None:
+    """Refuse to begin a selection among other files, where nobody could tell its files from these.
+
+    Raises:
+        StoreError: with the first of them.
+    """
+    ours = {path.name for path in directory.contents()}
+    ours |= {path.name for path in (directory.lock, directory.detached_log)}
+    names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
+    others = [name for name in names if name not in ours and not name.startswith((".", directory.answers.name))]
+    if others:
+        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        raise StoreError(
+            f"{directory.root}: this directory has other files: {', '.join(others[:MOST_NAMED])}{more}. Give a new or "
+            f"empty directory with -s, such as {directory.root / 'selection'}; or --force to use this one, which keeps "
+            "them."
+        )
+
+
 def already_there(directory: RunDirectory) -> StoreError:
     """Return the refusal to begin a selection without --force where one has begun."""
     if not directory.store.exists():

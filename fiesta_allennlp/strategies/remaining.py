@@ -28,6 +28,7 @@ def remaining(
     stop: StoppingRule,
     room: int,
     rng: np.random.Generator,
+    is_open: Optional[Sequence[bool]] = None,
 ) -> Optional[Remaining]:
     """Estimate how many more runs a top-two rule makes until it names a winner.
 
@@ -44,10 +45,12 @@ def remaining(
         counts: finished runs in the order of the posterior. Shape: `(num_candidates,)`.
         stop: rule that stops at a probability.
         room: how many more runs the limit allows.
+        is_open: which candidates get further runs; None for all. Shape: `(num_candidates,)`.
     """
     if room < 1 or not (posterior.scale > 0).all():
         return None
-    simulated = _Selections(posterior, np.asarray(counts, dtype=float), margin, stop, rng)
+    is_closed = np.zeros(len(counts), dtype=bool) if is_open is None else ~np.asarray(is_open)
+    simulated = _Selections(posterior, np.asarray(counts, dtype=float), margin, stop, rng, is_closed)
     made = np.zeros(NUM_DRAWS)
     while True:
         names, is_over = simulated.next(confidence)
@@ -64,16 +67,23 @@ class _Selections:
     """One simulated selection for each draw of the true means.
 
     `runs`, `location` and `means`, the truth, have the shape `(NUM_DRAWS, num_candidates)`. `noise` has the variance of
-    a run, shape `(num_candidates,)`.
+    a run, shape `(num_candidates,)`, and `is_closed` is true for those that get no further runs, of that shape too.
     """
 
     def __init__(
-        self, posterior: Posterior, counts: np.ndarray, margin: float, stop: StoppingRule, rng: np.random.Generator
+        self,
+        posterior: Posterior,
+        counts: np.ndarray,
+        margin: float,
+        stop: StoppingRule,
+        rng: np.random.Generator,
+        is_closed: np.ndarray,
     ) -> None:
         self.posterior = posterior
         self.margin = margin
         self.stop = stop
         self.rng = rng
+        self.is_closed = is_closed
         self.means = posterior.sample(NUM_DRAWS, rng)
         self.noise = posterior.scale**2 * counts
         self.runs = np.tile(counts, (NUM_DRAWS, 1))
@@ -89,11 +99,13 @@ class _Selections:
         rival = ahead.argmin(axis=1)
         is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
         needed = self.stop.runs_to_win(ahead[self.rows, rival], self.posterior.noise_sd, confidence)
-        tried = self.runs[self.rows, rival] >= self.stop.least_runs(confidence)
-        is_over = is_sure & (self.runs[self.rows, winner] >= needed) & tried
+        has_enough = (self.runs[self.rows, winner] >= needed) | self.is_closed[winner]
+        tried = (self.runs[self.rows, rival] >= self.stop.least_runs(confidence)) | self.is_closed[rival]
+        is_over = is_sure & has_enough & tried
         leader, challenger = self._top_two()
         one, other = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)
-        return np.where(self.runs[self.rows, one] <= self.runs[self.rows, other], one, other), is_over
+        is_one = (self.runs[self.rows, one] <= self.runs[self.rows, other]) | self.is_closed[other]
+        return np.where(is_one & ~self.is_closed[one], one, other), is_over
 
     def run(self, names: np.ndarray, step: np.ndarray) -> None:
         """Run each selection's candidate as often as `step` says. Shapes: `(NUM_DRAWS,)` both."""

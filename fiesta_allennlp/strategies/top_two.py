@@ -67,6 +67,7 @@ class TopTwo(PosteriorSampling):
             stop=self.stop,
             room=room,
             rng=rng,
+            is_open=[name not in self.done for name in history.active],
         )
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import no_constant, read_lines, shortened
 from fiesta_allennlp.names import NOT_IN_NAMES, split_name
+from fiesta_allennlp.trainings.programs.config import PLACEHOLDER
 
 MOST_BYTES = 60
 """The length limit of a name that is made of values."""
@@ -95,11 +96,13 @@ class CandidateSpec:
         path: its config.
         point: the values with which the config is a template.
         given_name: its name; by default, the values or the file name it.
+        command: the command of a program without a config, as it is typed. `path` is then empty.
     """
 
     path: Path
     point: Point = NO_VALUES
     given_name: Optional[str] = None
+    command: str = ""
 
     @property
     def name(self) -> str:
@@ -107,17 +110,26 @@ class CandidateSpec:
         return (self.point.name or self.path.stem) if self.given_name is None else self.given_name
 
     @property
+    def what(self) -> str:
+        """What a message calls it: a config by its place, and a command, which may be long, by its name."""
+        return f"candidate '{self.name}'" if self.command else self.place
+
+    @property
     def place(self) -> str:
-        """The config and the values as `read_place` reads them."""
+        """The command, or the config and the values, as `read_place` reads them."""
+        if self.command:
+            return self.command
         return f"{self.path}?{self.point.typed}" if self.point.values else str(self.path)
 
 
 def read_place(place: str, *, name: Optional[str] = None) -> CandidateSpec:
-    """The candidate that is given as `CONFIG` or `CONFIG?NAME=VALUE,...`.
+    """The candidate that is given as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command.
 
     Raises:
         ConfigError: where the values cannot be read.
     """
+    if is_command(place):
+        return CandidateSpec(Path(), given_name=name, command=place)
     path, mark, values = place.partition("?")
     if not mark or Path(place).is_file():
         return CandidateSpec(Path(place), given_name=name)
@@ -125,6 +137,19 @@ def read_place(place: str, *, name: Optional[str] = None) -> CandidateSpec:
         return CandidateSpec(Path(path), read_point(values), name)
     except ConfigError as error:
         raise ConfigError(f"candidate '{place}': {error}") from error
+
+
+def is_command(text: str) -> bool:
+    """Return whether a candidate is a command: it has blanks and a placeholder, and does not begin with a file."""
+    is_template = Path(text.partition("?")[0]).is_file()
+    return len(text.split()) > 1 and PLACEHOLDER.search(text) is not None and not is_template
+
+
+def _named_command(text: str) -> CandidateSpec:
+    name, place = split_name(text)
+    if name is None or len(name.split()) != 1:
+        raise ConfigError(f"the command '{text}' needs a name without blanks in front: 'NAME={text}'.")
+    return read_place(place, name=name)
 
 
 def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
@@ -136,12 +161,15 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
     Raises:
         ConfigError: where a point is wrong, two are equal, or it is not clear which config is the template.
     """
-    template = None if points in (None, NONE) else _template(texts)
+    template = None if points in (None, NONE) else _template([text for text in texts if not is_command(text)])
     made = [] if template is None else [CandidateSpec(Path(template), point) for point in read_points(points)]
     specs: List[CandidateSpec] = []
     for text in texts:
         name, place = split_name(text)
-        specs += made if text == template else [read_place(place, name=name)]
+        if is_command(text):
+            specs.append(_named_command(text))
+        else:
+            specs += made if text == template else [read_place(place, name=name)]
     return specs
 
 

@@ -24,7 +24,7 @@ from fiesta_allennlp.trainings.config import (
 )
 from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
-from fiesta_allennlp.trainings.programs.config import is_program
+from fiesta_allennlp.trainings.programs.config import division_for, is_program
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.variables import check_variables
 
@@ -35,7 +35,7 @@ class Roster:
 
     `given` are those that take part. `stored` are all that the store has, `removed` those of them that are not given.
     `late` are those that join a selection which has begun: new ones, and removed ones that are given again. `data` are
-    the data of those that are given, as they are now.
+    the data of those that are given, as they are now. `division` says which sets a run gets.
     """
 
     given: Mapping[str, Candidate]
@@ -43,6 +43,7 @@ class Roster:
     removed: FrozenSet[str]
     late: Tuple[str, ...]
     data: Mapping[str, DataMark]
+    division: Division = AT_OFFICIAL_RATIOS
 
     @property
     def names(self) -> List[str]:
@@ -82,6 +83,11 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
             refusals.append(str(error))
     if refusals:
         raise ConfigError(all_in_one(refusals, what="candidates are wrong"))
+    if settings.data and not any(spec.command for spec in specs):
+        raise ConfigError(
+            "--data is for candidates that are commands, such as NAME='python train.py {train} {test}'. A config names "
+            "its own data."
+        )
     check_variables(specs, settings.overrides)
     if not all(is_program(candidate.config) for candidate in made.values()):
         _check_allennlp()
@@ -113,11 +119,11 @@ def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
     Raises:
         ConfigError: where the config is wrong, or the template reads a variable that has no value.
     """
-    config = load_config(spec, settings.overrides)
+    config = load_config(spec, settings.overrides, settings.data_of_commands)
     try:
         check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
     except ConfigError as error:
-        raise ConfigError(f"{spec.place}: {error}") from error
+        raise ConfigError(f"{spec.what}: {error}") from error
     return Candidate(spec.name, spec.place, config)
 
 
@@ -162,7 +168,10 @@ def read_roster(
             )
     check_distinct({**known, **given}, what="candidate")
     late = tuple(name for name in given if name not in known or name in before) if known else ()
-    return Roster(given, known, removed=frozenset(known) - frozenset(given), late=late, data=data)
+    every = {**known, **given}.values()
+    needs_validation = any(division_for(candidate.config, division).has_validation for candidate in every)
+    division = replace(division, has_validation=needs_validation)
+    return Roster(given, known, frozenset(known) - frozenset(given), late, data, division)
 
 
 def _how(points: Any) -> str:
@@ -201,7 +210,13 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
     """Refuse to go on with another config or other data than at the start."""
     difference = first_difference(stored.config, given.config)
     if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
-        difference = "the contents of its data files have changed"
+        before = stored.facts.get("files", {})
+        changed = [file.path for file in data.files if before.get(file.path, file.digest) != file.digest]
+        raise ConfigError(
+            f"candidate '{given.name}' ({stored.source}): the contents of its data files have changed since the "
+            f"selection in {root} began: {', '.join(changed) or 'which ones is not known'}. Scores on different data "
+            "cannot be compared. Put the files back, or start again with another directory or --force."
+        )
     if difference is not None:
         raise ConfigError(
             f"candidate '{given.name}' ({stored.source}) is not what it was when the selection in {root} began: "

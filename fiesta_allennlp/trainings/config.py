@@ -3,14 +3,14 @@
 import copy
 import json
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import read_jsonnet, with_overrides
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
-from fiesta_allennlp.trainings.programs.config import TYPE, check_keys, is_program
+from fiesta_allennlp.trainings.programs.config import TYPE, check_keys, config_of_command, is_program
 from fiesta_allennlp.trainings.variables import check_values
 
 Config = Dict[str, Any]
@@ -20,16 +20,19 @@ READER_KEYS = ("dataset_reader", "validation_dataset_reader")
 SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 
-def load_config(spec: CandidateSpec, overrides: str = "") -> Config:
+def load_config(
+    spec: CandidateSpec, overrides: str = "", data_of_commands: Optional[Mapping[str, str]] = None
+) -> Config:
     """The config of a candidate with its values and the overrides applied, as plain data. What the values override lies
-    above `overrides`.
+    above `overrides`. A command becomes the config of a program over `data_of_commands`.
 
     Raises:
         ConfigError: where the file is missing, is not valid Jsonnet, or lacks something that a selection needs.
     """
-    if not spec.path.is_file():
-        raise ConfigError(f"{spec.path}: there is no such config file.")
-    config = _evaluated(spec, overrides)
+    if not spec.command and not spec.path.is_file():
+        command = " A command names what it is given, such as {train}, {test} and {seed}." if " " in spec.place else ""
+        raise ConfigError(f"{spec.path}: there is no such config file.{command}")
+    config = _evaluated(spec, overrides, data_of_commands)
     try:
         if is_program(config):
             check_keys(config)
@@ -37,7 +40,7 @@ def load_config(spec: CandidateSpec, overrides: str = "") -> Config:
             _check_complete(config)
         official_paths(config)
     except ConfigError as error:
-        raise ConfigError(f"{spec.place}: {error}") from error
+        raise ConfigError(f"{spec.what}: {error}") from error
     return config
 
 
@@ -61,13 +64,14 @@ def _check_complete(config: Config) -> None:
         )
 
 
-def _evaluated(spec: CandidateSpec, overrides: str) -> Config:
-    where = f"--overrides '{overrides}' over {spec.place}" if overrides else spec.place
+def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
+    source: Union[Path, str] = json.dumps(config_of_command(spec.command, data)) if spec.command else spec.path
+    where = f"--overrides '{overrides}' over {spec.what}" if overrides else spec.what
     try:
-        config = read_jsonnet(spec.path, overrides=overrides, variables=spec.point.variables, where=where)
+        config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, where=where)
     except ConfigError as error:
         if overrides:  # which may not be what is wrong
-            _evaluated(spec, "")
+            _evaluated(spec, "", data)
         check_values(error, spec, where=where)
         raise
     if not isinstance(config, dict):
@@ -76,7 +80,7 @@ def _evaluated(spec: CandidateSpec, overrides: str) -> Config:
         return with_overrides(config, spec.point.overrides)
     except (ValueError, KeyError) as error:
         raise ConfigError(
-            f"{spec.place}: there is no place in the config for the values with a dot: {error}."
+            f"{spec.what}: there is no place in the config for the values with a dot: {error}."
         ) from error
 
 

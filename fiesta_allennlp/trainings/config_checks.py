@@ -18,7 +18,7 @@ from fiesta_allennlp.trainings.config import (
     unwrapped,
 )
 from fiesta_allennlp.trainings.data_files import files_behind, shared_files
-from fiesta_allennlp.trainings.programs.config import check_program, is_program
+from fiesta_allennlp.trainings.programs.config import check_program, division_for, is_program
 
 SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
 """Keys of data loaders and what is in them that leave instances out of an epoch."""
@@ -39,6 +39,12 @@ def check_config(
     Raises:
         ConfigError: with the keys, the values and the remedy.
     """
+    division = division_for(config, division)
+    if not division.has_validation and not is_program(config):
+        raise ConfigError(
+            "--split-ratios of two numbers leaves no validation set, but an AllenNLP config needs one. Give three: "
+            "TRAIN,VALIDATION,TEST, for example 0.64,0.16,0.2."
+        )
     if official_paths(config):
         check_sets(config, group_by=group_by, division=division)
     if is_program(config):
@@ -106,7 +112,8 @@ def check_drawn(config: Config, division: Division) -> None:
     raise ConfigError(
         f"the config names neither '{part_key(config, 'validation')}' nor '{part_key(config, 'test')}', so the sizes "
         "of random splits are not known. Name one of them; or, where the data come as one file, give the sizes: "
-        "--split-ratios TRAIN,VALIDATION,TEST, for example 0.64,0.16,0.2."
+        f"--split-ratios {','.join(division.parts).upper()}, for example "
+        f"{'0.64,0.16,0.2' if division.has_validation else '0.8,0.2'}."
     )
 
 

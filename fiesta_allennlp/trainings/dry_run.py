@@ -1,14 +1,22 @@
-"""The dry run of `fiesta-select`: it checks and builds everything, and trains nothing."""
+"""The dry run of `fiesta-select`, which trains nothing, and its trial, which makes one short run of each candidate."""
 
-from dataclasses import dataclass, field
-from typing import Any, Mapping
+import resource
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Iterator, Mapping
 
 from rich.console import Console
 
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.executors.processes import ProcessExecutor
+from fiesta_allennlp.records import Evaluation, Outcome, Request
+from fiesta_allennlp.seeding import fresh_seed, make_request
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.session import rehearsed
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.pool import Pool
+from fiesta_allennlp.trainings.pool import Pool, scored_on
 from fiesta_allennlp.trainings.preparations import Preparation
 from fiesta_allennlp.trainings.programs.config import example_command, is_program
 from fiesta_allennlp.trainings.select import TRAININGS
@@ -32,6 +40,10 @@ class Plan:
     def pool(self) -> Pool:
         return next(iter(self.preparations.values())).pool
 
+    @property
+    def scored_on(self) -> str:
+        return scored_on(self.pool, self.division)
+
 
 def plan(settings: Settings, console: Console) -> Plan:
     """Check everything and build every model once, without writing anything that stays. Trains nothing.
@@ -44,5 +56,43 @@ def plan(settings: Settings, console: Console) -> Plan:
     least, most = prepared.checked.strategy.bounds(len(prepared.checked.roster.given))
     scored_by = prepared.checked.settings.scored_by
     configs = prepared.checked.roster.configs
-    commands = {name: example_command(name, config) for name, config in configs.items() if is_program(config)}
-    return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, settings.division, commands)
+    division = prepared.checked.roster.division
+    commands = {name: example_command(name, config, division) for name, config in configs.items() if is_program(config)}
+    return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, division, commands)
+
+
+PEAK_MEMORY = "trial:peak_memory_gib"
+"""The metric that a trial adds: the most memory that a process of the run had at a time, in GiB."""
+
+
+@dataclass(frozen=True)
+class Measured(Evaluator):
+    """An evaluator that adds the peak memory of its process, and of the programs that this started, to the metrics."""
+
+    evaluator: Evaluator
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        made = self.evaluator.evaluate(request, directory)
+        peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        gib = peak / (2**30 if sys.platform == "darwin" else 2**20)  # Linux counts in KiB
+        return replace(made, metrics={**made.metrics, PEAK_MEMORY: gib})
+
+
+def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
+    """Make one short run of each candidate, and keep nothing: of 200 records of a program's data, or of one epoch of an
+    AllenNLP config. Yields what came of each; says under which names programs report the metric.
+
+    Raises:
+        FiestaError: as `select`.
+    """
+    with rehearsed(TRAININGS, settings, console) as prepared:
+        if not isinstance(prepared.executor, ProcessExecutor):
+            raise ConfigError("--trial makes its runs on this machine. Leave --executor out.")
+        seed = fresh_seed() if settings.seed is None else settings.seed
+        names = prepared.metric_names(console)
+        evaluator = Measured(prepared.evaluator(is_trial=True))
+        for name in prepared.checked.roster.given:
+            prepared.executor.submit(evaluator, make_request(seed, name, 0, shared_splits=settings.splits == "shared"))
+        for outcome in prepared.executor.completed():
+            names.on_outcome(outcome)
+            yield outcome

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.trainings.candidates import Roster
-from fiesta_allennlp.trainings.config import with_absolute_paths
+from fiesta_allennlp.trainings.config import Config, with_absolute_paths
 from fiesta_allennlp.trainings.preparations import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.programs.run import ProgramRun
@@ -51,24 +51,50 @@ def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
     return (OF_PROGRAMS if are_programs else OF_ALLENNLP, *settings.include_package)
 
 
+TRIAL_RECORDS = 200
+"""The records of a program's trial."""
+
+
+def of_one_epoch(config: Config) -> Config:
+    """Return an AllenNLP config with one epoch, if it says how many it has."""
+    trainer = {} if is_program(config) else config["trainer"]
+    if "num_epochs" not in trainer and trainer.get("type", "gradient_descent") != "gradient_descent":
+        return config
+    return config if is_program(config) else {**config, "trainer": {**trainer, "num_epochs": 1}}
+
+
 def evaluator_of(
-    settings: Settings, roster: Roster, preparations: Mapping[str, Preparation], *, gives_devices: bool
+    settings: Settings,
+    roster: Roster,
+    preparations: Mapping[str, Preparation],
+    *,
+    gives_devices: bool,
+    is_trial: bool = False,
 ) -> Evaluator:
     """Return the evaluator of these candidates, programs and AllenNLP configs alike.
 
     Args:
         preparations: by candidate, removed ones included.
         gives_devices: the executor gives each run its device.
+        is_trial: runs are short: of one epoch, or of few records.
     """
     configs = {name: with_absolute_paths(config) for name, config in roster.configs.items()}
+    if is_trial:
+        configs = {name: of_one_epoch(config) for name, config in configs.items()}
     programs = {name: config for name, config in configs.items() if is_program(config)}
     shared: Dict[str, Any] = {
         "metric": settings.scored_by.name,
         "group_by": next(iter(preparations.values())).pool.group_by,
         "data": roster.data,
-        "division": settings.division,
+        "division": roster.division,
     }
-    run = ProgramRun(programs, working_directory=os.getcwd(), keep_models=settings.keep != "none", **shared)
+    run = ProgramRun(
+        programs,
+        working_directory=os.getcwd(),
+        keep_models=settings.keep != "none",
+        most_records=TRIAL_RECORDS if is_trial else None,
+        **shared,
+    )
     if len(programs) == len(configs):
         return run
     from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining

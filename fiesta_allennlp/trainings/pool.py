@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.splits import Division
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,19 @@ class Pool:
     @property
     def size(self) -> int:
         return sum(self.official.values())
+
+
+def scored_on(pool: Pool, division: Division) -> str:
+    """Say in one line what the scores of a selection are about."""
+    scored = f"the official {division.scored} set"
+    if division.is_official:
+        return f"Scores are on {scored}, and only seeds vary."
+    if not pool.official:
+        return "Scores are on the sets that the programs cut themselves."
+    if division.scored == "validation":
+        return "Scores are on the validation sets of random resplits, and no run sees the official test set."
+    included = ", official test set included" if "test" in pool.official else ""
+    return f"Scores are on the test sets of random resplits of all data{included}."
 
 
 def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
@@ -84,6 +98,8 @@ def _difference(first: Pool, other: Pool) -> Optional[str]:
     """
     if not (first.official and other.official) and first.official != other.official:
         return f"one of them has no data of the selection, because its program cuts its own sets. {_GIVE_DATA}"
+    if first.official and set(first.targets) != set(other.targets):
+        return f"the runs get {_listed(first.targets)} in one and {_listed(other.targets)} in the other. {_SAME_SETS}"
     for what, words in _WORDS.items():
         mine, theirs = getattr(first, what), getattr(other, what)
         if mine != theirs:
@@ -93,6 +109,10 @@ def _difference(first: Pool, other: Pool) -> Optional[str]:
     if first.fingerprint != other.fingerprint:
         return f"{_OTHER_ITEMS} {first.fingerprint} and {other.fingerprint}. {_SAME_DATA}"
     return None
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(parts)
 
 
 def _told(value: Any) -> str:
@@ -112,6 +132,7 @@ _SAME_DATA = "Give both the same data files, and readers that make the same inst
 _REMEDIES = {"group_by": "Say it for all of them with --group-by."}
 _OTHER_ITEMS = "the groups or labels of the instances differ, with fingerprints"
 _GIVE_DATA = "Give it 'data', so that the selection cuts the sets of all candidates."
+_SAME_SETS = "A selection keeps the sets with which it began. Start again in another directory to change them."
 _UNPAIRED = (
     "instance i of the config's reader is not item i of the program's file, because their groups or labels are not "
     "equal at equal positions. Have the reader give one instance for each item in the order of the file, with a label "

@@ -51,7 +51,7 @@ def prepare_all(
     are_built = not all(is_program(candidate.config) for candidate in candidates.values())
     building = " and building each model once" if are_built else ""
     console.print(f"Checking {num_tasks}: reading the data{building} ...", highlight=False)
-    given = (settings.group_by, settings.division)
+    given = (settings.group_by, roster.division)
     tasks = {
         name: (candidate.config, *given, roster.data[name].fingerprint, place.vectors)
         for name, candidate in candidates.items()

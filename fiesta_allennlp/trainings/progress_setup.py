@@ -3,7 +3,7 @@
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Callable, Iterator, List, Optional
+from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Set
 
 from rich.console import Console
 
@@ -15,12 +15,16 @@ from fiesta_allennlp.listeners.gpu_room import GpuRoom, smallest_gpu_mib
 from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
-from fiesta_allennlp.records import History
+from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Listeners
 from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.kept_archives import BestArchives
+from fiesta_allennlp.trainings.programs.config import placeholders_of
+from fiesta_allennlp.trainings.programs.metrics import metric_in
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -54,6 +58,44 @@ def watching(
         if settings.tensorboard:
             listeners.append(stack.enter_context(tensorboard(directory.tensorboard, metric.name)))
         yield Listeners([*listeners, *_gpu_room(settings, console)])
+
+
+class MetricNames:
+    """Says once for each name under which programs report the metric, if it is not its own name.
+
+    Args:
+        configs: the programs, by candidate.
+    """
+
+    def __init__(self, settings: Settings, configs: Mapping[str, Config], division: Division, console: Console) -> None:
+        self._metric, self._configs, self._division, self._console = settings.scored_by.name, configs, division, console
+        self._told: Set[str] = set()
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        pass
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        pass
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        name = outcome.request.candidate
+        if isinstance(outcome, Evaluation) and name in self._configs:
+            self.say(name, outcome.metrics)
+
+    def say(self, candidate: str, metrics: Mapping[str, float]) -> None:
+        """Say which of these metrics of a candidate is the score."""
+        is_alone = not self._division.keeps_test
+        found = metric_in(metrics, self._metric, scored=self._division.scored, alone=is_alone)
+        if found == self._metric or found in self._told:
+            return
+        self._told.add(found)
+        sentence = f"Note: {self._metric} is what {candidate} reports as '{found}'."
+        if found.startswith("eval_") and {"validation", "test"} <= placeholders_of(self._configs[candidate]):
+            sentence += (
+                " The Trainer calls the scores on its validation file eval_, so it may not be of the test set. Have "
+                "the program predict on {test}, or give {test} as the validation file."
+            )
+        self._console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
 def _gpu_room(settings: Settings, console: Console) -> List[Listener]:

@@ -13,6 +13,7 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers
 from fiesta_allennlp.records import UNDECIDED, Candidate, Decision, History
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
+from fiesta_allennlp.selection.loop import Listeners
 from fiesta_allennlp.selection.metrics import check_sign
 from fiesta_allennlp.selection.session import run_selection
 from fiesta_allennlp.selection.store import Meta, RunStore
@@ -20,17 +21,17 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, importin
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
-from fiesta_allennlp.trainings.config import SEED_KEYS
+from fiesta_allennlp.trainings.config import SEED_KEYS, Config
 from fiesta_allennlp.trainings.data_files import found_again
 from fiesta_allennlp.trainings.evaluator_choice import evaluator_of, packages_of
 from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
 from fiesta_allennlp.trainings.kept_archives import BestArchives
 from fiesta_allennlp.trainings.metric_checks import with_metric
-from fiesta_allennlp.trainings.pool import Pool, check_same_pool
+from fiesta_allennlp.trainings.pool import Pool, check_same_pool, scored_on
 from fiesta_allennlp.trainings.preparation import prepare_all
 from fiesta_allennlp.trainings.preparations import Preparation, facts_of, preparation_of, vectors_are_there
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
-from fiesta_allennlp.trainings.progress_setup import outlook, told_of_jobs, watching
+from fiesta_allennlp.trainings.progress_setup import MetricNames, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -59,13 +60,24 @@ class PreparedTrainings:
     @property
     def code(self) -> List[str]:
         """The files that the commands of programs name."""
-        configs = [candidate.config for candidate in self.checked.roster.given.values()]
-        return sorted({file for config in configs if is_program(config) for file in code_of(config)})
+        return sorted({file for config in self.programs.values() for file in code_of(config)})
 
-    def evaluator(self) -> Evaluator:
+    @property
+    def programs(self) -> Dict[str, Config]:
+        """The configs of the candidates that are programs, by name."""
+        given = {name: dict(candidate.config) for name, candidate in self.checked.roster.given.items()}
+        return {name: config for name, config in given.items() if is_program(config)}
+
+    def metric_names(self, console: Console) -> MetricNames:
+        """The listener that says under which name programs report the metric."""
+        return MetricNames(self.checked.settings, self.programs, self.checked.roster.division, console)
+
+    def evaluator(self, *, is_trial: bool = False) -> Evaluator:
         """The evaluator of the runs."""
-        settings, gives_devices = self.checked.settings, self.executor.gives_devices
-        return evaluator_of(settings, self.checked.roster, self.preparations, gives_devices=gives_devices)
+        checked, gives_devices = self.checked, self.executor.gives_devices
+        return evaluator_of(
+            checked.settings, checked.roster, self.preparations, gives_devices=gives_devices, is_trial=is_trial
+        )
 
 
 class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
@@ -103,9 +115,14 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
 
     def rows(self, prepared: PreparedTrainings) -> Sequence[Candidate]:
         return [
-            Candidate(name, candidate.source, candidate.config, facts_of(prepared.preparations[name]))
+            Candidate(name, candidate.source, candidate.config, self._facts(prepared, name))
             for name, candidate in prepared.checked.roster.given.items()
         ]
+
+    def _facts(self, prepared: PreparedTrainings, name: str) -> Dict[str, Any]:
+        """The facts of a candidate for the store, with the digests of its data files."""
+        files = {file.path: file.digest for file in prepared.checked.roster.data[name].files}
+        return {**facts_of(prepared.preparations[name]), "files": files}
 
     def meta(self, prepared: PreparedTrainings) -> Mapping[str, Any]:
         return {"removed": sorted(prepared.checked.roster.removed)}
@@ -128,7 +145,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
                 strategy=strategy,
                 evaluator=prepared.evaluator(),
                 executor=executor,
-                listener=listener,
+                listener=Listeners([listener, prepared.metric_names(console)]),
                 shared_splits=settings.splits == "shared",
                 max_hours=settings.max_hours,
             )
@@ -142,6 +159,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             "belief": strategy["belief"],
             "splits": settings.splits,
             "score": settings.score,
+            "scored_on": scored_on(prepared.pool, prepared.checked.roster.division),
             "seed": meta.seed,
         }
         return summarise(history, decision, about)
@@ -214,7 +232,7 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
         yield f"every run gets seeds of its own, instead of the seeds in the config of {', '.join(seeded)}."
     for name, config in configs.items():
         if is_program(config):
-            yield from (f"{name}: {note}" for note in notes_on_program(config))
+            yield from (f"{name}: {note}" for note in notes_on_program(config, roster.division))
 
 
 def _known(roster: Roster) -> Dict[str, Preparation]:

@@ -3,7 +3,8 @@
 import argparse
 import json
 from dataclasses import dataclass
-from typing import Any, ClassVar, Mapping, Optional, Tuple
+from pathlib import Path
+from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.selection.metrics import Metric
@@ -15,6 +16,9 @@ from fiesta_allennlp.trainings.executor_settings import CLUSTER, RAY, SLURM, Exe
 SCORING = "Data and scoring"
 
 DEFAULT_METRIC = "macro_f1"
+
+FORMAT_OF = {".jsonl": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv", ".conll": "conll", ".txt": "lines"}
+"""The format of a data file of `--data`, by its ending."""
 
 
 def _numbers(text: str) -> Tuple[float, ...]:
@@ -40,7 +44,8 @@ class Settings(ExecutorSettings):
     """The settings of `fiesta-select`. Names and defaults are those of the command's options.
 
     `candidates` are configs of trainings or programs, each as `CONFIG` or `NAME=CONFIG`, with or without
-    `?NAME=VALUE,...` behind. `points` is a JSONL file or a list of objects.
+    `?NAME=VALUE,...` behind; or commands of programs, each as `NAME=COMMAND`. `data` are the data files of these
+    commands. `points` is a JSONL file or a list of objects.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
@@ -49,8 +54,16 @@ class Settings(ExecutorSettings):
         (),
         "two or more configs for `allennlp train`, or of programs. The file name without its extension names the "
         "candidate; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
-        "overrides of one candidate",
+        "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
         metavar="CANDIDATE.jsonnet",
+    )
+    data: Tuple[str, ...] = option(
+        (),
+        "a data file of the candidates that are commands, by its ending: .jsonl, .json, .csv, .tsv, .conll or .txt. "
+        "Give the training and the test set, or the training, validation and test set; or one file with --split-ratios",
+        group=SCORING,
+        metavar="FILE",
+        is_repeated=True,
     )
     metric: Optional[str] = option(
         None,
@@ -71,7 +84,7 @@ class Settings(ExecutorSettings):
     split_ratios: Tuple[float, ...] = option(
         (),
         "shares of the sets in random splits, such as 0.64,0.16,0.2 (default: the official sizes); two numbers with "
-        "--score validation. Required if the data come as one file",
+        "--score validation, or for programs without a validation set. Required if the data come as one file",
         group=SCORING,
         metavar="TRAIN,VALIDATION,TEST",
         parse=_numbers,
@@ -147,6 +160,8 @@ class Settings(ExecutorSettings):
                     f"{flag(name)} is about random splits, but --splits official takes every set as the config gives "
                     "it. Leave one of the two out."
                 )
+        if len(self.data) > len(PARTS):
+            raise ConfigError(f"--data: at most {len(PARTS)} files are given, for {', '.join(PARTS)}.")
         for value in self.split_ratios:
             if not isinstance(value, (int, float)) or not 0 < value < 1:
                 raise ConfigError(f"--split-ratios must be numbers above 0 and below 1 but got {json.dumps(value)}.")
@@ -163,7 +178,28 @@ class Settings(ExecutorSettings):
     @property
     def division(self) -> Division:
         """The division of the data into the sets of a run."""
-        return Division(self.on_official_splits, tuple(map(float, self.split_ratios)), self.score)
+        has_validation = self.score == "validation" or len(self.split_ratios) != len(PARTS) - 1
+        return Division(
+            self.on_official_splits, tuple(map(float, self.split_ratios)), self.score, has_validation=has_validation
+        )
+
+    @property
+    def data_of_commands(self) -> Optional[Dict[str, str]]:
+        """Return the `data` of a program that is given as a command; None if it cuts its own sets.
+
+        Raises:
+            ConfigError: for a file whose ending is not that of a format.
+        """
+        if not self.data:
+            return None
+        suffix = Path(self.data[0]).suffix.lower()
+        if suffix not in FORMAT_OF:
+            raise ConfigError(
+                f"--data {self.data[0]}: its format is not known from its ending. Known endings: "
+                f"{', '.join(FORMAT_OF)}. Rename the file, or give the program as a config with 'data.format'."
+            )
+        parts = {1: PARTS[:1], 2: (PARTS[0], self.score), 3: PARTS}[len(self.data)]
+        return {**dict(zip(parts, self.data, strict=True)), "format": FORMAT_OF[suffix]}
 
     @property
     def scored_by(self) -> Metric:

@@ -1,11 +1,13 @@
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, List
 
 import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
-from fiesta_allennlp.replays.files import open_scores
+from fiesta_allennlp.replays.files import open_scores, read_csv
+from fiesta_allennlp.replays.replay import replay
+from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.replays.table import ScoreTable
 
@@ -103,7 +105,8 @@ def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, me
         ("candidates,split,seed,score\n", "'candidate' is missing.* Is it 'candidates'\\? Then rename that column"),
         (HEADER, "at least 2 candidates but got 0: none"),
         (HEADER + "a,0,0,0.1\n", "at least 2 candidates but got 1: a"),
-        (HEADER + "a,0,0,0.1\nb,0,0\n", "line 3: 'score' is empty. Every line needs"),
+        (HEADER + "a,0,0,0.1\nb,0,0\n", "at least 2 candidates but got 1: a"),
+        ("candidate,Split,seed,score\n", "'split' is missing.* Or name the columns, as in --columns split=candidate"),
         (HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
         (HEADER + "a,0,0,0.1,0.2\n", "line 2: there are more fields than columns"),
         (HEADER + "a,0,0,good\n", "line 2: a score must be a number .* but this is 'good'"),
@@ -117,6 +120,39 @@ def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, me
 def test_bad_csv_is_named_with_file_line_and_value(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=f"s.csv.*{message}"):
         table(tmp_path / "s.csv", text)
+
+
+SHARED = HEADER + "a,s,1,.5\na,t,1,.6\nb,s,2,.5\nb,t,3,.4\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        (SHARED, []),
+        (SHARED + "b,u,4,\na,u,4,failed\n", ["Left out: 2 runs without a score."]),
+        ("candidate,seed,score\na,1,.5\na,2,.6\nb,1,.4\n", ["The table has no column split"]),
+        (HEADER + "a,1,1,.5\na,2,2,.6\nb,1,1,.4\n", ["In every line, split is equal to seed"]),
+        (HEADER + "a,1,1,.5\na,2,1,.6\nb,3,1,.4\n", ["No two candidates have a split in common"]),
+    ],
+)
+def test_what_splits_and_seeds_mean_is_noted(tmp_path: Path, text: str, notes: List[str]) -> None:
+    read = table(tmp_path / "s.csv", text)
+    assert len(read.notes) == len(notes)
+    assert all(told.startswith(note) for told, note in zip(read.notes, notes, strict=True))
+
+
+def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("Name,params.model,seed,metrics.f1\nx,a,1,.5\ny,a,2,.6\nz,b,1,.4\n")
+    columns = {"candidate": "params.model", "score": "metrics.f1"}
+    read = read_csv(path, columns=columns)
+    assert read.on_official_splits and read.true_means() == pytest.approx({"a": 0.55, "b": 0.4})
+    assert [list(read.splits[name]) for name in "ab"] == [[0, 1], [2]]
+    found = replay(ReplaySettings(scores=str(path), columns=columns, repetitions=1, with_replacement=True))
+    assert (found.settings.splits, found.settings.strategy_params()["belief"]) == ("official", {"type": "unpaired"})
+    assert read_csv(path, columns={**columns, "split": "Name"}).notes[0].startswith("No two candidates have a split")
+    with pytest.raises(DataError, match="the column 'Names' is missing"):
+        read_csv(path, columns={**columns, "split": "Names"})
 
 
 def test_scores_that_do_not_fill_the_last_split_are_refused(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The next runs for a table of scores: a selection that is replayed through the table decides the same."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
@@ -94,3 +96,51 @@ def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings:
 def test_rows_of_python_need_names_and_seeds() -> None:
     with pytest.raises(FiestaError, match="row 2: 'seed' is missing"):
         next_runs([{"candidate": "a", "seed": 1, "score": float("nan")}, {"candidate": "b", "score": 1}])
+
+
+BASE = "candidate,seed,score\nbase,1,.800\nbase,2,.810\nbase,3,.805\n"
+OFFICIAL = BASE + "new,1,.812\nnew,2,.818\nother,1,.75\nother,2,.76\n"
+
+
+def test_a_candidate_that_is_done_gets_no_run_and_takes_part(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", OFFICIAL)
+    assert "base" in {run.candidate for run in next_runs(path, workers=20).runs}
+    found = next_runs(path, workers=20, done=["base"])
+    assert {run.candidate for run in found.runs} == {"new", "other"} or {r.candidate for r in found.runs} == {"new"}
+    assert found.decision.prob_best["base"] > 0 and "base gets no further runs" in found.notes[-1]
+    assert found.remaining is not None and found.remaining.low >= 1
+
+
+def test_a_selection_with_a_candidate_that_is_done_ends(tmp_path: Path) -> None:
+    """The second look asks for no run that nobody can make, also of a candidate with the fewest scores."""
+    rows = [{"candidate": "base", "seed": seed, "score": 0.7 + seed / 100} for seed in range(2)]
+    for number in range(60):
+        runs = next_runs(rows, candidates=["new"], done=["base"], splits="official").runs
+        if not runs:
+            break
+        rows.append({"candidate": runs[0].candidate, "seed": runs[0].seed, "score": 0.8 + (number * 7 % 5) / 100})
+    found = next_runs(rows, done=["base"], splits="official")
+    assert (found.decision.best, found.decision.stopped_by) == ("new", "confidence")
+    assert [row["candidate"] for row in rows].count("base") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"done": ["bse"]}, "--done: there is no candidate 'bse'. Did you mean 'base'"),
+        ({"done": ["base", "new", "other"]}, "--done names all candidates"),
+        ({"done": ["base"], "strategy": "non_adaptive_fc"}, "--done goes with a strategy that draws"),
+        ({"done": ["late"], "candidates": ["late"]}, r"--done: candidate 'late' has 0 of the 2 scores that P\(best\)"),
+        ({"done": "base"}, "done must be a list"),
+    ],
+)
+def test_what_done_cannot_be_is_told(tmp_path: Path, options: Dict[str, Any], message: str) -> None:
+    with pytest.raises(FiestaError, match=message):
+        next_runs(write(tmp_path / "s.csv", OFFICIAL), **options)
+
+
+def test_the_example_with_joblib_chooses_the_best(tmp_path: Path) -> None:
+    script = Path(__file__).parent.parent.parent / "examples" / "tables" / "joblib_loop.py"
+    done = subprocess.run([sys.executable, script, tmp_path / "s.csv"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("bert is the best with probability ")
+    assert next_runs(tmp_path / "s.csv").decision.stopped_by == "confidence"

@@ -1,10 +1,20 @@
-import logging
 from pathlib import Path
 
-from fiesta_allennlp.selection.workspace import logging_to
+import pytest
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.selection.workspace import check_nobody_elses
 
 
-def test_the_log_has_escapes_of_what_a_terminal_obeys(tmp_path: Path) -> None:
-    with logging_to(tmp_path / "selection.log"):
-        logging.getLogger("fiesta_allennlp").info("fail %s", "\x1b[2J\r\u202e")
-    assert (tmp_path / "selection.log").read_text(encoding="utf-8").endswith(" INFO fail \\x1b[2J\\r\\u202e\n")
+def test_a_directory_with_other_files_is_refused_and_ours_are_not(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    check_nobody_elses(directory)
+    directory.root.mkdir()
+    for name in ("store.lock", "answers.sqlite", "answers.sqlite-wal", "detached.log", "selection.log", ".gitignore"):
+        (directory.root / name).touch()
+    check_nobody_elses(directory)
+    for name in ("thesis.tex", "b", "c", "d"):
+        (directory.root / name).touch()
+    with pytest.raises(StoreError, match=r"has other files: b, c, d and 1 more. Give a new or empty directory with -s"):
+        check_nobody_elses(directory)

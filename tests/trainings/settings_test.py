@@ -116,7 +116,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
     ("given", "message"),
     [
         ({"splits": "paired"}, "--splits must be one of shared, independent, official but got 'paired'"),
-        ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* must be 3 numbers"),
+        ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* must be 2 numbers"),
         ({"split_ratios": [0.5, "x", 0.1]}, '--split-ratios must be numbers above 0 and below 1 but got "x"'),
         ({"split_ratios": [10**400, 0.5, 0.5]}, "--split-ratios must be numbers above 0 and below 1 but got 1000"),
         ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "must be 2 numbers above 0, for train, validation"),
@@ -245,8 +245,9 @@ def test_whether_settings_go_together_is_asked_once_flags_lie_over_the_file(tmp_
     (tmp_path / "s.jsonnet").write_text("{ split_ratios: [0.8, 0.2] }")
     given = settings_from_file(tmp_path / "s.jsonnet", Settings)
     assert merge(given, {"score": "validation"}).split_ratios == (0.8, 0.2)
+    assert merge(given).division.parts == ("train", "test")
     with pytest.raises(ConfigError, match="--split-ratios with --score test"):
-        merge(given)
+        merge(given, {"split_ratios": [0.8, 0.1, 0.05, 0.05]})
 
 
 ANYTHING = some.recursive(

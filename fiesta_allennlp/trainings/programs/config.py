@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -12,7 +13,7 @@ from fiesta_allennlp.directory import OUTPUT, SETS
 from fiesta_allennlp.errors import ConfigError, did_you_mean, not_keys
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.splits import PARTS, Division
-from fiesta_allennlp.trainings.programs.data import FORMATS
+from fiesta_allennlp.trainings.programs.data import FORMATS, name_of_set
 
 TYPE = "program"
 KEYS = ("type", "command", "data", "metrics", "environment")
@@ -22,8 +23,6 @@ PLACEHOLDERS = (*PARTS, "seed", "split_seed", "directory", "python")
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
 """`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
 
-METRICS = "{directory}/metrics.json"
-"""The default file of the metrics."""
 STDOUT = "stdout"
 """The value of `metrics` where they are the last line of the standard output."""
 
@@ -38,6 +37,29 @@ OURS = "FIESTA_"
 def is_program(config: Mapping[str, Any]) -> bool:
     """Return whether a candidate is a program: its `type` at the top, which AllenNLP configs do not need, says so."""
     return config.get("type") == TYPE
+
+
+def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[str, Any]:
+    """Return the config of a program that is given as a command alone. Its words are split as a shell does.
+
+    Raises:
+        ConfigError: where a quotation mark is not closed.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"the command '{command}' cannot be split into words: {error}.") from error
+    return {"type": TYPE, "command": words, **({} if data is None else {"data": dict(data)})}
+
+
+def division_for(config: Mapping[str, Any], division: Division) -> Division:
+    """Return the division that a candidate needs: a program that names neither {validation} nor a file of it does
+    without a validation set, unless ratios give it one."""
+    data = config.get("data") if is_program(config) else None
+    needs_none = data is not None and data.get("validation") is None and "validation" not in placeholders_of(config)
+    if needs_none and division.scored == "test" and not division.ratios:
+        return replace(division, has_validation=False)
+    return division
 
 
 def check_keys(config: Mapping[str, Any]) -> None:
@@ -58,7 +80,7 @@ def check_keys(config: Mapping[str, Any]) -> None:
     for name in environment:
         if not name or "=" in name or name.startswith(OURS):
             raise ConfigError(f"'environment.{name}': no program may be given a variable of this name. Choose another.")
-    if not isinstance(config.get("metrics", METRICS), str):
+    if not isinstance(config.get("metrics", ""), str):
         raise ConfigError(f"'metrics' must be the path of a JSON file, or \"stdout\", but is {config['metrics']}.")
     if config.get("data") is not None:
         _check_data_keys(config["data"])
@@ -98,7 +120,7 @@ def _texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
     """The texts of a config in which there may be placeholders, by key."""
     yield from ((f"command.{number}", part) for number, part in enumerate(config["command"]))
     yield from ((f"environment.{name}", text) for name, text in config.get("environment", {}).items())
-    yield "metrics", config.get("metrics", METRICS)
+    yield "metrics", config.get("metrics", "")
 
 
 def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
@@ -124,10 +146,15 @@ def filled_environment(config: Mapping[str, Any], values: Mapping[str, str]) -> 
     return {name: filled(text, values) for name, text in config.get("environment", {}).items()}
 
 
-def example_command(name: str, config: Mapping[str, Any]) -> str:
+def example_command(name: str, config: Mapping[str, Any], division: Division) -> str:
     """The command of a candidate's first run, for a shell, with the seeds 1 and 2."""
     directory = f"DIR/evaluations/{name}-0"
-    sets = {part: f"{directory}/{SETS}/{part}" for part in PARTS}
+    data = config.get("data") or {}
+    sets = {part: data.get(part, "") for part in PARTS}
+    if data and not division.is_official:
+        sets = {
+            part: f"{directory}/{SETS}/{name_of_set(part, data['train'], FORMATS[data['format']])}" for part in PARTS
+        }
     return shlex.join(
         filled_command(config, {**sets, "directory": f"{directory}/{OUTPUT}", "seed": "1", "split_seed": "2"})
     )
@@ -146,7 +173,7 @@ def check_program(config: Mapping[str, Any], *, group_by: Optional[str], divisio
     _check_metrics(config)
     named = placeholders_of(config)
     if config.get("data") is not None:
-        _check_sets(named, division)
+        _check_sets(config["data"], named, division)
     else:
         _check_own_splits(named, group_by, division)
     _check_is_there(config["command"])
@@ -165,7 +192,7 @@ def _check_placeholders(config: Mapping[str, Any]) -> None:
 
 
 def _check_metrics(config: Mapping[str, Any]) -> None:
-    metrics = config.get("metrics", METRICS)
+    metrics = config.get("metrics", STDOUT)
     if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER.findall(metrics)]:
         raise ConfigError(
             f"'metrics' is {json.dumps(metrics)}, one file for all runs, which may run at once. Write the metrics into "
@@ -174,19 +201,21 @@ def _check_metrics(config: Mapping[str, Any]) -> None:
         )
 
 
-def _check_sets(named: FrozenSet[str], division: Division) -> None:
+def _check_sets(data: Mapping[str, Any], named: FrozenSet[str], division: Division) -> None:
     lacking = [part for part in division.parts if part not in named]
     if lacking:
+        without = "; or leave 'data' out and give {split_seed}, for a program that cuts its own sets"
+        if lacking == ["validation"]:
+            where = "its share out of --split-ratios" if division.ratios else f"'{data.get('validation')}' out"
+            without = f"; or leave {where}, for runs without a validation set"
         raise ConfigError(
             f"'command' does not name {', '.join(f'{{{part}}}' for part in lacking)}, so the program would not read "
-            f"every set that it is given. Hand over {', '.join(f'{{{part}}}' for part in division.parts)}; or leave "
-            "'data' out and give {split_seed}, for a program that cuts its own sets."
+            f"every set that it is given. Hand over {', '.join(f'{{{part}}}' for part in division.parts)}{without}."
         )
     for part in PARTS:
         if part in named and part not in division.parts:
-            raise ConfigError(
-                f"'command' names {{{part}}}, but with --score {division.scored} a run has no {part} set. Take it out."
-            )
+            why = "--split-ratios of two numbers" if division.scored == "test" else f"--score {division.scored}"
+            raise ConfigError(f"'command' names {{{part}}}, but with {why} a run has no {part} set. Take it out.")
 
 
 def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
@@ -194,8 +223,8 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
     for part in PARTS:
         if part in named:
             raise ConfigError(
-                f"'command' names {{{part}}}, but 'data' is missing. Give the files: "
-                '"data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
+                f"'command' names {{{part}}}, but 'data' is missing. Give the files with --data train.jsonl --data "
+                'test.jsonl; or in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
     given = {"--group-by": group_by not in (None, "none"), "--split-ratios": bool(division.ratios)}
     for option, is_given in given.items():
@@ -232,9 +261,11 @@ def _check_is_there(command: Sequence[str]) -> None:
         )
 
 
-def notes_on_program(config: Mapping[str, Any]) -> Iterator[str]:
+def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
     """Notes for the user on a valid program, before its first run."""
     named = placeholders_of(config)
+    if config.get("data") is not None and "validation" in division.parts and "validation" not in named:
+        yield "its command names no {validation}, so its runs leave the validation set of the other candidates unused."
     if "seed" not in named and "split_seed" not in named:
         yield "its command names no {seed}, so its runs differ by their sets alone."
 

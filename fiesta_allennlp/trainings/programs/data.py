@@ -232,6 +232,11 @@ FORMATS: Mapping[str, DataFormat] = {
 """By the name that a config gives."""
 
 
+def name_of_set(part: str, path: str, data_format: DataFormat) -> str:
+    """The name of the file of a set that is cut for a run: it ends as the data file `path`."""
+    return f"{part}{Path(path).suffix or data_format.suffix}"
+
+
 def read_file(path: str, data_format: DataFormat) -> DataFile:
     """The records of a data file.
 

@@ -2,18 +2,24 @@
 
 import errno
 import json
+import os
 import re
 import stat
 import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import FiestaError, visible
+from fiesta_allennlp.directory import MODEL
+from fiesta_allennlp.errors import FiestaError, MetricError, visible
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.selection.metrics import usable
 
-PREFIXES = {"test": ("test_",), "validation": ("best_validation_", "validation_")}
-"""The prefixes that a metric may have, by the set that is scored."""
+PREFIXES = {"test": ("test_", "predict_", "eval_"), "validation": ("best_validation_", "validation_", "eval_")}
+"""The prefixes that a metric may have, by the set that is scored. The Trainer of Hugging Face calls the scores of its
+validation file `eval_` and of its test file `predict_`."""
+
+FILES = ("metrics.json", "all_results.json", "test_results.json", "predict_results.json", "eval_results.json")
+"""The files of metrics in the directory of a run or of its model, unless the config names another. Earlier ones win."""
 
 NAME_AND_VALUE = re.compile(r"(\S+?)[:=]?\s+(\S+)|(\S+)[:=](\S+)")
 
@@ -31,6 +37,25 @@ KINDS = {
 
 BY_THE_PROGRAM = (errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP)
 """Errors of a path that the program causes; a disk or a network causes the others."""
+
+
+def metrics_in_directory(directory: Path, stdout: str) -> Metrics:
+    """The metrics in the files of a run's directory that are known by their names, or in its directory of the model, or
+    else in the last line of an output.
+
+    Raises:
+        FiestaError: where there are none, or a file is wrong.
+    """
+    places = [place / name for name in reversed(FILES) for place in (directory / Path(MODEL).name, directory)]
+    there = [path for path in places if os.path.lexists(path)]
+    if there:
+        return {name: value for path in there for name, value in metrics_in_file(path).items()}
+    try:
+        return metrics_in_line(stdout)
+    except FiestaError as error:
+        raise FiestaError(
+            f"the program ended with exit status 0 but wrote none of {', '.join(FILES)} into {directory}, and {error}"
+        ) from error
 
 
 def metrics_in_file(path: Path) -> Metrics:
@@ -80,21 +105,32 @@ def metrics_in_line(stdout: str) -> Metrics:
     return {visible(found[1] or found[3]): value}
 
 
-def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) -> float:
-    """The score of a run.
+def metric_in(metrics: Mapping[str, Any], name: str, *, scored: str, alone: bool = True) -> str:
+    """The name under which a run reports a metric.
 
     Args:
         name: that of `--metric`. The metric is called so, or has a prefix for the set that is scored.
         alone: the name alone will do. It does not where a run has a test set and is scored on the validation set.
 
     Raises:
-        FiestaError: where it is missing, or not a finite number, with what was reported.
+        MetricError: where it is missing, with what was reported.
     """
     names = [*([name] if alone else []), *(f"{prefix}{name}" for prefix in PREFIXES[scored])]
     found = next((known for known in names if known in metrics), None)
     if found is None:
         reported = ", ".join(sorted(metrics)) or "nothing"
-        raise FiestaError(f"the program reported no metric {' or '.join(map(repr, names))} but: {reported}.")
+        wanted = " or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
+        raise MetricError(f"the program reported no metric {wanted} but: {reported}.")
+    return found
+
+
+def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) -> float:
+    """The score of a run; the parameters are those of `metric_in`.
+
+    Raises:
+        FiestaError: where it is missing, or not a finite number, with what was reported.
+    """
+    found = metric_in(metrics, name, scored=scored, alone=alone)
     value = metrics[found]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FiestaError(f"the program reported {found} = {shortened(value)}, which is not a number.")

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Hashable, List, Mapping, Optional, Sequence
@@ -10,7 +11,7 @@ from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
 from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests
-from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, read_file
+from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, name_of_set, read_file
 
 
 @dataclass(frozen=True)
@@ -108,20 +109,33 @@ def _fingerprint(groups: Sequence[Hashable], records: Sequence[Record]) -> str:
     return whole.hexdigest()
 
 
-def write_sets(data: ProgramData, directory: Path, *, split_seed: int, division: Division) -> Dict[str, Path]:
+def write_sets(
+    data: ProgramData, directory: Path, *, split_seed: int, division: Division, most: Optional[int] = None
+) -> Dict[str, Path]:
     """Cut the sets of a run and write each into a file of its own, by part. The files are new, in the same format.
+
+    Args:
+        most: leave records out at even distances until this number is left in all sets; None to leave none out.
 
     Raises:
         DataError: where a set would be empty.
     """
-    targets = group_targets(data.sizes, ratios=division.ratios, parts=division.parts)
-    split = split_pool(data.groups(), targets, seed=split_seed)
-    records, first = data.records, next(iter(data.files.values()))
-    suffix = Path(first.path).suffix or data.format.suffix
+    sets = _sets_of(data, split_seed, division)
+    share = min(1.0, (most or math.inf) / sum(map(len, sets.values())))
+    first = next(iter(data.files.values()))
     directory.mkdir(parents=True)
     written: Dict[str, Path] = {}
-    for part in division.parts:
-        chosen = [records[index] for index in split.part(part)]
-        written[part] = directory / f"{part}{suffix}"
+    for part, records in sets.items():
+        number = max(1, round(share * len(records)))
+        chosen = [records[index * len(records) // number] for index in range(number)]
+        written[part] = directory / name_of_set(part, first.path, data.format)
         written[part].write_bytes(data.format.written(first.head, chosen, by_document=data.group_by is not None))
     return written
+
+
+def _sets_of(data: ProgramData, split_seed: int, division: Division) -> Dict[str, List[Record]]:
+    if division.is_official:
+        return {part: list(file.records) for part, file in data.files.items()}
+    targets = group_targets(data.sizes, ratios=division.ratios, parts=division.parts)
+    split, records = split_pool(data.groups(), targets, seed=split_seed), data.records
+    return {part: [records[index] for index in split.part(part)] for part in division.parts}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.directory import MODEL, OUTPUT, SETS
+from fiesta_allennlp.errors import FiestaError, MetricError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.files import delete, replacing
 from fiesta_allennlp.records import Evaluation, Request
@@ -17,19 +18,26 @@ from fiesta_allennlp.trainings.config import Config, moved, official_paths
 from fiesta_allennlp.trainings.data_files import NO_DATA, DataMark, unchanged
 from fiesta_allennlp.trainings.outcomes import read_outcome, write_outcome
 from fiesta_allennlp.trainings.programs.config import (
-    METRICS,
     STDOUT,
     code_of,
     filled,
     filled_command,
     filled_environment,
 )
-from fiesta_allennlp.trainings.programs.metrics import metrics_in_file, metrics_in_line, numbers_in, score_in
+from fiesta_allennlp.trainings.programs.metrics import (
+    metrics_in_directory,
+    metrics_in_file,
+    metrics_in_line,
+    numbers_in,
+    score_in,
+)
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
 from fiesta_allennlp.trainings.programs.process import Output, run_program
 
 PROGRAM_NAME = "program.json"
 """The file that describes a run: config, seeds, options of its split, and the command."""
+REPORTED_NAME = "reported.json"
+"""The file of what a run reported that ended without the metric."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,7 @@ class ProgramRun(Evaluator):
         places: where this machine has files that the configs name.
         data: by what each candidate's data are known again.
         division: how the sets come about, and which of them is scored.
+        most_records: the most records of all sets together, for a trial; None for all.
     """
 
     configs: Mapping[str, Config]
@@ -55,6 +64,7 @@ class ProgramRun(Evaluator):
     places: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, DataMark] = field(default_factory=dict)
     division: Division = AT_OFFICIAL_RATIOS
+    most_records: Optional[int] = None
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Run the program. `directory` is left with `program.json`, `outcome.json` and the program's own `output`,
@@ -64,7 +74,8 @@ class ProgramRun(Evaluator):
             DataChangedError: where the data are not what they were.
             ProgramError: where the program ends otherwise than with exit status 0.
             ProgramKilledError: where the program ends otherwise than with exit status 0.
-            FiestaError: where the score is missing, or not a finite number.
+            MetricError: where the metric is not among those that the program reported.
+            FiestaError: where there are no metrics, or the score is not a finite number.
         """
         started_at, start = datetime.now(timezone.utc), time.monotonic()
         directory = directory.resolve()
@@ -75,19 +86,27 @@ class ProgramRun(Evaluator):
         try:
             with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
                 values = {**self._sets(config, request, directory / SETS), **values_of(request, output)}
-                metrics = self._metrics(config, self._run(config, request, values, directory), values)
+                metrics = _metrics(config, self._run(config, request, values, directory), values)
         finally:
             delete(directory / SETS)
         if not self.keep_models:
             delete(directory / MODEL)
-        evaluation = Evaluation(
-            request=request,
-            score=score_in(metrics, self.metric, scored=self.division.scored, alone=not self.division.keeps_test),
-            metric=self.metric,
-            seconds=time.monotonic() - start,
-            started_at=started_at.isoformat(timespec="seconds"),
-            metrics=numbers_in(metrics),
-        )
+        reported = {
+            "metrics": metrics,
+            "seconds": time.monotonic() - start,
+            "started_at": started_at.isoformat(timespec="seconds"),
+        }
+        try:
+            return self._scored(request, reported, directory)
+        except MetricError:  # the right name may be given later
+            with replacing(directory / REPORTED_NAME) as part:
+                part.write_text(json.dumps(reported), encoding="utf-8")
+            raise
+
+    def _scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
+        metrics = reported["metrics"]
+        score = score_in(metrics, self.metric, scored=self.division.scored, alone=not self.division.keeps_test)
+        evaluation = Evaluation(request, score, self.metric, **{**reported, "metrics": numbers_in(metrics)})
         write_outcome(evaluation, directory)
         return evaluation
 
@@ -97,7 +116,17 @@ class ProgramRun(Evaluator):
         except (OSError, ValueError):
             return None
         is_of_this_run = isinstance(done, dict) and done.get("run") == self._about(request)
-        return read_outcome(request, directory, self.metric) if is_of_this_run else None
+        if not is_of_this_run:
+            return None
+        return read_outcome(request, directory, self.metric) or self._rescored(request, directory)
+
+    def _rescored(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        """Score a run that ended without the metric of that time, if it reported the present one."""
+        try:
+            reported = json.loads((directory / REPORTED_NAME).read_text(encoding="utf-8"))
+            return self._scored(request, reported, directory)
+        except (OSError, ValueError, TypeError, KeyError, FiestaError):
+            return None
 
     def files(self, request: Request) -> List[str]:
         """The data files, and those that the command names."""
@@ -110,10 +139,11 @@ class ProgramRun(Evaluator):
     def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
         """The files of the sets by part: new ones, or the official ones as they are."""
         paths = self.division.used(official_paths(config))
-        if not paths or self.division.is_official:
+        if not paths or (self.division.is_official and self.most_records is None):
             return paths
         data = read_data(config["data"], paths, self.group_by)
-        written = write_sets(data, directory, split_seed=request.split_seed, division=self.division)
+        seed, division, most = request.split_seed, self.division, self.most_records
+        written = write_sets(data, directory, split_seed=seed, division=division, most=most)
         return {part: str(path) for part, path in written.items()}
 
     def _run(self, config: Config, request: Request, values: Mapping[str, str], directory: Path) -> Output:
@@ -137,10 +167,6 @@ class ProgramRun(Evaluator):
         """The path of a file that a command names."""
         return os.path.abspath(os.path.join(self.working_directory, part))
 
-    def _metrics(self, config: Config, output: Output, values: Mapping[str, str]) -> Dict[str, Any]:
-        place = config.get("metrics", METRICS)
-        return metrics_in_line(output.stdout) if place == STDOUT else metrics_in_file(Path(filled(place, values)))
-
     def _about(self, request: Request) -> Dict[str, Any]:
         """All that decides the score, as plain data."""
         about = {
@@ -150,6 +176,13 @@ class ProgramRun(Evaluator):
             "division": asdict(self.division),
         }
         return json.loads(json.dumps(about))
+
+
+def _metrics(config: Config, output: Output, values: Mapping[str, str]) -> Dict[str, Any]:
+    place = config.get("metrics")
+    if place is None:
+        return metrics_in_directory(Path(values["directory"]), output.stdout)
+    return metrics_in_line(output.stdout) if place == STDOUT else metrics_in_file(Path(filled(place, values)))
 
 
 def values_of(request: Request, directory: Path) -> Dict[str, str]:

@@ -6,12 +6,13 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.splits import Division
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import official_paths, with_absolute_paths
 from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.programs.config import (
     check_keys,
     code_of,
+    division_for,
     example_command,
     filled_command,
     filled_environment,
@@ -86,6 +87,22 @@ def test_a_program_or_script_that_is_not_there(reviews: Path, tmp_path: Path, mo
     assert code_of(config) == ["train.py"]
 
 
+def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
+    config = program_config(reviews, "", command=["sh", "{train}", "{test}", "{seed}"])
+    with pytest.raises(ConfigError, match=r"does not name \{validation\}.*leave '.*validation.jsonl' out"):
+        checked(config)
+    del config["data"]["validation"]
+    checked(config)
+    checked(config, division=OFFICIAL)
+    checked(config, division=Division(ratios=(0.8, 0.2), has_validation=False))
+    assert division_for(config, AT_OFFICIAL_RATIOS).parts == ("train", "test")
+    with pytest.raises(ConfigError, match=r"does not name \{validation\}.*leave its share out of --split-ratios"):
+        checked(config, division=Division(ratios=(0.6, 0.2, 0.2)))
+    config["command"].append("{validation}")
+    with pytest.raises(ConfigError, match=r"names \{validation\}, but with --split-ratios of two numbers"):
+        checked(config, division=Division(ratios=(0.8, 0.2), has_validation=False))
+
+
 def test_options_that_do_not_go_with_a_program(reviews: Path) -> None:
     config = program_config(reviews, "true")
     with pytest.raises(ConfigError, match=r"names \{test\}, but with --score validation a run has no test set"):
@@ -125,13 +142,19 @@ def test_placeholders_are_filled_and_other_braces_stay() -> None:
     filled = [sys.executable, sys.executable, '{"a": 1}', "${x}", "{seed}", "-3-3"]
     assert filled_command(config, {"seed": "3"}) == filled
     assert filled_environment(config, {"seed": "3"}) == {"SEED": "3"}
-    assert example_command("a", {"command": ["x", "{test}"]}) == "x DIR/evaluations/a-0/data/test"
+    data = {"train": "in/a.csv", "test": "in/b.csv", "format": "csv"}
+    config = {"command": ["x", "{test}"], "data": data}
+    assert example_command("a", config, AT_OFFICIAL_RATIOS) == "x DIR/evaluations/a-0/data/test.csv"
+    assert example_command("a", config, OFFICIAL) == "x in/b.csv"
 
 
 def test_a_program_without_a_seed_is_noted() -> None:
-    assert "names no {seed}" in "".join(notes_on_program({"command": ["x", "{train}"]}))
-    assert not list(notes_on_program({"command": ["x"], "environment": {"S": "{seed}"}}))
-    assert not list(notes_on_program({"command": ["x", "{split_seed}"]}))
+    def notes(*command: str, **more: Any) -> str:
+        return "".join(notes_on_program({"type": "program", "command": list(command), **more}, AT_OFFICIAL_RATIOS))
+
+    assert "names no {seed}" in notes("x", "{train}")
+    assert not notes("x", environment={"S": "{seed}"}) and not notes("x", "{split_seed}")
+    assert "names no {validation}" in notes("x", "{train}", "{test}", "{seed}", data={"train": "a"})
 
 
 def test_data_are_found_from_any_directory(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:

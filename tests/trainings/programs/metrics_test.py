@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.trainings.programs.metrics import metrics_in_file, metrics_in_line, numbers_in, score_in
+from fiesta_allennlp.errors import FiestaError, MetricError
+from fiesta_allennlp.trainings.programs.metrics import (
+    metrics_in_directory,
+    metrics_in_file,
+    metrics_in_line,
+    numbers_in,
+    score_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +54,17 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
     found = metrics_in_file(path)
     assert numbers_in(found) == {"accuracy": 0.5, "report.macro avg.f1-score": 0.25}
     assert score_in(found, "report.macro avg.f1-score", scored="test") == 0.25
+
+
+def test_files_are_known_by_their_names_and_else_the_last_line_counts(tmp_path: Path) -> None:
+    assert metrics_in_directory(tmp_path, "epoch 1\naccuracy 0.5") == {"accuracy": 0.5}
+    with pytest.raises(
+        FiestaError, match="wrote none of metrics.json, all_results.json, .* into .*, and the last line"
+    ):
+        metrics_in_directory(tmp_path, "")
+    (tmp_path / "predict_results.json").write_text('{"predict_f1": 0.1, "f1": 0.1}')
+    (tmp_path / "all_results.json").write_text('{"eval_f1": 0.2, "f1": 0.2}')
+    assert metrics_in_directory(tmp_path, "") == {"predict_f1": 0.1, "eval_f1": 0.2, "f1": 0.2}
 
 
 def test_invisible_characters_in_the_names_of_metrics_are_escapes(tmp_path: Path) -> None:
@@ -106,14 +123,16 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     assert score_in(metrics, "em", scored="validation") == 0.5
     assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation") == 0.1
     assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation", alone=False) == 0.4
-    with pytest.raises(FiestaError, match="no metric 'best_validation_em' or 'validation_em' but: em"):
+    assert score_in({"eval_em": 0.1, "predict_em": 0.2}, "em", scored="test") == 0.2
+    assert score_in({"eval_em": 0.1}, "em", scored="test") == 0.1
+    with pytest.raises(MetricError, match="no metric 'best_validation_em', 'validation_em' or 'eval_em' but: em"):
         score_in({"em": 0.1}, "em", scored="validation", alone=False)
 
 
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ('{"f1": 1}', "reported no metric 'accuracy' or 'test_accuracy' but: f1"),
+        ('{"f1": 1}', "no metric 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy' but: f1"),
         ("{}", "but: nothing"),
         ('{"accuracy": NaN}', "accuracy = nan, which is not a finite number"),
         ('{"test_accuracy": Infinity}', "test_accuracy = inf, which is not a finite number"),

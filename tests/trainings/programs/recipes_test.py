@@ -1,0 +1,161 @@
+"""The recipes of docs/programs.md, run as a user types them, with small programs that take exactly those arguments."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+
+from fiesta_allennlp.__main__ import main
+from fiesta_allennlp.trainings.evaluator_choice import of_one_epoch
+from tests.conftest import REPOSITORY
+
+PAGE = (REPOSITORY / "docs" / "programs.md").read_text(encoding="utf-8")
+(RECIPES,) = re.findall(r"## Recipes\n.*?```bash\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS = [shlex.split(text.replace("\\\n", " "), comments=True) for text in RECIPES.split("\n\n")]
+
+PROGRAM = """
+import argparse, json, pathlib
+parser = argparse.ArgumentParser(allow_abbrev=False)
+for name in {named}:
+    parser.add_argument(name, required=True)
+for name in {switches}:
+    parser.add_argument(name, action="store_true")
+args = vars(parser.parse_args())
+for name, value in args.items():
+    if name.split(".")[-1] in ("train", "test", "train_file", "validation_file", "test_file"):
+        assert value.endswith({endings}) and pathlib.Path(value).read_text(), value
+score = {score}
+directory = args.get("output_dir") or args.get("trainer.default_root_dir")
+if directory is None:
+    print("epoch 1 of 1")
+    print(json.dumps({{"accuracy": score}}))
+else:
+    directory = pathlib.Path(directory)
+    if directory.exists() and any(directory.iterdir()):
+        raise ValueError(f"Output directory ({{directory}}) already exists and is not empty.")
+    directory.mkdir(exist_ok=True)
+    (directory / "{file}").write_text(json.dumps({metrics}))
+"""
+GOOD = "(0.9 if {better} else 0.5) + int(args['{seed}']) % 100 / 1e4"
+
+FILES = ["--train_file", "--validation_file", "--test_file"]
+HF = ["--model_name_or_path", "--seed", "--output_dir"]
+
+
+def write_program(path: str, named: List[str], score: str, **parts: Any) -> None:
+    given: Dict[str, Any] = {"switches": (), "endings": (".jsonl",), "file": "", "metrics": "", **parts}
+    Path(path).write_text(PROGRAM.format(named=named, score=score, **given))
+
+
+@pytest.fixture
+def programs(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with the data and the programs of the recipes."""
+    monkeypatch.chdir(reviews)
+    for part in ("train", "test"):
+        rows = [json.loads(line) for line in Path(f"{part}.jsonl").read_text().splitlines()]
+        Path(f"{part}.json").write_text(Path(f"{part}.jsonl").read_text())
+        Path(f"{part}.csv").write_text("text,label\n" + "".join(f"{row['text']},{row['label']}\n" for row in rows))
+    by_model = GOOD.format(better="args['model_name_or_path'].startswith('bert')", seed="seed")
+    lr = GOOD.format(better="args['model'] == 'lr'", seed="seed")
+    write_program("train.py", ["--model", "--train", "--test", "--seed"], lr)
+    results = {"file": "all_results.json", "endings": (".json", ".csv")}
+    ner = "{'eval_f1': 1.0, 'predict_f1': score, 'epoch': 3}"
+    steps = ["--do_train", "--do_eval", "--do_predict"]
+    write_program("run_ner.py", [*HF, *FILES], by_model, switches=steps, metrics=ner, **results)
+    glue = "{'eval_accuracy': score, 'train_loss': 0.1}"
+    write_program("run_glue.py", [*HF, *FILES[:2]], by_model, switches=steps[:2], metrics=glue, **results)
+    keys = ["--config", "--seed_everything", "--trainer.default_root_dir", *(f"--data.{name[2:]}" for name in FILES)]
+    cnn = GOOD.format(better="args['config'] == 'cnn.yaml'", seed="seed_everything")
+    write_program("main.py", keys, cnn, file="metrics.json", metrics="{'test_f1': score}")
+    script = '[ -z "$(ls -A "$5")" ] && test -s "$2" && test -s "$3" && case $1 in large) echo accuracy 0.9$4;; '
+    Path("train.sh").write_text(script + "*) echo accuracy 0.5$4;; esac\n")
+    return reviews
+
+
+def fiesta(monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:
+    """The exit status of a command."""
+    monkeypatch.setattr(sys, "argv", ["fiesta", *words])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return stopped.value.code
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[-1])
+def test_a_recipe_runs_as_it_is_printed(words: List[str], programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fiesta(monkeypatch, *words[1:]) == 0
+    summary = json.loads((programs / words[-1] / "selection.json").read_text())
+    assert (summary["best"], summary["num_failures"]) == (words[2].partition("=")[0], 0)
+    assert 0.9 <= max(candidate["mean"] for candidate in summary["candidates"]) < 1
+    assert not list(programs.glob("runs/*/evaluations/*/output/model"))
+
+
+LIGHTNING = next(words for words in COMMANDS if words[-1] == "runs/lightning")
+"""Its runs report `test_f1` alone."""
+
+
+def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_run(
+    programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    wrong = [word.replace("f1", "accuracy") if word == "f1" else word for word in LIGHTNING[1:]]
+    assert fiesta(monkeypatch, *wrong, "--workers", "2") == 1
+    said = capsys.readouterr().out
+    assert "reported no metric 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy' but: test_f1" in said
+    assert "its first run did not report the metric" in said
+    assert "Read another metric from them: fiesta select -s runs/lightning --recover --metric NAME" in said
+    scored = {path.parent.name for path in Path("runs/lightning/evaluations").glob("*/reported.json")}
+    made = {path: path.stat().st_mtime_ns for path in Path("runs/lightning/evaluations").glob("*/program.json")}
+    assert 1 <= len(scored) <= 2
+    assert fiesta(monkeypatch, "select", "-s", "runs/lightning", "--recover", "--metric", "f1") == 0
+    said = capsys.readouterr().out
+    assert said.count("reports as 'test_f1'") == 1 and "cnn is the best" in said
+    assert all(path.stat().st_mtime_ns == made[path] for path in made if path.parent.name in scored)
+    assert fiesta(monkeypatch, "select", "-s", "runs/lightning", "--recover", "--metric", "test_f1") == 2
+    assert '--metric was "f1" and is now "test_f1"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["python train.py {train} {test}", "b=x {seed}"], "needs a name without blanks in front: 'NAME=python train"),
+        (["a=python train.py", "b=python train.py"], "no such config file. A command names what it is given"),
+        (["a=python train.py {train} {test} '", "b=x y {train}"], "cannot be split into words: No closing quotation"),
+        (["a=python no.py {train} {test}", "b=sh train.sh {train} {test}"], "candidate 'a': 'command' runs 'no.py'"),
+        (["a=python train.py {train} {seed}", "b=sh train.sh {train} {seed}"], r"'a': 'command' does not name {test}"),
+    ],
+)
+def test_a_wrong_command_is_told(
+    given: List[str], message: str, programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    data = ["--data", "train.csv", "--data", "test.csv", "--metric", "f1", "--dry-run"]
+    assert fiesta(monkeypatch, "select", *given, *data) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("splits", ["shared", "official"])
+def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
+    splits: str, programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.trainings.evaluator_choice.TRIAL_RECORDS", 12)
+    before = sorted(programs.rglob("*"))
+    script = "wc -l < {test} > lines; echo accuracy 0.5"
+    given = [f'{name}=sh -c "{script}" {name} {{train}} {{test}} {{seed}}' for name in "ab"]
+    data = ["--data", "train.jsonl", "--data", "test.jsonl", "--splits", splits]
+    assert fiesta(monkeypatch, "select", *given, *data, "--metric", "accuracy", "--trial") == 0
+    assert re.search(r"a +0\.5000 +\d+\.\d +0\.\d\d\n", capsys.readouterr().out)
+    assert Path("lines").read_text().split() == ["4"]  # of 20 beside 40, in 12 records
+    Path("lines").unlink()
+    assert fiesta(monkeypatch, "select", *given, *data, "--metric", "f1", "--trial") == 1
+    assert "failed: b: the program reported no metric 'f1', 'test_f1'" in capsys.readouterr().out
+    Path("lines").unlink()
+    assert sorted(programs.rglob("*")) == before
+
+
+def test_a_trial_of_a_config_is_one_epoch() -> None:
+    config = {"model": {}, "trainer": {"num_epochs": 9, "optimizer": "adam"}}
+    assert of_one_epoch(config)["trainer"] == {"num_epochs": 1, "optimizer": "adam"}
+    assert of_one_epoch({"trainer": {}})["trainer"] == {"num_epochs": 1}
+    assert of_one_epoch({"trainer": {"type": "own"}})["trainer"] == {"type": "own"}
