@@ -94,6 +94,8 @@ def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str
     before["lacking"] = {}  # the old version did not write it down
     if name != "documents":
         before["score"] = "test"  # nor this
+        included = "official test set included"  # nor what the scores are about
+        before["scored_on"] = f"Scores are on the test sets of random resplits of all data, {included}."
     if before["stop"] == {"type": "bayesian"} and "budget" not in before:  # written down, because it is not the default
         before["strategy"]["stop"] = {"type": "bayesian"}
     now = summary_of(directory / "selection.json")
