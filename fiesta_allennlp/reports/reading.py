@@ -313,13 +313,13 @@ def _by_trainings(stored: Stored, *, for_report: bool) -> Reading:
 
 def _described(read: Reading, stored: Stored, settings: Settings) -> Reading:
     from fiesta_allennlp.reports.checklist import selection_checklist
+
+    read = replace(read, checklist=selection_checklist(stored, settings, read))
+    if not stored.directory.screening.store.is_file():
+        return read
     from fiesta_allennlp.reports.search import screening_report
 
-    return replace(
-        read,
-        screening=screening_report(stored.directory, stored.meta.seed, read.summary()["candidates"]),
-        checklist=selection_checklist(stored, settings, read),
-    )
+    return replace(read, screening=screening_report(stored.directory, stored.meta.seed, read.summary()["candidates"]))
 
 
 def _by_documents(stored: Stored, *, for_report: bool) -> Reading:

@@ -129,7 +129,9 @@ def finalists_of(
 def screening_report(
     directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateSummary]
 ) -> Optional[ScreeningReport]:
-    """The first stage of the search whose second stage is the selection in this directory; None where there is none.
+    """The first stage of the search whose second stage is the selection in this directory.
+
+    None where the selection is another one.
 
     Args:
         seed: the master seed of the selection, which that of the screening gives.
@@ -137,8 +139,6 @@ def screening_report(
     Raises:
         StoreError: where its store is damaged.
     """
-    if not directory.screening.store.is_file():
-        return None
     with reading(directory.screening) as store:
         meta, candidates = store.meta(), store.candidates()
         history = store.history(max_failures=NOTHING_FAILS_FOR_GOOD)
