@@ -55,7 +55,7 @@ def real_processes() -> None:
     ("options", "message"),
     [
         (["--confidence", "95"], r"confidence must be above 0 and below 1.*95"),
-        (["--max-evaluations", "5"], r"must be at least 6 \(2 candidates x 2 starting runs, 2 more .*but got 5"),
+        (["--max-evaluations", "5"], r"must be at least 10 \(2 candidates x 2 starting runs, 6 more .*but got 5"),
         (["--strategy", "tts"], r"--strategy tts .*[Dd]id you mean 'ttts'"),
         (["--executor", "condor"], r"--executor must be one of processes, ray, slurm but got 'condor'"),
         (["--cuda-devices", "0,999"], r"--cuda-devices: there is no device"),
@@ -123,7 +123,7 @@ def test_a_refused_resumption_changes_nothing(
     selections: Selections, candidates: List[str], call: Any, run: Path
 ) -> None:
     strategy = '{"type": "bts", "num_starts": 4}'
-    options = [*candidates, "-s", run, "--metric", "accuracy", "--seed", 4, "--belief", "student_t"]
+    options = [*candidates, "-s", run, "--metric", "accuracy", "--seed", 4, "--belief", "student_t", "--stop", "bayesian"]
     assert call(*options, "--strategy", strategy, "--max-evaluations", 8, "--confidence", 0.999999999)[0] == 0
     for refused in (["--budget", "1"], [*candidates, "nowhere.jsonnet"], ["--workers", "0"]):
         selections.refused(*refused, "--recover")

@@ -162,7 +162,7 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(
     assert status == 0, output
     assert re.search(r"blind +- +known after a run", output)
     assert "Every split: train 40, validation 12, test 20; no groups." in output
-    sets = " ".join(f"DIR/evaluations/able-0/data/{part}" for part in ("train", "validation", "test"))
+    sets = " ".join(f"DIR/evaluations/able-0/data/{part}.jsonl" for part in ("train", "validation", "test"))
     assert f"{sets} 1 DIR/evaluations/able-0/output" in output
     assert sorted(reviews.rglob("*")) == before
 

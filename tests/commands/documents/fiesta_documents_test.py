@@ -273,7 +273,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path, documents: Pa
     status, output = call(*systems, "--documents", documents, *QUICK, "--dry-run")
     assert status == 0, output
     assert "60 documents with 60 items" in output
-    assert "at least 6 and at most 120 evaluations by accuracy. Nothing was asked." in output
+    assert "at least 10 and at most 120 evaluations by accuracy. Nothing was asked." in output
     assert sorted(tmp_path.iterdir()) == before
     assert call(*systems, "--documents", documents, "-s", run, *QUICK, "--budget", 8)[0] == 0
     status, output = call(*systems, "--documents", documents, "-s", run, *QUICK, "--dry-run")
