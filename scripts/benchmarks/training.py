@@ -64,7 +64,7 @@ class Timing:
 
 def ours(evaluator: AllenNLPTraining, run: RunDirectory) -> Timing:
     """One evaluation through the executor, as a selection makes it."""
-    executor = ProcessExecutor(run)
+    executor = ProcessExecutor(run, packages=("fiesta_allennlp.plugin",))
     start = time.monotonic()
     executor.submit(evaluator, REQUEST)
     outcome = next(executor.completed())

@@ -123,7 +123,19 @@ def test_a_refused_resumption_changes_nothing(
     selections: Selections, candidates: List[str], call: Any, run: Path
 ) -> None:
     strategy = '{"type": "bts", "num_starts": 4}'
-    options = [*candidates, "-s", run, "--metric", "accuracy", "--seed", 4, "--belief", "student_t", "--stop", "bayesian"]
+    options = [
+        *candidates,
+        "-s",
+        run,
+        "--metric",
+        "accuracy",
+        "--seed",
+        4,
+        "--belief",
+        "student_t",
+        "--stop",
+        "bayesian",
+    ]
     assert call(*options, "--strategy", strategy, "--max-evaluations", 8, "--confidence", 0.999999999)[0] == 0
     for refused in (["--budget", "1"], [*candidates, "nowhere.jsonnet"], ["--workers", "0"]):
         selections.refused(*refused, "--recover")

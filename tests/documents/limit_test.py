@@ -119,7 +119,7 @@ def test_too_few_documents_and_bounds() -> None:
     strategy = limited(TopTwo(belief=Given(a=0.6, b=0.4), num_starts=3, max_evaluations=99), 2)
     with pytest.raises(ConfigError, match=r"at least 3 documents, or batches of them, .* but there are 2"):
         strategy.check(["a", "b"])
-    assert limited(TopTwo(belief=Given(a=1.0), max_evaluations=99), 5).bounds(3) == (3, 15)
+    assert limited(TopTwo(belief=Given(a=1.0), max_evaluations=99), 5).bounds(3) == (11, 15)
 
 
 def test_who_fails_on_every_document_ends_with_the_others() -> None:

@@ -62,7 +62,7 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
 
 def test_one_that_has_stopped_says_what_its_strategy_says(tmp_path: Path) -> None:
     scores = {name: [*row, row[0], row[1]][:4] for name, row in SCORES.items()}
-    write_selection(tmp_path, scores, max_evaluations=12, belief="student_t").close()
+    write_selection(tmp_path, scores, max_evaluations=12, belief="student_t", stop="bayesian").close()
     source = read_directory(tmp_path)
     assert isinstance(source.belief, StudentT)
     assert (source.belief_name, source.decision.stopped_by, source.running) == ("student_t", "max_evaluations", False)

@@ -367,7 +367,7 @@ def test_a_full_disk_ends_the_selection_and_is_nobodys_failure(run: Run, other: 
 
 def test_data_that_changed_end_the_selection_and_are_nobodys_failure(run: Run, other: Run) -> None:
     other.go()
-    with pytest.raises(DataError, match="as told. The evaluations in .* put them back, then go on with --recover"):
+    with pytest.raises(DataError, match="as told. The runs in .* put them back, then go on with --recover"):
         run.go(fail=lambda request, attempt: "data" if request.name == "c-2" else None)
     assert [request.name for request in run.history.pending] == ["c-2"]
     assert run.history.failures == ()
@@ -414,7 +414,7 @@ def test_all_failing_ends_with_no_best_and_no_score(run: Run) -> None:
 
 
 def test_the_cap_ends_it_undecided(run: Run) -> None:
-    run.params = {"type": "top_two", "confidence": 0.99999, "max_evaluations": 11}
+    run.params = {"type": "top_two", "confidence": 0.99999, "max_evaluations": 11, "stop": "bayesian"}
     decision = run.go(slots=4)
     assert decision.stopped_by == "max_evaluations"
     assert len(run.history.evaluations) == 11
