@@ -3,35 +3,19 @@
 The parsers need the standard library alone, so that help and usage errors come at once."""
 
 import argparse
+import os
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Dict
+from typing import Any, Dict
 
-from fiesta_allennlp.commands import fiesta_next
 from fiesta_allennlp.commands.command import FiestaCommand
 from fiesta_allennlp.commands.detaching import detach, nothing_goes_on
 from fiesta_allennlp.commands.exit_handling import EXIT_USER_ERROR, run_and_exit
 from fiesta_allennlp.commands.plugins_file import PluginCommand
 from fiesta_allennlp.commands.reading import ReportCommand, StatusCommand
 from fiesta_allennlp.commands.selecting import DocumentsCommand, SearchCommand, SelectCommand
-from fiesta_allennlp.commands.simulating import PlanCommand, ReplayCommand
+from fiesta_allennlp.commands.simulating import NextCommand, PlanCommand, ReplayCommand
 from fiesta_allennlp.errors import did_you_mean
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-
-class NextCommand(FiestaCommand):
-    help = "name the next runs for a table of scores"
-    description = fiesta_next.DESCRIPTION
-    examples = fiesta_next.EXAMPLES
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        fiesta_next.add_arguments(parser)
-
-    def work(self, args: argparse.Namespace, console: "Console") -> int:
-        return fiesta_next.work(args, console)
-
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
@@ -77,6 +61,8 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
 
 def _run(command: FiestaCommand, args: argparse.Namespace) -> None:
     """Do the work, or start it in the background, and end the process with its status."""
+    if not command.trains:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     is_detached = getattr(args, "detach", False)
     work, interrupted = (detach, nothing_goes_on) if is_detached else (command.work, command.interrupted)
     run_and_exit(partial(work, args), debug=args.debug, interrupted=partial(interrupted, args))

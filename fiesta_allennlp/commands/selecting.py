@@ -22,6 +22,7 @@ class Selecting(FiestaCommand):
         dry_run: the help of `--dry-run`.
     """
 
+    trains = True
     step: ClassVar[str] = "run"
     kept: ClassVar[str] = "nothing that finished is lost"
     force: ClassVar[str] = "delete the selection in the directory first"

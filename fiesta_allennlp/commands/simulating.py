@@ -1,6 +1,9 @@
-"""The commands that simulate selections: `fiesta-plan` and `fiesta-replay`."""
+"""The commands that work on scores alone: `fiesta-plan`, `fiesta-replay` and `fiesta-next`."""
 
 import argparse
+import csv
+import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
@@ -111,3 +114,48 @@ runs it takes and how often it finds the best candidate."""
 
             draw_evaluations([repetition.num_evaluations for repetition in result.repetitions], summary, args.figure)
         return EXIT_INTERRUPTED if result.interrupted else 0
+
+
+class NextCommand(FiestaCommand):
+    help = "name the next runs for a table of scores"
+    description = """Read a table of scores and print who leads, with which probability, and the next runs to make;
+or that the selection is decided. You make the runs by your own means and add a row for each. The command
+stores nothing."""
+    examples = """examples:
+  %(prog)s scores.csv --workers 4
+  %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
+  %(prog)s wandb.csv --columns candidate=model,score=test_f1,seed=seed"""
+    settings = "fiesta_allennlp.replays.next_settings.NextSettings"
+    given = (("scores", None),)
+
+    def add_files(self, groups: Dict[str, Any]) -> None:
+        from fiesta_allennlp.selection.settings import RESOURCES
+
+        groups[RESOURCES].add_argument(
+            "--format",
+            choices=("text", "json", "csv"),
+            default="text",
+            help="text (default); json; or csv, one line candidate,split,seed for each run and nothing once it has "
+            "ended",
+        )
+
+    def work(self, args: argparse.Namespace, console: "Console") -> int:
+        """Run the command. Returns its status, 0."""
+        from fiesta_allennlp.selection.options import typed_options
+
+        settings = self.settings_class()
+        made = settings(**typed_options(args, settings))
+        load(args)
+        from fiesta_allennlp.replays.next_runs import next_runs
+        from fiesta_allennlp.reports.next_runs import next_content, next_in_words, next_table
+
+        found = next_runs(made)
+        if args.format == "json":
+            say([json.dumps(next_content(found), indent=2)], console)
+        elif args.format == "csv":
+            rows = ((run.candidate, run.split, run.seed) for run in found.runs)
+            csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
+        else:
+            console.print(next_table(found))
+            say(next_in_words(found), console)
+        return 0
