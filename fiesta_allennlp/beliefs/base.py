@@ -1,5 +1,5 @@
 from abc import ABC, abstractmethod
-from typing import Optional, Sequence
+from typing import Optional, Sequence, Union
 
 import numpy as np
 
@@ -25,8 +25,9 @@ class Posterior(ABC):
     location: np.ndarray
     scale: np.ndarray
 
-    noise_sd: float = 0.0
-    """Run-to-run standard deviation that the candidates have in common, 0 where the model has none."""
+    noise_sd: Union[float, np.ndarray] = 0.0
+    """Run-to-run standard deviations, at least the one that the candidates have in common; 0 where the model has none.
+    Shape: `(num_candidates,)` or one for all."""
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -81,15 +81,15 @@ class MeanScores:
     """Posterior of the mean scores: mu_i = location_i + scale_ci t(df_ci) with probability weight_ci.
 
     The mu_i are independent up to a common shift. `location` has the shape `(num_candidates,)`; `scale`, `df` and
-    `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`. `noise_sd` is the standard deviation of the
-    noise that the candidates have in common.
+    `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`. `noise_sd` are standard deviations of
+    the noise, at least the one that the candidates have in common, shape `(num_candidates,)`.
     """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
     weight: np.ndarray
-    noise_sd: float
+    noise_sd: np.ndarray
 
 
 def mean_scores(scores: Scores) -> MeanScores:
@@ -118,11 +118,12 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
     noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
     df, variance = noise.scaled_inverse_chi_squared()
     factors = np.sqrt(variance * fit.used_precision)
-    df, common = np.maximum(df, 1.0), np.sqrt(fit.noise.common)
+    df, own = np.maximum(df, 1.0), (noise.weight * np.exp(noise.log_mean)).sum(axis=0)
+    noise_sd = np.sqrt(np.maximum(own, fit.noise.common[:, None]))
     found = []
     for place, location in enumerate(fit.location):
         scale = np.sqrt(_as_independent(location, fit.covariance[place])) * factors[:, place]
-        found.append(MeanScores(location, scale, df[:, place], noise.weight[:, place], float(common[place])))
+        found.append(MeanScores(location, scale, df[:, place], noise.weight[:, place], noise_sd[place]))
     return found
 
 

@@ -16,6 +16,10 @@ from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, StoppingRule
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
 
+STARTS = 3
+"""Runs that every candidate begins with. Of two runs, a candidate with five times the noise of the others looks like
+them one time in four, and may never run again."""
+
 WIDE = 100
 """A margin of so many scales of the posterior, beyond the range of the means, decides whatever a margin can decide."""
 
@@ -34,8 +38,8 @@ class FixedConfidence(Strategy):
         belief: model of the scores, which computes the probabilities.
         confidence: target confidence, 1 - delta in the paper, above 0 and below 1.
         margin: difference in units of the score. Candidates within this margin of the best one count as equally good.
-        num_starts: number of runs that every candidate begins with, at least `belief.min_evaluations`, which is also
-            the default.
+        num_starts: number of runs that every candidate begins with, at least `belief.min_evaluations`. The default is
+            three, or for counts of answers `belief.min_evaluations`.
         max_evaluations: limit on the finished and pending runs of all candidates together. The default is 50 for each
             candidate.
         stop: the stopping rule, `rule_of_three` by default.
@@ -54,7 +58,8 @@ class FixedConfidence(Strategy):
         self.belief = belief
         self.confidence = confidence
         self.margin = margin
-        self.num_starts = belief.min_evaluations if num_starts is None else num_starts
+        starts = belief.min_evaluations if belief.needs_counts else max(STARTS, belief.min_evaluations)
+        self.num_starts = starts if num_starts is None else num_starts
         self.max_evaluations = max_evaluations
         self.stop = RuleOfThree() if stop is None else stop
         self.done: FrozenSet[str] = frozenset()
@@ -174,7 +179,8 @@ class FixedConfidence(Strategy):
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""
-        return decision.best is not None and all_finished(history, history.active, self.num_starts)
+        going_on = [name for name in history.active if name not in self.done]
+        return decision.best is not None and all_finished(history, going_on, self.num_starts)
 
     def limit(self, num_candidates: int) -> int:
         """Return `max_evaluations`, or its default."""

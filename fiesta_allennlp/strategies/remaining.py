@@ -39,7 +39,7 @@ def remaining(
     with fewer runs is next. The selection ends as soon as the winner b, the candidate with the largest m, has
 
     - sum_j P(mu_j > mu_b + margin) <= 1 - confidence, with normal posteriors, and
-    - as many runs as `StoppingRule.runs_to_win` asks of it at its lead, and a rival `StoppingRule.least_runs`.
+    - as many runs as `StoppingRule.runs_to_win` asks of it and of its nearest rival at its lead.
 
     Args:
         counts: finished runs in the order of the posterior. Shape: `(num_candidates,)`.
@@ -88,6 +88,7 @@ class _Selections:
         self.noise = posterior.scale**2 * counts
         self.runs = np.tile(counts, (NUM_DRAWS, 1))
         self.location = np.tile(posterior.location, (NUM_DRAWS, 1))
+        self.noise_sd = np.broadcast_to(posterior.noise_sd, len(counts))
         self.rows = np.arange(NUM_DRAWS)
 
     def next(self, confidence: float) -> Tuple[np.ndarray, np.ndarray]:
@@ -98,14 +99,17 @@ class _Selections:
         ahead[self.rows, winner] = np.inf
         rival = ahead.argmin(axis=1)
         is_sure = ndtr(-ahead / np.sqrt(variance)).sum(axis=1) <= 1 - confidence
-        needed = self.stop.runs_to_win(ahead[self.rows, rival], self.posterior.noise_sd, confidence)
-        has_enough = (self.runs[self.rows, winner] >= needed) | self.is_closed[winner]
-        tried = (self.runs[self.rows, rival] >= self.stop.least_runs(confidence)) | self.is_closed[rival]
-        is_over = is_sure & has_enough & tried
+        has_enough = [self._has_enough(each, ahead[self.rows, rival], confidence) for each in (winner, rival)]
+        is_over = is_sure & np.all(has_enough, axis=0)
         leader, challenger = self._top_two()
         one, other = np.where(is_sure, winner, leader), np.where(is_sure, rival, challenger)
         is_one = (self.runs[self.rows, one] <= self.runs[self.rows, other]) | self.is_closed[other]
         return np.where(is_one & ~self.is_closed[one], one, other), is_over
+
+    def _has_enough(self, names: np.ndarray, lead: np.ndarray, confidence: float) -> np.ndarray:
+        """Whether these candidates have the runs that the stopping rule asks of them. Shapes: `(NUM_DRAWS,)` all."""
+        needed = self.stop.runs_to_win(lead, self.noise_sd[names], confidence)
+        return (self.runs[self.rows, names] >= needed) | self.is_closed[names]
 
     def run(self, names: np.ndarray, step: np.ndarray) -> None:
         """Run each selection's candidate as often as `step` says. Shapes: `(NUM_DRAWS,)` both."""

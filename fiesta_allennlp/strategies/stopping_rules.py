@@ -1,7 +1,7 @@
 """Stopping rules: when a winner is certain enough, and which runs it misses."""
 
 import math
-from typing import Dict, Optional, Tuple
+from typing import Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from fiesta_allennlp.strategies.base import Look
 
 FAILURE_COST = 3.4
 """A failed run scores this many run-to-run sds below the mean score of its candidate."""
+
+HIGHEST_RATE = 0.3
+"""A candidate that fails more often than this does not count as the best, whatever a failure costs it."""
 
 
 class StoppingRule(Registrable):
@@ -37,10 +40,10 @@ class StoppingRule(Registrable):
         """Return how many finished runs a winner and its nearest rival need."""
         return 0
 
-    def runs_to_win(self, lead: np.ndarray, noise_sd: float, confidence: float) -> np.ndarray:
-        """Return how many runs a winner needs that leads its nearest rival, with the margin, by `lead`. Shapes: as
-        `lead`."""
-        return np.full_like(lead, self.least_runs(confidence))
+    def runs_to_win(self, lead: np.ndarray, noise_sd: np.ndarray, confidence: float) -> np.ndarray:
+        """Return how many runs a candidate with this noise needs, where the winner leads its nearest rival, with the
+        margin, by `lead`. Shapes: all alike, or broadcast."""
+        return np.full(np.broadcast(lead, noise_sd).shape, float(self.least_runs(confidence)))
 
 
 @StoppingRule.register("bayesian")
@@ -65,14 +68,13 @@ class RuleOfThree(BayesianStop):
 
     With delta = 1 - confidence, a winner that leads its nearest rival, plus the margin, by d needs::
 
-        n >= 3.4 s ln(1 / delta) / d
+        n >= ln(1 / delta) / r,   r = min(d / (3.4 s), 0.3)
 
-    runs, where s is the run-to-run standard deviation that candidates have in common. After n runs without a failure,
-    failures are rarer than ln(1 / delta) / n with confidence 1 - delta (the rule of three: 3 / n at .95). A failure
-    costs 3.4 s, so the failures not seen yet cost the mean score of the winner less than d.
-
-    The winner and its nearest rival also need log2(1 / delta) runs each, rounded up: 3 at .8, 5 at .95, 7 at .99. If
-    the two are equal, one of them is ahead in so many runs in a row with a probability of at most delta (sign test).
+    runs, and so does this rival. Here s is the run-to-run standard deviation of each, at least the one that candidates
+    have in common. After n runs without a failure,
+    failures are rarer than ln(1 / delta) / n with confidence 1 - delta (the rule of three: 3 / n at .95). At the rate
+    d / (3.4 s), failures that cost 3.4 s each take the lead away. Failures may also cost far more, but both
+    run often enough to show those that are more frequent than 0.3: 6 times at .8, 10 at .95 and 16 at .99.
     """
 
     def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
@@ -82,26 +84,28 @@ class RuleOfThree(BayesianStop):
         best = names.index(str(look.decision.best))
         lead = posterior.location[best] - posterior.location + look.decision.margin
         lead[best] = np.inf
-        rival = int(np.argmin(lead))
-        needed = float(self.runs_to_win(lead[rival], posterior.noise_sd, confidence))
-        return self._in_turn(history, names[best], names[rival], needed, self.least_runs(confidence))
+        pair = [best, int(np.argmin(lead))]
+        noise_sd = np.broadcast_to(posterior.noise_sd, len(names))[pair]
+        needed = self.runs_to_win(lead[pair[1]], noise_sd, confidence)
+        return self._in_turn(history, [names[each] for each in pair], needed, self.least_runs(confidence))
 
     def least_runs(self, confidence: float) -> int:
-        return math.ceil(round(-math.log2(1 - confidence), 9))
+        return math.ceil(round(-math.log(1 - confidence) / HIGHEST_RATE, 9))
 
-    def runs_to_win(self, lead: np.ndarray, noise_sd: float, confidence: float) -> np.ndarray:
+    def runs_to_win(self, lead: np.ndarray, noise_sd: np.ndarray, confidence: float) -> np.ndarray:
         with np.errstate(divide="ignore"):
             needed = -FAILURE_COST * math.log(1 - confidence) * noise_sd / np.maximum(lead, 0)
         return np.maximum(np.nan_to_num(needed, nan=0.0, posinf=np.inf), self.least_runs(confidence))
 
-    def _in_turn(self, history: History, best: str, rival: str, needed: float, least: int) -> Tuple[str, ...]:
-        """Runs of the one with fewer, `best` if they are equal, until both have enough. At most as many of `best` as it
-        has, because its lead changes with them."""
-        counts, order = {name: history.num_finished(name) for name in (best, rival)}, []
-        needed = min(needed, max(2 * counts[best], least))
-        while counts[best] < needed or counts[rival] < least:
-            order.append(best if counts[best] <= counts[rival] else rival)
-            counts[order[-1]] += 1
+    def _in_turn(self, history: History, names: Sequence[str], needed: np.ndarray, least: int) -> Tuple[str, ...]:
+        """Runs of those that have not enough, the one with fewer first. At most as many of each as it has, because the
+        lead changes with them."""
+        counts, order = [history.num_finished(name) for name in names], []
+        missing = [min(enough, max(2 * count, least)) for count, enough in zip(counts, needed, strict=True)]
+        while short := [place for place, count in enumerate(counts) if count < missing[place]]:
+            place = min(short, key=lambda place: counts[place])
+            order.append(names[place])
+            counts[place] += 1
         return tuple(order)
 
 
