@@ -205,25 +205,26 @@ CAREFUL = {"belief": "split_paired", "stop": "rule_of_three"}
 
 def test_a_winner_and_its_rival_need_enough_runs_for_the_rule(adaptive: str) -> None:
     strategy = built(adaptive, confidence=0.8, **CAREFUL)
-    early = {"a": [0.70, 0.71], "b": [0.60, 0.61], "c": [0.50, 0.51]}
+    early = {"a": [0.70, 0.71, 0.70, 0.71, 0.70], "b": [0.60, 0.61, 0.60, 0.61, 0.60], "c": [0.50, 0.51, 0.50]}
     decision = strategy.recommend(history(early))
     assert decision.confidence is not None
     assert decision.confidence > 0.8
     assert (decision.stopped_by, decision.lacking) == (None, ("a", "b"))
-    # Only the two that matter run, each up to three, and no slot is filled beyond.
+    # Only the two that matter run, each up to six, and no slot is filled beyond.
     proposed = strategy.propose(history(early), 9, np.random.default_rng(1))
     assert sorted(proposed) == ["a", "b"]
     assert strategy.propose(history(early, pending=proposed), 3, np.random.default_rng(1)) == []
-    enough = {"a": [0.70, 0.71, 0.70], "b": [0.60, 0.61, 0.60], "c": early["c"]}
+    enough = {**early, "a": [*early["a"], 0.71], "b": [*early["b"], 0.61]}
     assert strategy.recommend(history(enough)).stopped_by == "confidence"
-    assert strategy.recommend(history({**enough, "b": enough["b"][:2]})).stopped_by is None
-    assert strategy.bounds(3) == (8, 150)
+    assert strategy.recommend(history({**enough, "b": early["b"]})).stopped_by is None
+    assert strategy.bounds(3) == (15, 150)
 
 
 def test_a_winner_that_unseen_failures_could_overturn_is_not_named(adaptive: str) -> None:
-    # P(best) of a is .906. With its lead, the winner needs 3.4 ln(10) s / d = 6.4 runs, but has six.
-    ups_and_downs = [0.01 * (-1) ** k for k in range(6)]
-    scores = {"a": [0.712 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs[:5]], "c": [0.5, 0.51]}
+    # P(best) of a is .942. With its lead, winner and rival need 3.4 ln(10) s / d runs, more than they have.
+    ups_and_downs = [0.01 * (-1) ** k for k in range(10)]
+    third = [0.5, 0.51, 0.5]
+    scores = {"a": [0.71 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs[:9]], "c": third}
     strategy = built(adaptive, confidence=0.9, **CAREFUL)
     decision = strategy.recommend(history(scores))
     assert decision.confidence is not None
@@ -237,8 +238,8 @@ def test_a_winner_that_unseen_failures_could_overturn_is_not_named(adaptive: str
 
 
 def test_a_margin_makes_up_for_runs_that_unseen_failures_ask_for(adaptive: str) -> None:
-    ups_and_downs = [0.01 * (-1) ** k for k in range(8)]
-    scores = {"a": [0.71 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs], "c": [0.5, 0.51]}
+    ups_and_downs = [0.01 * (-1) ** k for k in range(10)]
+    scores = {"a": [0.71 + x for x in ups_and_downs], "b": [0.70 - x for x in ups_and_downs], "c": [0.5, 0.51, 0.5]}
     found = built(adaptive, **CAREFUL).credible_margin(history(scores))
     assert found is not None and found.best == "a"
     for margin, stopped_by in ((found.margin, "confidence"), (0.95 * found.margin, None)):
@@ -247,16 +248,17 @@ def test_a_margin_makes_up_for_runs_that_unseen_failures_ask_for(adaptive: str) 
 
 
 def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> None:
-    built(adaptive, max_evaluations=14, **CAREFUL).check(["a", "b", "c", "d"])
-    why = "6 more because a winner at confidence 0.95 and its rival need 5 each"
-    message = rf"at least 14 \(4 candidates x 2 starting runs, {why}\) but got 13. Give a larger --max-evaluations"
+    built(adaptive, max_evaluations=26, **CAREFUL).check(["a", "b", "c", "d"])
+    why = "14 more because a winner at confidence 0.95 and its rival need 10 each"
+    message = rf"at least 26 \(4 candidates x 3 starting runs, {why}\) but got 25. Give a larger --max-evaluations"
     with pytest.raises(ConfigError, match=message):
-        built(adaptive, max_evaluations=13, **CAREFUL).check(["a", "b", "c", "d"])
+        built(adaptive, max_evaluations=25, **CAREFUL).check(["a", "b", "c", "d"])
 
 
-def test_starts_are_what_the_belief_needs_by_default(name: str) -> None:
-    for belief, num_starts in (("student_t", 3), ("split_paired", 2)):
+def test_three_runs_begin_unless_the_user_or_a_belief_of_counts_says_otherwise(name: str) -> None:
+    for belief, num_starts in (("student_t", 3), ("split_paired", 3), ("dirichlet_f_measure", 1)):
         assert cast(FixedConfidence, built(name, belief=belief)).num_starts == num_starts
+    assert cast(FixedConfidence, built(name, belief="split_paired", num_starts=2)).num_starts == 2
 
 
 @pytest.mark.parametrize(
@@ -278,13 +280,13 @@ def test_candidates_that_join_need_room(name: str, limit: str, least: int) -> No
 
 
 def test_candidates_that_join_leave_room_for_a_winner_and_a_rival() -> None:
-    strategy = cast(FixedConfidence, built("top_two", confidence=0.8, max_evaluations=8, **CAREFUL))
-    assert (strategy.num_starts, strategy.to_win) == (2, 3)
-    # Five so far, two to start c, and a and b lack one each of three.
-    now = history({"a": [0.5, 0.6], "b": [0.4, 0.5], "c": [], "d": [0.5]}, removed=["d"])
-    built("top_two", confidence=0.8, max_evaluations=9, **CAREFUL).check_room(now)
+    strategy = cast(FixedConfidence, built("top_two", confidence=0.8, max_evaluations=14, **CAREFUL))
+    assert (strategy.num_starts, strategy.to_win) == (3, 6)
+    # Eight so far, two to start c, and a and b lack three each of six.
+    now = history({"a": [0.5, 0.6, 0.5], "b": [0.4, 0.5, 0.4], "c": [0.3], "d": [0.5]}, removed=["d"])
+    built("top_two", confidence=0.8, max_evaluations=16, **CAREFUL).check_room(now)
     with pytest.raises(
-        ConfigError, match="at least 9 .*, 2 more because a winner .* need 3 each.* is 8. Give a larger --"
+        ConfigError, match="at least 16 .*, 6 more because a winner .* need 6 each.* is 14. Give a larger --"
     ):
         strategy.check_room(now)
 

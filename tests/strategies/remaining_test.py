@@ -30,17 +30,17 @@ def found(
 
 
 def test_a_winner_that_is_sure_lacks_only_its_own_runs_and_a_rivals() -> None:
-    assert estimate(1.0, 1e-9, 2) == Remaining(6, 6, is_limited=False), "five of both"
+    assert estimate(1.0, 1e-9, 2) == Remaining(16, 16, is_limited=False), "ten of both"
     far = StudentTPosterior.simple(np.array([1.0, 0.0, -5.0]), np.full(3, 1e-9), np.full(3, 1e9))
-    assert found(far, 2, room=99) == Remaining(6, 6, is_limited=False), "none of the third"
+    assert found(far, 2, room=99) == Remaining(16, 16, is_limited=False), "none of the third"
     assert found(far, 2, room=99, stop=BayesianStop()) == Remaining(1, 1, is_limited=False)
 
 
 @pytest.mark.parametrize(
-    ("lead", "margin", "missing"), [(0.10, 0.0, 1), (0.06, 0.0, 27), (0.05, 0.05, 1), (0.02, 0.2, 0)]
+    ("lead", "margin", "missing"), [(0.10, 0.0, 2), (0.06, 0.0, 28), (0.05, 0.05, 2), (0.02, 0.2, 0)]
 )
 def test_the_runs_for_unseen_failures_are_part_of_it(lead: float, margin: float, missing: int) -> None:
-    """The winner needs 3.4 ln(20) 0.2 = 2.037 over the lead in runs: 21 or 34, and its rival as many less one."""
+    """The winner and its rival need 3.4 ln(20) 0.2 = 2.037 over the lead in runs: 21 or 34."""
     posterior = StudentTPosterior.simple(np.array([lead, 0.0]), np.full(2, 1e-9), SURE, noise_sd=0.2)
     more = found(posterior, 20, room=999, margin=margin)
     assert more.low == more.high == max(1, missing)

@@ -89,7 +89,7 @@ def test_nobody_is_sure_of_no_winner(rule: StoppingRule) -> None:
 class Leading(Posterior):
     """Only what the rule of three reads: a leads b by .01 and c by .2."""
 
-    noise_sd: float
+    noise_sd: "float | np.ndarray"
     location = np.array([0.70, 0.69, 0.50])
     scale = np.zeros(3)
 
@@ -114,25 +114,31 @@ class TestRuleOfThree:
     def test_failures_not_seen_yet_must_not_overturn_the_winner(self) -> None:
         # At .95, 3.4 ln(20) = 10.1855: ten runs of a winner allow a noise sd of .01 x 10 / 10.1855 = .009818.
         assert missing(10, 10, 10, noise_sd=0.0098) == ""
-        assert missing(10, 10, 10, noise_sd=0.0099) == "a"
-        assert missing(10, 9, 10, noise_sd=0.0099) == "ba"
+        assert missing(10, 10, 10, noise_sd=0.0099) == "ab"
+        assert missing(11, 9, 10, noise_sd=0.0099) == "bb"
         assert missing(10, 10, 10, noise_sd=0.0099, margin=0.0001) == ""
         assert missing(10, 10, 10, noise_sd=0.0099, confidence=0.8) == "", "3.4 ln(5) = 5.47"
 
     def test_the_missing_runs_are_told_in_turn(self) -> None:
-        # 10.1855 x .0128 / .01 = 13.04 runs of the winner
-        assert missing(10, 10, 10, noise_sd=0.0128) == "abababa"
+        # 10.1855 x .0128 / .01 = 13.04 runs of both
+        assert missing(10, 10, 10, noise_sd=0.0128) == "abababab"
         # 30.6 would be more than twice the present ones; without a lead no number is enough.
         assert missing(10, 10, 10, noise_sd=0.03).count("a") == 10
         assert missing(10, 10, 10, noise_sd=0.03, best="b", margin=0.001).count("b") == 10
 
-    def test_a_winner_and_its_nearest_rival_are_ahead_in_enough_runs(self) -> None:
-        assert missing(5, 5, 2, noise_sd=0.0) == ""
-        assert missing(2, 2, 2, noise_sd=0.0) == "ababab"
-        assert missing(7, 3, 2, noise_sd=0.0) == "bb"
-        assert missing(4, 5, 2, noise_sd=0.0) == "a"
+    def test_a_winner_and_its_nearest_rival_run_often_enough_to_show_frequent_failures(self) -> None:
+        assert missing(10, 10, 2, noise_sd=0.0) == ""
+        assert missing(8, 8, 2, noise_sd=0.0) == "abab"
+        assert missing(12, 8, 2, noise_sd=0.0) == "bb"
+        assert missing(9, 10, 2, noise_sd=0.0) == "a"
         needed = [RuleOfThree().least_runs(confidence) for confidence in (0.5, 0.8, 0.875, 0.9, 0.95, 0.99)]
-        assert needed == [1, 3, 3, 4, 5, 7]
+        assert needed == [3, 6, 7, 8, 10, 16]
+
+    def test_a_noisy_rival_needs_more_runs_of_its_own(self) -> None:
+        now = history({"a": [0.5] * 10, "b": [0.5] * 10, "c": [0.5] * 10})
+        decision = Decision("a", prob_best={"a": 1.0}, prob_within_margin={"a": 1.0})
+        look = Look(decision, Leading(np.array([0.0098, 0.0128, 0.05])))
+        assert RuleOfThree().missing_runs(now, look, 0.95) == ("b",) * 4
 
     def test_it_goes_on_while_the_probability_is_low(self) -> None:
         unsure = Decision("a", prob_best={"a": 0.9, "b": 0.1}, prob_within_margin={"a": 0.9, "b": 0.1})
