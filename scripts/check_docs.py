@@ -45,7 +45,8 @@ FENCE = re.compile(r"^( *)```(\w*)\s*$")
 COMMENT = re.compile(r"^\s*<!-- (not run|file|before|printed): (.*?) -->\s*$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 OURS = re.compile(r"(?:^|[;&|]\s*|\s)(allennlp fiesta-|python -m fiesta_allennlp |fiesta )(\w[\w-]*)")
-TIME = re.compile(r"[\d.]+ (?:s|min|h)\b")
+TIME = re.compile(r"[\d.]+ (?:s|min|h)\b|\d+$")
+"""What differs from run to run: a time, and the seconds at the end of a row."""
 INLINE_OPTION = re.compile(r"`(--[a-z][\w-]*)[^`]*`")
 FOREIGN = ("--alike", "--include-package", "--num-cpus", "--address")
 """Options of other programs, and of benchmarks, that pages speak of."""
