@@ -35,7 +35,21 @@ REPLACED: Dict[str, str] = {
 """Patterns, and what to write instead."""
 
 MOST_WORDS: Dict[str, int] = {
-    "README.md": 500,
+    "README.md": 380,
+    "cluster.md": 750,
+    "documents.md": 950,
+    "evaluation.md": 1250,
+    "faq.md": 850,
+    "files.md": 700,
+    "method.md": 2050,
+    "plan.md": 450,
+    "programs.md": 700,
+    "quickstart.md": 600,
+    "report.md": 850,
+    "searching.md": 780,
+    "select.md": 1050,
+    "splits.md": 850,
+    "tables.md": 350,
 }
 """The most words of a page, code and tables left out."""
 
