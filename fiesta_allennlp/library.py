@@ -1,6 +1,6 @@
 """The commands `fiesta-select`, `fiesta-search`, `fiesta-documents`, `fiesta-plan` and `fiesta-replay` as Python calls.
 
-Use them in scripts and notebooks (`docs/functional.md`). No call ends the process: an error that you can fix is a
+Use them in scripts and notebooks (`docs/api/calls.md`). No call ends the process: an error that you can fix is a
 `FiestaError`.
 """
 

@@ -5,8 +5,9 @@
 
 A page's code blocks run in their order in one shell, so that a later one finds what an earlier one made. Comments above
 a block say what else there is to know: `<!-- not run: why -->`; `<!-- file: NAME -->`, write the block to this file;
-and `<!-- before: COMMAND -->`, run this first, unseen. Blocks in `bash` are commands and in `python` scripts; one
-without a language is a command if it begins like one and has no "["; others are for reading.
+`<!-- before: COMMAND -->`, run this first, unseen; and `<!-- printed: WHAT VARIES -->`, its lines are printed by
+the blocks before it, "..." and times apart. Blocks in `bash` are commands and in `python` scripts; one without a
+language is a command if it begins like one and has no "["; others are for reading.
 """
 
 import argparse
@@ -36,14 +37,16 @@ PAGES = (
     "training_configs/*/README.md",
     "examples/README.md",
 )
-PROGRAMS = ("allennlp", "python", "make", "pip", "git", "export", ".", "ray", "$", "tensorboard")
+PROGRAMS = ("allennlp", "fiesta", "python", "make", "pip", "git", "export", ".", "ray", "$", "tensorboard")
 COPIED = (".allennlp_plugins", "data", "docs", "examples", "Makefile", "scripts", "training_configs")
 SECONDS = 1800
 
 FENCE = re.compile(r"^( *)```(\w*)\s*$")
-COMMENT = re.compile(r"^\s*<!-- (not run|file|before): (.*?) -->\s*$")
+COMMENT = re.compile(r"^\s*<!-- (not run|file|before|printed): (.*?) -->\s*$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-OURS = re.compile(r"(?:^|[;&|]\s*|\s)(allennlp fiesta-|python -m fiesta_allennlp )(\w+)")
+OURS = re.compile(r"(?:^|[;&|]\s*|\s)(allennlp fiesta-|python -m fiesta_allennlp |fiesta )(\w[\w-]*)")
+TIME = re.compile(r"[\d.]+ (?:s|min|h)\b|\d+$")
+"""What differs from run to run: a time, and the seconds at the end of a row."""
 INLINE_OPTION = re.compile(r"`(--[a-z][\w-]*)[^`]*`")
 FOREIGN = ("--alike", "--include-package", "--num-cpus", "--address")
 """Options of other programs, and of benchmarks, that pages speak of."""
@@ -234,7 +237,16 @@ def run(page: Path) -> Optional[str]:
             return f"took more than {SECONDS} s: {(error.stdout or b'')[-2000:]!r}"
     if done.returncode:
         return "=== " + done.stdout.split("=== ")[-1][-3000:]
-    return None
+    return "\n".join(line for block in blocks(page) for line in not_printed(block, done.stdout)) or None
+
+
+def not_printed(block: Block, output: str) -> Iterator[str]:
+    """The lines of a block marked `printed` that are not in the output, whatever the times in them."""
+    if "printed" in block.marks:
+        known = {TIME.sub("TIME", line).strip() for line in output.splitlines()}
+        for line in block.text.splitlines():
+            if line.strip() not in ("", "...") and TIME.sub("TIME", line).strip() not in known:
+                yield f"{block.where}: not printed: {line}"
 
 
 def copy_of_repository(scratch: Path) -> Path:

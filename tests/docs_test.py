@@ -21,6 +21,12 @@ def script(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> M
     return import_module(request.param)
 
 
+@pytest.fixture
+def check_docs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
+    return import_module("check_docs")
+
+
 def test_every_page_is_in_a_menu() -> None:
     menus = re.findall(r"```\{toctree\}\n.*?\n\n(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
     entries = [entry for menu in menus for entry in menu.splitlines()]
@@ -28,6 +34,37 @@ def test_every_page_is_in_a_menu() -> None:
     pages = {path.stem for path in [*DOCS.glob("*.md"), *DOCS.glob("*.ipynb")]} - {"index"}
     assert len(named) == len(set(named))
     assert set(named) == pages | {"api/index"}
+
+
+def test_every_page_that_has_moved_leads_to_a_heading(check_docs: ModuleType) -> None:
+    moved = json.loads((DOCS / "redirects.json").read_text(encoding="utf-8"))
+    for name, targets in moved.items():
+        assert not (DOCS / f"{name}.md").exists()
+        for target in targets.values():
+            path, _, anchor = target.replace("contributing.md", "../CONTRIBUTING.md").partition("#")
+            assert not anchor or anchor in check_docs.anchors(DOCS / path), target
+            assert (DOCS / path).is_file(), target
+
+
+def test_the_costs_in_the_readme_are_those_of_the_plan() -> None:
+    plan = (DOCS / "plan.md").read_text(encoding="utf-8")
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8").partition("## Cost")[2].partition("##")[0]
+    rows = re.findall(r"^\| \d.*?\| (\d+) \(([\d-]+)\) \|.*?\| (\d+%) \| \**(\d+%)", readme, re.MULTILINE)
+    assert len(rows) == 4
+    for mean, interval, right, inconclusive in rows:
+        shown = [mean, r"\d+", interval.replace("-", " to "), r"[\d.]+", right]
+        assert re.search(
+            " +".join([*shown, *([inconclusive] if inconclusive != "0%" else [])]) + "$", plan, re.MULTILINE
+        )
+
+
+def test_the_families_within_the_target_are_counted() -> None:
+    text = (DOCS / "evaluation.md").read_text(encoding="utf-8")
+    tables = re.findall(r"<!-- pooled: (?:tuning|reporting) -->\n(.*?)<!-- end -->", text, re.DOTALL)
+    row = re.compile(r"^(?:\|[^|]*){3}\| ([\d.]+) \([\d.]+-([\d.]+)\)", re.MULTILINE)
+    rows = [(float(wrong), float(end)) for table in tables for wrong, end in row.findall(table)]
+    held = sum(wrong <= 0.05 and end <= 0.06 for wrong, end in rows)
+    assert f"in {held} of the {len(rows)} families above" in text
 
 
 @pytest.mark.parametrize("script", ["check_words"], indirect=True)

@@ -63,7 +63,7 @@ class DirichletFMeasure(Belief):
     With `accuracy` there are two kinds, right and wrong.
 
     The posterior uses the same fixed points for every draw. It is a function of the counts alone, whatever their order,
-    and involves no chance. See docs/derivations.md.
+    and involves no chance. See scripts/benchmarks/derivations.md.
 
     Args:
         beta: weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5

@@ -7,9 +7,9 @@ With the rates mu_d of the documents integrated out,
     p(theta | c) ~ prod_k theta_k^(prior_k - 1) exp(S_k(A theta_k)),
     S_k(x) = sum_d log [Gamma(x + c_dk) / Gamma(x)]
 
-It is drawn from by importance sampling; docs/derivations.md has the derivation. The proposal is a distribution over the
-simplex with one more set of parameters than the Dirichlet: gamma variables with scales of their own. They are made of
-points that fill the unit cube evenly, always the same ones."""
+It is drawn from by importance sampling; scripts/benchmarks/derivations.md has the derivation. The proposal is a
+distribution over the simplex with one more set of parameters than the Dirichlet: gamma variables with scales of their
+own. They are made of points that fill the unit cube evenly, always the same ones."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -48,6 +48,7 @@ def test_links_anchors_and_commands_of_all_pages(script: ModuleType) -> None:
         ("```\nallennlp fiesta-replay tie --buget 3\n```", ["README.md:1: "]),
         ("```bash\npython -m fiesta_allennlp select a b \\\n    --workers x\n```", ["README.md:1: "]),
         ("```bash\nallennlp fiesta-rply tie\n```", ["README.md:1: there is no command fiesta-rply"]),
+        ("```bash\nfiesta rply tie\n```", ["README.md:1: there is no command fiesta-rply"]),
         ("<!-- not run: x -->\n```bash\nallennlp fiesta-replay --x\n```", ["README.md:2: "]),
         ("```text\nallennlp fiesta-replay --x\n```", []),
         ("```\nallennlp fiesta-replay NAME [options]\n```", []),
@@ -110,6 +111,14 @@ def test_a_block_that_fails_is_told(script: ModuleType, page: Callable[[str], Pa
     error = script.run(path)
     assert error.startswith("=== README.md:5")
     assert "ValueError: 7" in error
+
+
+def test_a_line_that_is_shown_and_not_printed_is_told(script: ModuleType, page: Callable[[str], Path]) -> None:
+    block = (
+        "```bash\necho one; echo '2 in 3.5 s'\n```\n\n<!-- printed: times vary -->\n```text\n%s\n...\n 2 in 9 s\n```"
+    )
+    assert script.run(page(block % "one")) is None
+    assert script.run(page(block % "two")) == "README.md:6: not printed: two"
 
 
 def test_the_citation_names_this_version() -> None:
