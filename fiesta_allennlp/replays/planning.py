@@ -141,6 +141,7 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
             repetitions=number,
             batch_size=len(begun.problem.source.true_means()),
             processes=choice.processes,
+            done=choice.done,
             seed=begun.settings.seed,
         )
         found = replay(

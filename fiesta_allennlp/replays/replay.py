@@ -24,7 +24,6 @@ from fiesta_allennlp.seeding import (
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.thompson import without_further_runs
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
@@ -223,7 +222,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     minimise = settings.minimise or source.minimise
     strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
     if settings.done:
-        without_further_runs(strategy, settings.done, source.start or History(tuple(means)))
+        strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
     prepare_beliefs([strategy])
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import FrozenSet, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
 import numpy as np
 
@@ -57,8 +57,6 @@ class FixedConfidence(Strategy):
         self.num_starts = belief.min_evaluations if num_starts is None else num_starts
         self.max_evaluations = max_evaluations
         self.stop = RuleOfThree() if stop is None else stop
-        self.done: FrozenSet[str] = frozenset()
-        """Candidates that get no further runs, so that none are asked of them. Set by `without_further_runs`."""
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
@@ -170,7 +168,7 @@ class FixedConfidence(Strategy):
         if len(history.active) < 2 or not self.may_stop(history, look.decision):
             return None
         missing = self.stop.missing_runs(history, look, self.confidence)
-        return None if missing is None else tuple(name for name in missing if name not in self.done)
+        return None if missing is None else self.open(missing)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""
