@@ -27,7 +27,7 @@ from fiesta_allennlp.trainings.evaluator_choice import evaluator_of, packages_of
 from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
 from fiesta_allennlp.trainings.kept_archives import BestArchives
 from fiesta_allennlp.trainings.metric_checks import with_metric
-from fiesta_allennlp.trainings.pool import Pool, check_same_pool, scored_on
+from fiesta_allennlp.trainings.pool import Pool, check_same_pool, note_on_labels, scored_on
 from fiesta_allennlp.trainings.preparation import prepare_all
 from fiesta_allennlp.trainings.preparations import Preparation, facts_of, preparation_of, vectors_are_there
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
@@ -201,6 +201,8 @@ def prepared_trainings(
             known.update(prepare(fresh, roster, settings, directory, place, console))
             _check_data(roster)
             check_same_pool({name: known[name].pool for name in roster.given})
+            if note := note_on_labels(known[next(iter(fresh))].pool, roster.division):
+                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
