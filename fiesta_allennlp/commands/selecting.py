@@ -136,13 +136,13 @@ selection with the options of its start."""
         from fiesta_allennlp.reports.tables import plan_table
         from fiesta_allennlp.trainings.dry_run import plan
 
-        plan_table(plan(settings, console), console, planner=args.program.replace("select", "plan"))
+        plan_table(plan(settings, console), console)
 
 
 class SearchCommand(Selecting):
     help = "screen many configs, then find the best of a few"
     description = """Screen many configs with one run each, scored on the validation set. Then select among the best few
-with fresh runs, as fiesta-select does. The directory given with -s keeps both stages, and --recover resumes an
+with fresh runs. The directory given with -s keeps both stages, and --recover resumes an
 interrupted search in whichever stage it was."""
     examples = """examples:
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.files import read_csv, read_json
 from fiesta_allennlp.replays.plan_settings import PlanSettings
@@ -121,7 +121,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
     if meta.kind == "documents":
         raise ConfigError(
-            f"{root}: fiesta-plan needs a directory of fiesta-select, but this one is of fiesta-documents."
+            f"{root}: a plan needs a directory of {command('select')}, but this one is of {command('documents')}."
         )
     stored = meta.settings or {}
     choice = _choice(settings, stored)

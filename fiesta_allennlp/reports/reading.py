@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Sequen
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError, did_you_mean, visible
+from fiesta_allennlp.errors import ConfigError, StoreError, command, did_you_mean, visible
 from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.metrics import Metric
@@ -331,7 +331,7 @@ def _by_documents(stored: Stored, *, for_report: bool) -> Reading:
     if facts is None:
         raise StoreError(
             f"{root}: the selection was made by an older version, which did not write down what a report needs. Let "
-            f"allennlp fiesta-documents -s {root} --recover add it: no answer is paid for again."
+            f"{command('documents')} -s {root} --recover add it: no answer is paid for again."
         )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)
@@ -450,8 +450,8 @@ def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
         return read_table(path, options, least_candidates=least_candidates)
     what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
     raise ConfigError(
-        f"{path}: {what}. Give the directory of a selection, the one after -s, or a table of scores as fiesta-replay "
-        "reads it."
+        f"{path}: {what}. Give the directory of a selection, the one after -s, or a table of scores as "
+        f"{command('replay')} reads it."
     )
 
 

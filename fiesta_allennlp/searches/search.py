@@ -12,7 +12,7 @@ from typing import Any, List, Mapping, Optional, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.errors import ConfigError, StoreError, command
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, MOST_DRAWN, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_seed, second_seed
@@ -88,7 +88,9 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
 def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     """Go on with the second stage where it was."""
     if not directory.screening.store.is_file():
-        raise StoreError(f"{directory.root}: the selection there is one of fiesta-select. Resume it with that command.")
+        raise StoreError(
+            f"{directory.root}: the selection there is one of {command('select')}. Resume it with that command."
+        )
     meta = _first_stage(directory).meta
     known = {f.name for f in fields(Settings)}
     late = [name for name in overlay(given, of=SearchSettings) if name not in known]
