@@ -187,7 +187,9 @@ def prepared_trainings(
 ) -> Iterator[PreparedTrainings]:
     """Prepare as `SelectionFamily.prepared` says. `notes` are for the user, before the first model is built."""
     settings, roster = checked.settings, checked.roster
-    with closing(build_executor(settings, directory, packages=packages_of(settings, roster))) as executor:
+    packages = packages_of(settings, roster)
+    built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
+    with closing(built) as executor:
         check_gpus(roster.given, executor)
         for note in (*_notes_on_workers(checked, executor), *notes):
             console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
