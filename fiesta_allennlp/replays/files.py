@@ -296,7 +296,7 @@ def is_minimised(rows: Sequence[Row], path: Path) -> bool:
 
 
 def _delimiter(text: str) -> str:
-    """What the first line has most often between its columns."""
+    """Return what the first line has most often between its columns."""
     header = text.partition("\n")[0]
     return max((",", ";", "\t"), key=header.count)
 

@@ -17,7 +17,7 @@ OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 
 @dataclass(frozen=True)
 class PlanSettings(ChoiceSettings):
-    """What `allennlp fiesta-plan` can be told. Names and defaults are those of the command's options.
+    """The settings of `fiesta plan`. Names and defaults are those of the command's options.
 
     Where `source` is the directory of a selection, what it was started with stands below what is given here.
     """

@@ -41,7 +41,7 @@ moves, and for little to be lost by an interrupt."""
 
 @dataclass(frozen=True)
 class Repetition:
-    """What one selection came to.
+    """The outcome of one simulated selection.
 
     `best` and `stopped_by` are those of its decision. `correct`: `best` is, within the margin, a candidate with the
     best true mean. In a round as many evaluations as the batch size allows are made at once. `seconds` are those of the
@@ -122,7 +122,6 @@ class Replayer:
             yield history
 
     def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
-        """What a decision after this history is worth."""
         best = (
             self.best
             if scores.true_means is None

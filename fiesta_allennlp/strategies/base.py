@@ -1,4 +1,4 @@
-"""What every strategy is, and the questions about a history that strategies share: what is believed, who is next."""
+"""The base class of strategies, and the questions about a history that they share: what is believed, who is next."""
 
 from dataclasses import dataclass
 from typing import Collection, FrozenSet, List, Optional, Sequence, Tuple

@@ -72,7 +72,7 @@ class FixedBudget(Strategy):
             )
 
     def _lacking(self, history: History) -> int:
-        """How many evaluations are to be started before the open stage is complete."""
+        """Count the evaluations to start before the open stage is complete."""
         stage = self.stage(history)
         return sum(max(0, stage.target - history.num_started(name)) for name in self.open(stage.contenders))
 

@@ -136,13 +136,13 @@ class FixedConfidence(Strategy):
         return self._decided_within(history, rounded_up(above))
 
     def _decided_within(self, history: History, margin: float) -> Optional[CredibleMargin]:
-        """Who would be the winner with this margin; None if the stopping rule is not met, or needs more runs."""
+        """Return the winner with this margin; None if the stopping rule is not met, or needs more runs."""
         look = believed(history, self.belief, margin=margin)
         best = look.decision.best
         return CredibleMargin(margin, best) if best is not None and self._missing(history, look) == () else None
 
     def _look(self, history: History) -> Look:
-        """What is believed, with `stopped_by`; kept for the next question about the same history."""
+        """Compute the posterior and `stopped_by`; kept for the next question about the same history."""
         if self._latest[0] is not history:
             look = believed(history, self.belief, margin=self.margin)
             missing = self._missing(history, look)
