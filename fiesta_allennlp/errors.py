@@ -6,7 +6,16 @@ import ast
 import difflib
 import re
 import unicodedata
+from contextvars import ContextVar
 from typing import Container, Iterable, List, Optional, Sequence
+
+PREFIX: ContextVar[str] = ContextVar("PREFIX", default="fiesta ")
+"""The words before the name of a command, as the user typed them. Python calls have the default."""
+
+
+def command(name: str) -> str:
+    """Return a command as the user types it: `fiesta select`, or `allennlp fiesta-select`."""
+    return PREFIX.get() + name
 
 
 class FiestaError(Exception):

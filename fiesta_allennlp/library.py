@@ -16,7 +16,6 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.isolation.main_guard import refuse_to_be_imported
 from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
-from fiesta_allennlp.registry import import_package
 from fiesta_allennlp.replays.files import table_of
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.next_runs import next_runs as ask
@@ -229,14 +228,11 @@ def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings:
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
-    """The settings as the command line gives them, what is `given` under the name `into`. Imports the packages that are
-    to be included."""
+    """Return the settings as the command line gives them, with what is `given` under the name `into`."""
     _check_list(into, given)
     typed = dict(settings)
     if isinstance(typed.get("include_package"), str):
         typed["include_package"] = (typed["include_package"],)
-    for package in typed.get("include_package", ()):
-        import_package(package)
     if isinstance(given, Mapping):
         typed[into] = tuple(f"{name}={path}" for name, path in given.items())
     elif given:

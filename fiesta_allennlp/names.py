@@ -3,7 +3,7 @@
 A name is part of the paths of files, a cell of tables and a word in logs."""
 
 import unicodedata
-from typing import Dict, Iterable, Optional, Tuple
+from typing import Dict, Iterable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError, visible
 
@@ -17,6 +17,20 @@ def split_name(text: str) -> Tuple[Optional[str], str]:
         return None, text
     name, _, place = text.partition("=")
     return name, place
+
+
+NUMBER = "#"
+"""The beginning of the name of a search's point, whose place has its values."""
+
+
+def values_in(place: str) -> str:
+    """Return the values that follow the question mark in a place."""
+    return place.partition("?")[2]
+
+
+def legend(values: Mapping[str, str]) -> Tuple[str, ...]:
+    """Say which values the numbers stand for, by candidate; names that are no numbers speak for themselves."""
+    return tuple(f"{name}: {said}" for name, said in values.items() if name.startswith(NUMBER))
 
 
 def check_names(places: Iterable[Tuple[str, str]], *, what: str, least: int, remedy: str) -> None:

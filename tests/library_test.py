@@ -157,7 +157,7 @@ def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> N
 
 def test_one_text_is_one_package(sample: Dict[str, str], tmp_path: Path) -> None:
     named = {"first": sample["<b>&"], "second": sample["td[red]"]}
-    with pytest.raises(ModuleNotFoundError, match="'no_such_package'"):
+    with pytest.raises(ConfigError, match="'no_such_package'"):
         select(named, directory=tmp_path / "run", include_package="no_such_package")
 
 

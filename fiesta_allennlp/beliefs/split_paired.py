@@ -84,7 +84,7 @@ class SplitPaired(ScoreBelief):
         )
 
     def _splits(self, history: History) -> List[np.ndarray]:
-        """What the splits of every active candidate's scores are called. Shapes: `(num_scores,)`."""
+        """Number the splits of every active candidate's scores. Shapes: `(num_scores,)`."""
         return [history.split_seeds(name) for name in history.active]
 
 

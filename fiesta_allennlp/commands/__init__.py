@@ -15,7 +15,7 @@ from fiesta_allennlp.commands.plugins_file import PluginCommand
 from fiesta_allennlp.commands.reading import ReportCommand, StatusCommand
 from fiesta_allennlp.commands.selecting import DocumentsCommand, SearchCommand, SelectCommand
 from fiesta_allennlp.commands.simulating import NextCommand, PlanCommand, ReplayCommand
-from fiesta_allennlp.errors import did_you_mean
+from fiesta_allennlp.errors import PREFIX, did_you_mean
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
@@ -44,14 +44,15 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     parser.allow_abbrev = False
     command.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.set_defaults(func=partial(_run, command), program=f"{program} {called}")
+    program = f"{program} {called}"
+    parser.set_defaults(func=partial(_run, command), program=program, prefix=program.removesuffix(name))
     parse = parser.parse_known_args
 
     def parse_all(*given: Any, **more: Any) -> Any:
         args, unknown = parse(*given, **more)
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], re.findall(r"--[a-z-]+", parser.format_usage()))
-            message = f"error: unrecognized arguments: {' '.join(unknown)}.{hint} See {args.program} --help.\n"
+            message = f"error: unrecognized arguments: {' '.join(unknown)}.{hint} See {program} --help.\n"
             parser.exit(EXIT_USER_ERROR, message)
         return args, unknown
 
@@ -61,8 +62,12 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
 
 def _run(command: FiestaCommand, args: argparse.Namespace) -> None:
     """Do the work, or start it in the background, and end the process with its status."""
+    typed = PREFIX.set(args.prefix)
     if not command.trains:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     is_detached = getattr(args, "detach", False)
     work, interrupted = (detach, nothing_goes_on) if is_detached else (command.work, command.interrupted)
-    run_and_exit(partial(work, args), debug=args.debug, interrupted=partial(interrupted, args))
+    try:
+        run_and_exit(partial(work, args), debug=args.debug, interrupted=partial(interrupted, args))
+    finally:
+        PREFIX.reset(typed)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, List, Optional
 from fiesta_allennlp.commands.exit_handling import say
 from fiesta_allennlp.commands.parsing import directory_of
 from fiesta_allennlp.directory import RunDirectory, at_work_words
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.files import not_through_links
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
             process.wait()
             raise
     if status is None:
-        say(_how_to_go_on(process.pid, args, directory), console)
+        say(_how_to_go_on(process.pid, directory), console)
         return 0
     if is_new:  # all of it was shown
         output.unlink(missing_ok=True)
@@ -58,7 +58,7 @@ def nothing_goes_on(args: argparse.Namespace) -> str:
 
 
 def _command(args: argparse.Namespace) -> List[str]:
-    module = "allennlp" if args.program.startswith("allennlp") else "fiesta_allennlp"
+    module = "allennlp" if args.prefix.startswith("allennlp") else "fiesta_allennlp"
     return [sys.executable, "-m", module, *(word for word in sys.argv[1:] if word != FLAG)]
 
 
@@ -84,12 +84,10 @@ def _is_at_work(pid: int, directory: RunDirectory) -> bool:
     return False
 
 
-def _how_to_go_on(pid: int, args: argparse.Namespace, directory: RunDirectory) -> List[str]:
-    program, _, command = args.program.rpartition(" ")
-    status = "fiesta-status" if command.startswith("fiesta-") else "status"
+def _how_to_go_on(pid: int, directory: RunDirectory) -> List[str]:
     return [
         f"It goes on in the background, as process {pid} on {platform.node()}, and writes into "
         f"{directory.detached_log}.",
-        f"Watch it: {program} {status} {shlex.quote(str(directory.root))} --follow",
+        f"Watch it: {command('status')} {shlex.quote(str(directory.root))} --follow",
         f"Stop it: kill {pid}",
     ]

@@ -123,7 +123,8 @@ def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Co
         return EXIT_INTERRUPTED
     if summary["stopped_by"] in LARGER:
         say([f"Go on with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
-    reasons = " ".join(reason for candidate in summary["candidates"] for reason in candidate.failure_reasons)
+    told = (getattr(candidate, "failure_reasons", ()) for candidate in summary["candidates"])  # a screening has none
+    reasons = " ".join(reason for failures in told for reason in failures)
     if not summary["num_evaluations"] and " metric: " in reasons:
         say([f"The runs are kept. Read another metric from them: {recover_command(args)} --metric NAME"], console)
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0

@@ -68,7 +68,7 @@ selection, or of a table of scores. The command locks and changes nothing in the
             "source",
             nargs="?",
             metavar="DIR|SCORES.json|SCORES.csv",
-            help="the directory of a selection, or a table of scores in the form of fiesta-replay",
+            help="the directory of a selection, or a table of scores",
         )
         parser.add_argument(
             "--output",

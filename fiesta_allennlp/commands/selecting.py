@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping
 
 from fiesta_allennlp.commands.command import FiestaCommand
-from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION, how_to_go_on, load, say, say_failures, status_of
+from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION, how_to_go_on, say, say_failures, status_of
 from fiesta_allennlp.commands.parsing import add_directory, directory_of, explain_minus, typed_settings
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class Selecting(FiestaCommand):
         settings = self.settings_class()
         typed = typed_settings(args, settings)
         directory = None if args.dry_run else directory_of(args)
-        load(args)
         if directory is None:
             self.plan(settings(**typed), args, console)
             return 0
@@ -110,7 +109,6 @@ selection with the options of its start."""
         from fiesta_allennlp.trainings.settings import Settings, merge
 
         settings = merge(typed_settings(args, Settings))
-        load(args)
         from rich.markup import escape
 
         from fiesta_allennlp.listeners.progress import number_table
@@ -136,13 +134,13 @@ selection with the options of its start."""
         from fiesta_allennlp.reports.tables import plan_table
         from fiesta_allennlp.trainings.dry_run import plan
 
-        plan_table(plan(settings, console), console, planner=args.program.replace("select", "plan"))
+        plan_table(plan(settings, console), console)
 
 
 class SearchCommand(Selecting):
     help = "screen many configs, then find the best of a few"
     description = """Screen many configs with one run each, scored on the validation set. Then select among the best few
-with fresh runs, as fiesta-select does. The directory given with -s keeps both stages, and --recover resumes an
+with fresh runs. The directory given with -s keeps both stages, and --recover resumes an
 interrupted search in whichever stage it was."""
     examples = """examples:
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run

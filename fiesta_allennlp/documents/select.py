@@ -77,8 +77,9 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
         file = read_documents(Path(settings.documents), task, field_names(settings.fields))
         facts = DocumentFacts(str(file.path), len(file.documents), file.num_items)
         choice = importing(settings.include_package, lambda: DocumentChoice.of(settings, task, facts, names))
+        systems = importing(settings.include_package, lambda: build_systems(given, file))
         run = stored.meta.run or secrets.token_hex(16)
-        prepared = PreparedDocuments(choice, file, given, build_systems(given, file), stored.directory, run)
+        prepared = PreparedDocuments(choice, file, given, systems, stored.directory, run)
         _check_unchanged(prepared, stored)
         joining = {name: system for name, system in prepared.systems.items() if name not in order}
         check_answers(joining, given, file, task)

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NoReturn, Optional, Seque
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean, near, visible
+from fiesta_allennlp.errors import ConfigError, DataError, command, did_you_mean, near, visible
 from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.records import LARGEST_SCORE
 from fiesta_allennlp.replays.sources import PRESETS, ScoreSource
@@ -61,8 +61,8 @@ def _table_in(directory: Path) -> Path:
     path = RunDirectory(directory).report / "scores.csv"
     if not path.is_file():
         raise ConfigError(
-            f"{directory} is a directory without {path.relative_to(directory)}. Write it with fiesta-report "
-            f"{directory}, then give the directory again; or give a table of scores."
+            f"{directory} is a directory without {path.relative_to(directory)}. Write it with "
+            f"{command('report')} {directory}, then give the directory again; or give a table of scores."
         )
     return path
 
@@ -296,7 +296,7 @@ def is_minimised(rows: Sequence[Row], path: Path) -> bool:
 
 
 def _delimiter(text: str) -> str:
-    """What the first line has most often between its columns."""
+    """Return what the first line has most often between its columns."""
     header = text.partition("\n")[0]
     return max((",", ";", "\t"), key=header.count)
 

@@ -61,7 +61,7 @@ def margins_of(problem: Problem) -> Tuple[float, ...]:
 
 
 def with_margin(problem: Problem, margin: float) -> Replayer:
-    """What simulates the chosen strategy with this margin."""
+    """Return what simulates the chosen strategy with this margin."""
     params = {**problem.choice.strategy_params(), "margin": margin}
     plain = replace(problem.choice, confidence=None, margin=None, max_evaluations=None, stop=None, strategy=params)
     return prepare_replay(plain, problem.source)

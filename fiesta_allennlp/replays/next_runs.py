@@ -15,7 +15,6 @@ from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.strategies.thompson import without_further_runs
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
     strategy = build_strategy(settings, list(names), minimise=minimise)
     history = history_of(rows, names, path).withdrawing(max_failures=settings.max_failures)
-    without_further_runs(strategy, settings.done, history)
+    strategy.without_further_runs(settings.done, history)
     decision = strategy.recommend(history)
     proposed = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     return NextRuns(

@@ -1,4 +1,4 @@
-"""What a plan is made for: a problem given by numbers, a table of scores, or a selection that has begun."""
+"""Reads the problem of a plan: numbers, a table of scores, or a selection that has begun."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.files import read_csv, read_json
 from fiesta_allennlp.replays.plan_settings import PlanSettings
@@ -31,7 +31,7 @@ CHOICE = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 
 @dataclass(frozen=True)
 class Problem:
-    """What is simulated: the source of scores and the way to choose.
+    """A problem to simulate: the source of scores and the way to choose.
 
     `noise_sd` is the run-to-run sd on one split. `knows_seconds` tells whether runs have seconds. `notes` are about the
     splits and seeds of a table.
@@ -50,7 +50,7 @@ class Problem:
 
     @property
     def scale(self) -> str:
-        """What the true means and the sd are of: `score`, or `logit`."""
+        """The scale of the true means and the sd: `score`, or `logit`."""
         return "logit" if isinstance(self.source, PosteriorScores) and self.source.takes_logits else "score"
 
 
@@ -121,7 +121,7 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
     if meta.kind == "documents":
         raise ConfigError(
-            f"{root}: fiesta-plan needs a directory of fiesta-select, but this one is of fiesta-documents."
+            f"{root}: a plan needs a directory of {command('select')}, but this one is of {command('documents')}."
         )
     stored = meta.settings or {}
     choice = _choice(settings, stored)
@@ -167,14 +167,14 @@ def renumbered(history: History) -> History:
 
 
 def _mean_seconds(history: History) -> Dict[str, float]:
-    """Of a run, by candidate."""
+    """Return the mean seconds of a run, by candidate."""
     seconds = {name: [e.seconds for e in history.evaluations_of(name)] for name in history.active}
     return {name: float(np.mean(values)) for name, values in seconds.items() if values}
 
 
 def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
-    """How is chosen: what was given, above what the selection was started with. A plan is for a confidence: of a
-    selection with a budget, only the posterior and the splits are kept."""
+    """Return the way to choose: what was given, above what the selection was started with. A plan is for a confidence:
+    of a selection with a budget, only the posterior and the splits are kept."""
     kept = CHOICE if stored.get("budget") is None else ("belief",)
     below = {name: stored[name] for name in kept if stored.get(name) is not None}
     given = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}

@@ -17,7 +17,7 @@ OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 
 @dataclass(frozen=True)
 class PlanSettings(ChoiceSettings):
-    """What `allennlp fiesta-plan` can be told. Names and defaults are those of the command's options.
+    """The settings of `fiesta plan`. Names and defaults are those of the command's options.
 
     Where `source` is the directory of a selection, what it was started with stands below what is given here.
     """
@@ -26,8 +26,7 @@ class PlanSettings(ChoiceSettings):
 
     source: Optional[str] = option(
         None,
-        "a pilot: the directory of a selection, or a table of scores in the form of fiesta-replay. Leave it out with "
-        "--gap",
+        "a pilot: the directory of a selection, or a table of scores. Leave it out with --gap",
         metavar="DIR|SCORES.json|SCORES.csv",
     )
     gap: Optional[float] = option(
@@ -54,7 +53,7 @@ class PlanSettings(ChoiceSettings):
         metavar="SECONDS",
         above=0,
     )
-    belief: Any = option(None, "model of the scores, as for fiesta-select", group=CHOOSING, metavar="NAME|JSON")
+    belief: Any = option(None, "model of the scores, as in a selection", group=CHOOSING, metavar="NAME|JSON")
     budget: Optional[int] = option(
         None, "fixed budget to compare with (default: the mean number of runs)", group=CHOOSING, least=1
     )

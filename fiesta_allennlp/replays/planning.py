@@ -1,4 +1,4 @@
-"""How many runs a selection will need, by simulating it and what could be done instead."""
+"""Estimates the runs of a selection by simulating it, and other ways to choose beside it."""
 
 import time
 from contextlib import closing
@@ -40,7 +40,7 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What the simulated selections of one kind came to.
+    """The outcome of the simulated selections of one kind.
 
     `mean_runs` and `runs` count all, those of a pilot included. `mean_seconds` and `seconds` are those of the further
     runs, divided by the workers. `correct`, with its 95 % Wilson interval, is the share that recommended a best
@@ -59,7 +59,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Forecast:
-    """How many runs a selection will need.
+    """The estimated runs of a selection, and of other ways to choose.
 
     `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
     allocation, and `halving` a fixed budget of `budget` runs; the last two are None where an interrupt came before.
@@ -141,6 +141,7 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
             repetitions=number,
             batch_size=len(begun.problem.source.true_means()),
             processes=choice.processes,
+            done=choice.done,
             seed=begun.settings.seed,
         )
         found = replay(
@@ -206,7 +207,7 @@ def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> Lis
 
 
 def _repetitions(settings: PlanSettings, done: Sequence[Tuple[Repetition, ...]]) -> int:
-    """How many there are to be: where it is open, a first few tell how many rounds one takes."""
+    """Return the number of repetitions: where it is open, a first few tell how many rounds one takes."""
     if settings.repetitions is not None or len(done) < FEWEST:
         return settings.repetitions or FEWEST
     rounds = np.mean([outcomes[0].num_rounds for outcomes in done[:FEWEST]])

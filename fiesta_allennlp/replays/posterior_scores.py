@@ -73,11 +73,9 @@ class PosteriorScores(ScoreSource):
 
     @cached_property
     def posterior(self) -> EffectsPosterior:
-        """That of the standardised scores."""
         return effects_posterior(self.standardised.table)
 
     def true_means(self) -> Dict[str, float]:
-        """What the pilot expects of them."""
         return self._named(self.posterior.location)
 
     @property

@@ -24,7 +24,6 @@ from fiesta_allennlp.seeding import (
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.thompson import without_further_runs
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
@@ -42,7 +41,7 @@ moves, and for little to be lost by an interrupt."""
 
 @dataclass(frozen=True)
 class Repetition:
-    """What one selection came to.
+    """The outcome of one simulated selection.
 
     `best` and `stopped_by` are those of its decision. `correct`: `best` is, within the margin, a candidate with the
     best true mean. In a round as many evaluations as the batch size allows are made at once. `seconds` are those of the
@@ -123,7 +122,6 @@ class Replayer:
             yield history
 
     def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
-        """What a decision after this history is worth."""
         best = (
             self.best
             if scores.true_means is None
@@ -223,7 +221,7 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     minimise = settings.minimise or source.minimise
     strategy = build_strategy(settings, list(means), has_counts=source.reports_counts, minimise=minimise)
     if settings.done:
-        without_further_runs(strategy, settings.done, source.start or History(tuple(means)))
+        strategy.without_further_runs(settings.done, source.start or History(tuple(means)))
     prepare_beliefs([strategy])
     _, most = strategy.bounds(len(means))
     sampling = Sampling(settings.splits == "shared", settings.with_replacement, most)

@@ -67,7 +67,7 @@ def columns_option(group: str) -> Any:
 
 @dataclass(frozen=True)
 class ReplaySettings(ChoiceSettings):
-    """What `allennlp fiesta-replay` can be told. Names and defaults are those of the command's options.
+    """The settings of `fiesta replay`. Names and defaults are those of the command's options.
 
     `scores` is a file or a preset. `candidates` are those to take from it, all where it is empty.
     """

@@ -18,7 +18,7 @@ METRIC = "score"
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the scores of a repetition are drawn.
+    """The way to draw the scores of a repetition.
 
     `shared_splits`: replicate k of every candidate is taken from the same split. `with_replacement`: a score can be
     drawn again. `length` is how many evaluations of one candidate can be asked for at most.
@@ -69,7 +69,7 @@ class DrawnScores(Evaluator):
 
 
 class ScoreSource(ABC):
-    """What the scores of a replay are drawn from: a table of released scores, or a preset.
+    """The source of a replay's scores: a table of released scores, or a preset.
 
     Args:
         name: the file, or the preset.
@@ -78,27 +78,27 @@ class ScoreSource(ABC):
     name: str
 
     reports_counts: bool = False
-    """Whether the evaluations have counts, which some beliefs need, beside their scores."""
+    """True if the evaluations have counts, which some beliefs need, beside their scores."""
 
     start: Optional[History] = None
-    """What had finished when each repetition begins; None for nothing."""
+    """The runs that have finished when each repetition begins; None for none."""
 
     minimise: bool = False
-    """Whether lower scores are better, as far as the source says so."""
+    """True if the source says that lower scores are better."""
 
     on_official_splits: bool = False
-    """Whether all scores are of one official split, as far as the source says so."""
+    """True if the source says that all scores are of one official split."""
 
     notes: Tuple[str, ...] = ()
     """Sentences about what the splits and seeds of a table mean."""
 
     @abstractmethod
     def true_means(self) -> Dict[str, float]:
-        """What a replay should find: the mean over all scores that can be drawn, by candidate, in their order."""
+        """Return the mean over all scores that can be drawn, which a replay should find, by candidate in order."""
 
     def fewest_scores(self, sampling: Sampling) -> Optional[int]:
-        """What the candidate with the fewest has to be drawn from: splits where these are shared, else scores. None
-        where they never run out."""
+        """Count the splits, where these are shared, or else the scores, of the candidate with the fewest. None where
+        they never run out."""
         return None
 
     @abstractmethod
@@ -202,7 +202,7 @@ class ScorePreset(ScoreSource):
             raise ConfigError(f"--with-replacement: the scores of the preset {self.name} never run out. Leave it out.")
 
     def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
-        """What is left of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
+        """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
         return rng.normal(0, self.noise_sds.get(name, NOISE_SD), length)
 
     def draw(

@@ -1,4 +1,4 @@
-"""What a replay came to: the content of its JSON file."""
+"""Summarises a replay: the content of its JSON file."""
 
 import math
 from collections import Counter

@@ -66,8 +66,9 @@ class ScoreTable(ScoreSource):
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnScores:
-        """See `ScoreSource`. Without replacement, shared splits are used once each in random order before any is used
-        again, and then with other seeds: a split with n scores of each candidate is used in the first n passes."""
+        """Draw as a `ScoreSource` does. Without replacement, shared splits are used once each in random order before
+        any is used again, and then with other seeds: a split with n scores of each candidate is used in the first n
+        passes."""
         if sampling.shared_splits:
             rows = self._rows_of_shared_splits(sampling, split_rng, score_rngs)
             splits = {name: self.splits[name][rows[name]] for name in rows}

@@ -10,11 +10,12 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError, did_you_mean, visible
+from fiesta_allennlp.errors import ConfigError, StoreError, command, did_you_mean, visible
+from fiesta_allennlp.names import legend, values_in
 from fiesta_allennlp.records import UNDECIDED, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.selection.metrics import Metric
@@ -91,6 +92,7 @@ class Origin:
         test_share: the share of the data that a random split scores on; None for official splits, or if not known.
         strategy: the registered name of the sampling rule that chose the runs, empty for a table.
         screening: the first stage of a search whose second stage is this selection.
+        legend: the values that numbered candidates stand for.
     """
 
     asked_confidence: Optional[float] = None
@@ -105,6 +107,7 @@ class Origin:
     test_share: Optional[float] = None
     strategy: str = ""
     screening: "Optional[ScreeningReport]" = None
+    legend: Tuple[str, ...] = ()
 
     @property
     def on_official_splits(self) -> bool:
@@ -225,6 +228,11 @@ class Stored:
         targets = self.candidates[0].facts["pool"]["targets"]
         return targets[part] / sum(targets.values()) if targets.get(part) else None
 
+    def legend(self, names: Iterable[str]) -> Tuple[str, ...]:
+        """Say which values these candidates have, if they are numbered."""
+        values = {candidate.name: values_in(candidate.source) for candidate in self.candidates}
+        return legend({name: values[name] for name in names})
+
     @property
     def running(self) -> bool:
         """Whether a selection is at work in the directory."""
@@ -306,6 +314,7 @@ def _by_trainings(stored: Stored, *, for_report: bool) -> Reading:
         data=stored.fingerprint,
         splits=settings.splits,
         scored=settings.score,
+        legend=stored.legend(stored.names),
         test_share=None if settings.on_official_splits else stored.share_of(settings.score),
     )
     return _described(read, stored, settings) if for_report else read
@@ -331,7 +340,7 @@ def _by_documents(stored: Stored, *, for_report: bool) -> Reading:
     if facts is None:
         raise StoreError(
             f"{root}: the selection was made by an older version, which did not write down what a report needs. Let "
-            f"allennlp fiesta-documents -s {root} --recover add it: no answer is paid for again."
+            f"{command('documents')} -s {root} --recover add it: no answer is paid for again."
         )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)
@@ -450,8 +459,8 @@ def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
         return read_table(path, options, least_candidates=least_candidates)
     what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
     raise ConfigError(
-        f"{path}: {what}. Give the directory of a selection, the one after -s, or a table of scores as fiesta-replay "
-        "reads it."
+        f"{path}: {what}. Give the directory of a selection, the one after -s, or a table of scores as "
+        f"{command('replay')} reads it."
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.results import SelectionResult
 from fiesta_allennlp.searches.screener import failed_configs
@@ -184,8 +185,9 @@ class SearchResult:
     """The result of a search.
 
     `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs in their order
-    as finalists, each with `name`, `score` and `seconds`. `selection` is the result of the second stage. It is None if
-    the search stopped in the first stage. `sentences` compare the order of the screening with the fresh runs.
+    as finalists, each with `name`, `values`, `score` and `seconds`. `selection` is the result of the second stage. It
+    is None if the search stopped in the first stage. `sentences` compare the order of the screening with the fresh
+    runs.
     """
 
     screening: Mapping[str, Any]
@@ -206,10 +208,16 @@ def search_in_words(found: SearchSummary) -> Tuple[str, ...]:
     leads = "" if best is None else f" Best validation score: {number_text(best['score'])}, {best['name']}."
     done = f"{count_text(screened['num_evaluations'], 'config')} in {duration_text(screened['seconds'])} of all workers"
     first = f"Screened {done}{failed}.{leads}"
+    values = {entry["name"]: entry.get("values", "") for entry in screened["candidates"]}
     if selected is None:
-        return _why(screened["stopped_by"]), first
+        return (
+            _why(screened["stopped_by"]),
+            first,
+            *legend({name: values[name] for name in values if name == screened["best"]}),
+        )
     finalists = finalists_of(screened["candidates"], selected["candidates"], Metric.of(screened["metric"]))
-    return (first, *finalists_in_words(finalists))
+    named = {candidate.name: values.get(candidate.name, "") for candidate in selected["candidates"]}
+    return (first, *finalists_in_words(finalists), *legend(named))
 
 
 def _why(stopped_by: str) -> str:

@@ -45,7 +45,7 @@ def status_of(root: Path) -> Status:
 def _of_selection(source: Reading) -> Status:
     summary, history = source.summary(), source.history
     told = running_in_words(summary) if source.running else in_words(summary)
-    sentences = tuple(filter(None, (told, _last_finished(history))))
+    sentences = tuple(filter(None, (told, *source.legend, _last_finished(history))))
     if source.by_documents:
         return Status(documents_table(summary), sentences, source.running)
     waiting = ("running" if source.running else "pending",) if history.pending else ()
@@ -62,14 +62,16 @@ def _of_screening(stored: Stored) -> Status:
     settings = stored_search(stored.meta)
     history, metric = stored.history(max_failures=settings.max_failures), settings.scored_by
     table = number_table("best configs so far", ("score", "seconds"), title=f"validation {metric.text}")
-    for evaluation in _best(history, metric):
+    best = _best(history, metric)
+    for evaluation in best:
         table.add_row(evaluation.request.candidate, number_text(evaluation.score), f"{evaluation.seconds:.0f}")
     configs = settings.num_configs or len(stored.candidates)
     now = f"The screening is {'running' if stored.running else 'interrupted'}."
     failed = failed_configs(history)
     done = f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed)} failed, "
     sentences = (now, f"{done}{len(history.pending)} {'running' if stored.running else 'pending'}.")
-    return Status(table, tuple(filter(None, (*sentences, _last_finished(history)))), stored.running)
+    legend = stored.legend(evaluation.request.candidate for evaluation in best)
+    return Status(table, tuple(filter(None, (*legend, *sentences, _last_finished(history)))), stored.running)
 
 
 def _best(history: History, metric: Metric) -> Tuple[Evaluation, ...]:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fiesta_allennlp.errors import command
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
 from fiesta_allennlp.reports.formats import MISSING
 from fiesta_allennlp.selection.metrics import Metric
@@ -48,12 +49,8 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def plan_table(plan: Any, console: Console, *, planner: str) -> None:
-    """What a dry run found: candidates, pool, split sizes, strategy, and the least and most runs.
-
-    Args:
-        planner: the command that estimates how many it will be.
-    """
+def plan_table(plan: Any, console: Console) -> None:
+    """Print what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
     has_vectors = any(preparation.coverage for preparation in plan.preparations.values())
     table = number_table("candidate", ("parameters", *(["tokens with a vector"] if has_vectors else [])))
     table.add_column("metrics it reports", overflow="fold")
@@ -69,20 +66,21 @@ def plan_table(plan: Any, console: Console, *, planner: str) -> None:
         console,
         table,
         *_data_texts(plan),
-        *(f"A run of {escape(name)}: {escape(command)}" for name, command in plan.commands.items()),
+        *(f"A run of {escape(name)}: {escape(typed)}" for name, typed in plan.commands.items()),
         f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins. {plan.scored_on}",
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
-        *_how_many(plan, planner),
+        *_how_many(plan),
     )
 
 
-def _how_many(plan: Any, planner: str) -> Iterable[str]:
+def _how_many(plan: Any) -> Iterable[str]:
     if plan.most < 2 * len(plan.preparations):
         yield "Some candidates run only once, so P(best) will not be available."
     if plan.least < plan.most:
-        by_numbers = f"{planner} --gap GAP --sd SD --candidates {len(plan.preparations)}"
-        yield f"How many will it be? Ask {by_numbers}; or, once every candidate has two runs, {planner} DIR."
+        ask = command("plan")
+        by_numbers = f"{ask} --gap GAP --sd SD --candidates {len(plan.preparations)}"
+        yield f"How many will it be? Ask {by_numbers}; or, once every candidate has two runs, {ask} DIR."
 
 
 def _winning(metric: Metric) -> str:

@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.errors import command
 from fiesta_allennlp.reports.formats import interval_text
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import flag, words_of
@@ -15,7 +16,7 @@ from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.documents.summary import SystemSummary
+    from fiesta_allennlp.documents.choice import SystemSummary
     from fiesta_allennlp.reports.comparison import Comparison
     from fiesta_allennlp.reports.reading import Words
 
@@ -271,12 +272,12 @@ def _plan_command(summary: Mapping[str, Any]) -> str:
     scores = Path(summary["scores"])
     is_table = scores.suffix in (".json", ".csv")
     if summary.get("restricted") or not (is_table or scores.is_dir()):
-        return "fiesta-plan"
-    words = ["allennlp", "fiesta-plan", str(scores)]
+        return command("plan")
+    words = [str(scores)]
     if is_table and not scores.is_dir():
         given = {name: summary.get(name) for name in ("minimise", "evaluations_per_split", "splits")}
         words += [word for name, value in given.items() if value and value != SHARED for word in words_of(name, value)]
-    return shlex.join(words)
+    return f"{command('plan')} {shlex.join(words)}"
 
 
 def replay_in_words(summary: Mapping[str, Any]) -> str:

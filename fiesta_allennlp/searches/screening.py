@@ -11,7 +11,7 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
-from fiesta_allennlp.names import check_distinct
+from fiesta_allennlp.names import NUMBER, values_in
 from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.searches.progress import ScreeningProgress
 from fiesta_allennlp.searches.screener import Screener, failed_configs
@@ -115,6 +115,7 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
         """Return the configs that ran, in the order in which they are finalists; those that failed last."""
         scores = {evaluation.request.candidate: evaluation for evaluation in history.evaluations}
         ranked = screener_of(prepared).ranked(history)
+        values = {name: values_in(each.source) for name, each in prepared.checked.roster.given.items()}
         return {
             "best": decision.best,
             "stopped_by": decision.stopped_by,
@@ -125,8 +126,8 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
             "seed": meta.seed,
             "seconds": sum(evaluation.seconds for evaluation in scores.values()),
             "candidates": [
-                *({"name": name, "score": scores[name].score, "seconds": scores[name].seconds} for name in ranked),
-                *({"name": name, "score": None, "seconds": None} for name in failed_configs(history)),
+                {"name": name, "values": values[name], "score": run and run.score, "seconds": run and run.seconds}
+                for name, run in ((name, scores.get(name)) for name in (*ranked, *failed_configs(history)))
             ],
         }
 
@@ -145,16 +146,15 @@ def _drawn(settings: SearchSettings, staged: Settings) -> Dict[str, Candidate]:
     candidate_of(CandidateSpec(template, pool.points[0]), staged)  # what is wrong with all of them is told once
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []
-    for point, inputs in zip(pool.points, pool.inputs.tolist(), strict=True):
+    for number, (point, inputs) in enumerate(zip(pool.points, pool.inputs.tolist(), strict=True), start=1):
         try:
-            candidate = candidate_of(CandidateSpec(template, point), staged)
+            candidate = candidate_of(CandidateSpec(template, point, f"{NUMBER}{number}"), staged)
         except ConfigError as error:
             refusals.append(str(error))
             continue
         made[candidate.name] = replace(candidate, facts={INPUTS: inputs})
     if refusals:
         raise ConfigError(all_in_one(refusals, what="points of the space are wrong"))
-    check_distinct(made, what="point")
     check_variables([CandidateSpec(template, point) for point in pool.points], staged.overrides)
     return made
 

@@ -12,7 +12,8 @@ from typing import Any, List, Mapping, Optional, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.errors import ConfigError, StoreError, command
+from fiesta_allennlp.names import values_in
 from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, MOST_DRAWN, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_seed, second_seed
@@ -63,6 +64,8 @@ def search(
         return _go_on_selecting(given, directory, console)
     if not recover and given.get("seed") is None:
         given = {**given, "seed": fresh_seed()}
+    if not recover and (given.get("configs") or 0) > MOST_DRAWN:
+        console.print(f"Drawing {given['configs']} points, and evaluating the template with each ...", highlight=False)
     screened = run_selection(SCREENING, given, directory.screening.root, console=console, recover=recover, force=force)
     if screened["stopped_by"] != DONE:
         return SearchSummary(screened)
@@ -78,7 +81,7 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
     console.print(f"Selecting among the {len(chosen)} best configs.", highlight=False, soft_wrap=True)
     staged = replace(
         settings.selection(),
-        candidates=tuple(sources[name] for name in chosen),
+        candidates=tuple(f"{name}={sources[name]}" for name in chosen),
         seed=second_seed(int(str(stage.meta.seed))),
         max_hours=_hours_left(settings.max_hours, stage.meta),
     )
@@ -88,7 +91,9 @@ def _select(screened: Mapping[str, Any], directory: RunDirectory, console: Conso
 def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console: Console) -> SearchSummary:
     """Go on with the second stage where it was."""
     if not directory.screening.store.is_file():
-        raise StoreError(f"{directory.root}: the selection there is one of fiesta-select. Resume it with that command.")
+        raise StoreError(
+            f"{directory.root}: the selection there is one of {command('select')}. Resume it with that command."
+        )
     meta = _first_stage(directory).meta
     known = {f.name for f in fields(Settings)}
     late = [name for name in overlay(given, of=SearchSettings) if name not in known]
@@ -131,7 +136,7 @@ def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """The result of a dry run: the numbers of points, of runs in the first stage and of finalists, names of some
+    """The result of a dry run: the numbers of points, of runs in the first stage and of finalists, the values of some
     points, and the size of the data."""
 
     num_points: int
@@ -157,10 +162,11 @@ def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
     is_large = settings.space is not None and (settings.configs or 0) > MOST_DRAWN
     checked = replace(settings, configs=MOST_CHECKED, pool=MOST_CHECKED) if is_large else settings
     with rehearsed(SCREENING, checked, console) as prepared:
-        names = list(prepared.checked.roster.given)
-        num_points, configs = len(names), screener_of(prepared).configs
+        given = prepared.checked.roster.given
+        num_points, configs = len(given), screener_of(prepared).configs
         if is_large:
             num_points, configs = settings.num_drawn, settings.configs or 0
-            console.print(f"Checked {len(names)} of {num_points} points.", highlight=False, soft_wrap=True)
+            console.print(f"Checked {len(given)} of {num_points} points.", highlight=False, soft_wrap=True)
         num_finalists = settings.num_finalists(configs)
-        return SearchPlan(num_points, configs, num_finalists, tuple(names[:NUM_EXAMPLES]), prepared)
+        examples = tuple(values_in(candidate.source) for candidate in list(given.values())[:NUM_EXAMPLES])
+        return SearchPlan(num_points, configs, num_finalists, examples, prepared)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CHOOSING, RESOURCES, overlay, registered
 from fiesta_allennlp.splits import Division
@@ -95,7 +95,7 @@ class SearchSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.candidates:
-            raise ConfigError("'candidates' is an option of fiesta-select. Give a template and a space.")
+            raise ConfigError(f"'candidates' is an option of {command('select')}. Give a template and a space.")
         if self.template and (self.space is None) == (self.points is None):
             given = "both are" if self.points is not None else "neither is"
             raise ConfigError(f"a search needs either a SPACE.json or --points FILE.jsonl, but {given} given.")

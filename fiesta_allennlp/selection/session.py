@@ -13,7 +13,7 @@ from typing import Any, Dict, Generic, Iterator, List, Mapping, Sequence
 from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.errors import ConfigError, StoreError, command
 from fiesta_allennlp.records import History
 from fiesta_allennlp.seeding import fresh_seed
 from fiesta_allennlp.selection.environment import changed_code, with_this
@@ -34,7 +34,7 @@ from fiesta_allennlp.selection.workspace import (
     writing_results,
 )
 
-COMMANDS = {"trainings": "fiesta-select", "documents": "fiesta-documents", "screening": "fiesta-search"}
+COMMANDS = {"trainings": "select", "documents": "documents", "screening": "search"}
 """The commands, by the kind of selection that they make."""
 
 
@@ -193,8 +193,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         stored = meta.settings or {}
         if stored and meta.kind != family.name:
             raise StoreError(
-                f"{root}: the selection there is one of {COMMANDS.get(meta.kind, meta.kind)}. Resume it with that "
-                "command."
+                f"{root}: the selection there is one of {command(COMMANDS[meta.kind])}. Resume it with that command."
             )
         if str(given.get("seed")) == meta.seed:
             given = {name: value for name, value in given.items() if name != "seed"}

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.errors import StoreError, command
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
@@ -118,10 +118,10 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         StoreError: where there is none, or it is damaged or of another version.
     """
     if not directory.store.is_file():
-        given = "Give the directory that fiesta-select was given with -s."
+        given = f"Give the directory that {command('select')} was given with -s."
         remedy = START_AGAIN if directory.ended_before_its_first_run else given
         if directory.screening.store.is_file():
-            remedy = "A search is here that is still screening configs; fiesta-search --recover goes on with it."
+            remedy = f"A search is here that is still screening configs; {command('search')} --recover goes on with it."
         raise StoreError(f"{directory.root}: there is no selection: '{directory.store.name}' is missing. {remedy}")
     with closing(open_to_read(directory.store)) as database:
         yield StoreReader(database)

@@ -1,12 +1,12 @@
-"""What every strategy is, and the questions about a history that strategies share: what is believed, who is next."""
+"""The base class of strategies, and the questions about a history that they share: what is believed, who is next."""
 
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import Collection, FrozenSet, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, did_you_mean
 from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.registry import Registrable
 
@@ -25,6 +25,31 @@ class Strategy(Registrable):
     """
 
     belief: Belief
+    done: FrozenSet[str] = frozenset()
+    """Candidates that get no further runs. Set by `without_further_runs`."""
+
+    def without_further_runs(self, done: Collection[str], history: History) -> None:
+        """Take these candidates with the runs that they have.
+
+        Raises:
+            ConfigError: if one is unknown or has too few scores, or all of them are named.
+        """
+        least = max(self.belief.min_evaluations, getattr(self, "num_starts", 0))
+        for name in done:
+            if name not in history.candidates:
+                raise ConfigError(f"--done: there is no candidate '{name}'.{did_you_mean(name, history.candidates)}")
+            if history.num_finished(name) < least:
+                raise ConfigError(
+                    f"--done: candidate '{name}' has {history.num_finished(name)} of the {least} scores that P(best) "
+                    "needs. Add scores, or leave the candidate out."
+                )
+        if done and set(history.active) <= set(done):
+            raise ConfigError("--done names all candidates, so no run is left to choose. Leave one of them out.")
+        self.done = frozenset(done)
+
+    def open(self, names: Sequence[str]) -> Tuple[str, ...]:
+        """Return those of `names` that get further runs."""
+        return tuple(name for name in names if name not in self.done)
 
     def check(self, candidates: List[str]) -> None:
         """Check the settings against these candidates, before the first run.

@@ -48,6 +48,6 @@ class BatchThompson(PosteriorSampling):
         return draw(self._begin[1], size, rng)
 
     def _position(self, history: History) -> int:
-        """How many evaluations of the batch have been started: 0 where the last one is complete, or pending."""
+        """Count the started evaluations of the batch: 0 where the last one is complete, or pending."""
         starts = sum(min(self.num_starts, history.num_started(name)) for name in history.candidates)
         return (history.total_started - starts) % self.batch_size if self.batch_size else 0

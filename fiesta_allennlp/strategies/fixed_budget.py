@@ -72,16 +72,16 @@ class FixedBudget(Strategy):
             )
 
     def _lacking(self, history: History) -> int:
-        """How many evaluations are to be started before the open stage is complete."""
+        """Count the evaluations to start before the open stage is complete."""
         stage = self.stage(history)
-        return sum(max(0, stage.target - history.num_started(name)) for name in stage.contenders)
+        return sum(max(0, stage.target - history.num_started(name)) for name in self.open(stage.contenders))
 
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         if len(history.active) < 2:
             return []
         stage = self.stage(history)
         room = min(slots, self.budget - history.total_started)
-        return in_turn(history, stage.contenders, target=stage.target, slots=room)
+        return in_turn(history, self.open(stage.contenders), target=stage.target, slots=room)
 
     def recommend(self, history: History) -> Decision:
         decision = believed(history, self.belief).decision
@@ -89,7 +89,7 @@ class FixedBudget(Strategy):
             return replace(decision, stopped_by="failures")
         stage = self.stage(history)
         spent = history.total_started >= self.budget and not history.pending
-        over = spent or all_finished(history, stage.contenders, stage.target)
+        over = spent or all_finished(history, self.open(stage.contenders), stage.target)
         best = _best_mean(history, stage.contenders)
         return replace(decision, best=best, stopped_by="budget" if over else None)
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import FrozenSet, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
 import numpy as np
 
@@ -62,8 +62,6 @@ class FixedConfidence(Strategy):
         self.num_starts = starts if num_starts is None else num_starts
         self.max_evaluations = max_evaluations
         self.stop = RuleOfThree() if stop is None else stop
-        self.done: FrozenSet[str] = frozenset()
-        """Candidates that get no further runs, so that none are asked of them. Set by `without_further_runs`."""
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
@@ -143,13 +141,13 @@ class FixedConfidence(Strategy):
         return self._decided_within(history, rounded_up(above))
 
     def _decided_within(self, history: History, margin: float) -> Optional[CredibleMargin]:
-        """Who would be the winner with this margin; None if the stopping rule is not met, or needs more runs."""
+        """Return the winner with this margin; None if the stopping rule is not met, or needs more runs."""
         look = believed(history, self.belief, margin=margin)
         best = look.decision.best
         return CredibleMargin(margin, best) if best is not None and self._missing(history, look) == () else None
 
     def _look(self, history: History) -> Look:
-        """What is believed, with `stopped_by`; kept for the next question about the same history."""
+        """Compute the posterior and `stopped_by`; kept for the next question about the same history."""
         if self._latest[0] is not history:
             look = believed(history, self.belief, margin=self.margin)
             missing = self._missing(history, look)
@@ -175,7 +173,7 @@ class FixedConfidence(Strategy):
         if len(history.active) < 2 or not self.may_stop(history, look.decision):
             return None
         missing = self.stop.missing_runs(history, look, self.confidence)
-        return None if missing is None else tuple(name for name in missing if name not in self.done)
+        return None if missing is None else self.open(missing)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""

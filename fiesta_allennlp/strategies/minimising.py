@@ -1,6 +1,6 @@
 """Metrics of which less is better: strategies and beliefs that are given every score negated."""
 
-from typing import List, Optional, Tuple
+from typing import Collection, List, Optional, Tuple
 
 import numpy as np
 
@@ -43,6 +43,9 @@ class Minimising(Strategy):
         self.strategy = strategy
         self.belief = MinimisingBelief(strategy.belief)
         self.confidence: Optional[float] = getattr(strategy, "confidence", None)
+
+    def without_further_runs(self, done: Collection[str], history: History) -> None:
+        self.strategy.without_further_runs(done, history)
 
     def check(self, candidates: List[str]) -> None:
         self.strategy.check(candidates)

@@ -22,16 +22,16 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
     """
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        return in_turn(history, history.active, target=self._num_complete(history) + 1, slots=slots)
+        return in_turn(history, self.open(history.active), target=self._num_complete(history) + 1, slots=slots)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         num_complete = self._num_complete(history)
-        open_round = any(history.num_started(name) > num_complete for name in history.active)
+        open_round = any(history.num_started(name) > num_complete for name in self.open(history.active))
         return super().may_stop(history, decision) and not open_round
 
     def room(self, history: History) -> int:
         num_complete = self._num_complete(history)
-        to_start = sum(history.num_started(name) == num_complete for name in history.active)
+        to_start = sum(history.num_started(name) == num_complete for name in self.open(history.active))
         room = super().room(history)
         return room if room >= to_start else 0
 
@@ -40,8 +40,8 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
         return rounds * num_candidates, self.limit(num_candidates) // num_candidates * num_candidates
 
     def _num_complete(self, history: History) -> int:
-        """The number of complete rounds of the candidates that are still active."""
-        return min((history.num_finished(name) for name in history.active), default=0)
+        """The number of complete rounds of the active candidates that get further runs."""
+        return min((history.num_finished(name) for name in self.open(history.active)), default=0)
 
 
 @Strategy.register("non_adaptive_fb")

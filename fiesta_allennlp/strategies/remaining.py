@@ -1,4 +1,4 @@
-"""How many more evaluations a selection will need, simulated from its posterior: cheap enough for a live display."""
+"""Estimates the evaluations that a selection still needs from its posterior: cheap enough for a live display."""
 
 from typing import Optional, Sequence, Tuple
 
@@ -128,7 +128,7 @@ class _Selections:
         return leader, cost.argmin(axis=1)
 
     def _ahead(self, one: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """How far this candidate is ahead of each, and the variance of that. Shapes: as `location`, both."""
+        """Return how far this candidate is ahead of each, and the variance of that. Shapes: as `location`, both."""
         variance = self.noise / self.runs
         ahead = self.location[self.rows, one][:, None] - self.location
         return ahead, variance[self.rows, one][:, None] + variance

@@ -1,7 +1,7 @@
 from typing import List, Tuple
 
 from fiesta_allennlp.records import History
-from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.base import Strategy, all_finished
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget, Stage
 
 
@@ -37,7 +37,7 @@ class SequentialHalving(FixedBudget):
         for size in _sizes(history.num_planned):
             num_new = _num_new(self.planned(history), size, history.num_planned)
             target += num_new
-            if num_new == 0 or any(history.num_finished(name) < target for name in contenders):
+            if num_new == 0 or not all_finished(history, self.open(contenders), target):
                 break
             contenders = _better(history, contenders, target, (size + 1) // 2)
         return Stage(contenders, target)

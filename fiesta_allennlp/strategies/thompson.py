@@ -1,13 +1,11 @@
 from collections import Counter
-from typing import Collection, List, Mapping, Sequence
+from typing import List, Mapping, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.errors import ConfigError, did_you_mean
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies.base import Look, Strategy, all_finished, in_turn
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.minimising import unwrapped
 
 
 class PosteriorSampling(FixedConfidence):
@@ -27,12 +25,8 @@ class PosteriorSampling(FixedConfidence):
         if look.decision.lacking:
             return _without_pending(look.decision.lacking, history)[:slots]
         prob_best = look.decision.prob_best
-        instead = max(self._open(history.active), key=lambda name: prob_best[name])
+        instead = max(self.open(history.active), key=lambda name: prob_best[name])
         return [instead if name in self.done else name for name in self.choose(history, look, slots, rng)]
-
-    def _open(self, names: Sequence[str]) -> List[str]:
-        """Those that get further runs."""
-        return [name for name in names if name not in self.done]
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         """Return at most `slots` names, once all starting runs have finished.
@@ -56,30 +50,6 @@ class Thompson(PosteriorSampling):
 
     def choose(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
         return draw(look.decision.prob_best, slots, rng)
-
-
-def without_further_runs(strategy: Strategy, done: Collection[str], history: History) -> None:
-    """Have a strategy take these candidates with the runs that they have.
-
-    Raises:
-        ConfigError: where one is unknown or has too few scores, all of them are named, or the strategy cannot do it.
-    """
-    plain = unwrapped(strategy)
-    for name in done:
-        least, known = strategy.belief.min_evaluations, list(history.candidates)
-        if name not in known:
-            raise ConfigError(f"--done: there is no candidate '{name}'.{did_you_mean(name, known)}")
-        if history.num_finished(name) < least:
-            raise ConfigError(
-                f"--done: candidate '{name}' has {history.num_finished(name)} of the {least} scores that P(best) "
-                "needs. Add scores, or leave the candidate out."
-            )
-    if done and not isinstance(plain, PosteriorSampling):
-        raise ConfigError("--done goes with a strategy that draws from P(best), such as top_two.")
-    if set(history.active) <= set(done):
-        raise ConfigError("--done names all candidates, so no run is left to choose. Leave one of them out.")
-    if isinstance(plain, PosteriorSampling):
-        plain.done = frozenset(done)
 
 
 def _without_pending(names: Sequence[str], history: History) -> List[str]:

@@ -111,7 +111,7 @@ class CandidateSpec:
 
     @property
     def what(self) -> str:
-        """What a message calls it: a config by its place, and a command, which may be long, by its name."""
+        """The name in a message: a config's place, or the name of a command, which may be long."""
         return f"candidate '{self.name}'" if self.command else self.place
 
     @property

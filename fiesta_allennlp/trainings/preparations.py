@@ -26,9 +26,10 @@ class Preparation:
 
 
 def facts_of(preparation: Preparation) -> Dict[str, Any]:
-    """A preparation as plain data, for the store. The words of the pool are left out."""
+    """A preparation as plain data, for the store. The words of the pool and notes on it are left out."""
     facts = asdict(preparation)
-    del facts["pool"]["words"], facts["pool"]["counts"]
+    for name in ("words", "counts", "untrained"):
+        del facts["pool"][name]
     return {**facts, "metrics": None if preparation.metrics is None else sorted(preparation.metrics)}
 
 

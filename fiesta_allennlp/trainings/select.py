@@ -27,7 +27,7 @@ from fiesta_allennlp.trainings.evaluator_choice import evaluator_of, packages_of
 from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
 from fiesta_allennlp.trainings.kept_archives import BestArchives
 from fiesta_allennlp.trainings.metric_checks import with_metric
-from fiesta_allennlp.trainings.pool import Pool, check_same_pool, scored_on
+from fiesta_allennlp.trainings.pool import Pool, check_same_pool, note_on_labels, scored_on
 from fiesta_allennlp.trainings.preparation import prepare_all
 from fiesta_allennlp.trainings.preparations import Preparation, facts_of, preparation_of, vectors_are_there
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
@@ -187,7 +187,9 @@ def prepared_trainings(
 ) -> Iterator[PreparedTrainings]:
     """Prepare as `SelectionFamily.prepared` says. `notes` are for the user, before the first model is built."""
     settings, roster = checked.settings, checked.roster
-    with closing(build_executor(settings, directory, packages=packages_of(settings, roster))) as executor:
+    packages = packages_of(settings, roster)
+    built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
+    with closing(built) as executor:
         check_gpus(roster.given, executor)
         for note in (*_notes_on_workers(checked, executor), *notes):
             console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
@@ -201,6 +203,8 @@ def prepared_trainings(
             known.update(prepare(fresh, roster, settings, directory, place, console))
             _check_data(roster)
             check_same_pool({name: known[name].pool for name in roster.given})
+            if note := note_on_labels(known[next(iter(fresh))].pool, roster.division):
+                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)

@@ -223,6 +223,11 @@ def test_a_package_that_is_not_there(trained: List[str], call: Any, run: Path, r
         load(Namespace(include_package=["no_such_package"]))
 
 
+def test_what_is_typed_wrong_is_told_before_packages_are_imported(trained: List[str], call: Any, run: Path) -> None:
+    options = ("-s", run, "--metric", "accuracy", "--include-package", "no_such_package")
+    assert_refused(call(trained[0], "nowhere.jsonnet", *options), "nowhere.jsonnet: there is no such config file", run)
+
+
 def test_a_settings_file_and_a_config_file_are_named(trained: List[str], call: Any, run: Path) -> None:
     (run.parent / "settings.jsonnet").write_text("{ workrs: 2 }")
     result = call(*trained, "-s", run, "--config", run.parent / "settings.jsonnet")

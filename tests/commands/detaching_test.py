@@ -93,12 +93,10 @@ def test_a_dry_run_is_not_detached(detach: Callable[..., Any], capsys: pytest.Ca
     assert "Leave --detach out" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("program", "module"), [("allennlp fiesta-select", "allennlp"), ("fiesta select", "fiesta_allennlp")]
-)
-def test_the_command_in_the_background_is_the_same(monkeypatch: pytest.MonkeyPatch, program: str, module: str) -> None:
+@pytest.mark.parametrize(("prefix", "module"), [("allennlp fiesta-", "allennlp"), ("fiesta ", "fiesta_allennlp")])
+def test_the_command_in_the_background_is_the_same(monkeypatch: pytest.MonkeyPatch, prefix: str, module: str) -> None:
     monkeypatch.setattr(sys, "argv", ["somewhere", "fiesta-select", "a.jsonnet", "--detach", "-s", "run"])
-    command = detaching._command(argparse.Namespace(program=program))
+    command = detaching._command(argparse.Namespace(prefix=prefix))
     assert command == [sys.executable, "-m", module, "fiesta-select", "a.jsonnet", "-s", "run"]
 
 

@@ -1,6 +1,7 @@
 """The whole command with real runs: both stages, an interruption in each, the report, and bad input."""
 
 import json
+import re
 import shutil
 import signal
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.selection.store import reading
 from tests.commands.fiesta_select_test import num_finished, scores_of
 from tests.conftest import until
+from tests.programs import program_config
 from tests.warm import Command
 
 SPACE = {"trainer.optimizer.lr": {"low": 0.001, "high": 0.3, "log": True}, "n": [1, 4]}
@@ -85,7 +87,7 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
     with reading(RunDirectory(undisturbed)) as store:
         selected = store.history(max_failures=3)
     assert len({e.request.candidate for e in screened.evaluations}) == len(screened.evaluations) == CONFIGS
-    assert len(points) == POOL
+    assert points == {f"#{number}" for number in range(1, POOL + 1)}
     best_first = sorted(screened.evaluations, key=lambda evaluation: -evaluation.score)
     assert list(selected.candidates) == [evaluation.request.candidate for evaluation in best_first[:2]]
     assert len(selected.evaluations) == BUDGET
@@ -102,12 +104,16 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
 
     status, output = search("-s", undisturbed, "--recover")  # there is nothing left to do
     assert status == 0 and f"Screened {CONFIGS} configs" in output
+    assert all(
+        re.search(rf"^{name}: trainer\.optimizer\.lr=[\d.]+,n=[14]$", output, re.M) for name in selected.candidates
+    )
     status, output = search("-s", undisturbed, "--recover", "--configs", 9)
     assert status == 2 and "the screening is over, so --configs has no effect any more" in output
 
 
 def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None:
-    found = report(undisturbed, output=tmp_path / "report").screening
+    made = report(undisturbed, output=tmp_path / "report")
+    found = made.screening
     assert found is not None
     assert (len(found.scores), found.num_points, found.searcher) == (CONFIGS, POOL, "gp_ei")
     assert list(found.best_so_far) == [max(found.scores[: k + 1]) for k in range(CONFIGS)]
@@ -115,6 +121,9 @@ def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None
     assert first.score_before == max(found.scores) and first.num_runs == BUDGET // 2
     assert first.mean_after is not None and first.optimism == pytest.approx(max(found.scores) - first.mean_after)
     page = (tmp_path / "report" / "report.html").read_text()
+    assert [line.partition(": ")[0] for line in made.legend] == [finalist.name for finalist in found.finalists]
+    assert all(line in page and f"% {line}" in (tmp_path / "report" / "table.tex").read_text() for line in made.legend)
+    assert set(made.legend) <= set(status_of(undisturbed).sentences)
     assert "The finalists in both stages" in page and "The best validation score after each run" in page
     assert (tmp_path / "report" / "figures" / "best_so_far.png").is_file()
     with pytest.raises(ConfigError, match="this is the first stage of a search"):
@@ -209,6 +218,17 @@ def test_it_is_a_call_too(files: List[str], run: Path, undisturbed: Path) -> Non
         fiesta_allennlp.search(files[0], {"n": [1, 1]}, directory=run / "other", configs=3)
     with pytest.raises(ConfigError, match="--configs N"):
         fiesta_allennlp.search(files[0], SPACE, directory=run / "other")
+
+
+def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], search: Any) -> None:
+    """The template is a program, so that no model is built."""
+    config = json.dumps(program_config(Path(files[0]).parent, "true"))
+    Path(files[0]).write_text(f"{config} + {{ environment: {{ LR: std.extVar('lr') }} }}")
+    Path(files[1]).write_text('{"lr": {"low": 0.001, "high": 0.3}}')
+    status, output = search(*files, "--configs", 100_000, "--metric", "accuracy", "--dry-run")
+    assert status == 0, output
+    assert "Checked 100 of 100000 points" in output
+    assert "The screening would run 100000 of 100000 configs once" in output
 
 
 def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, search: Any) -> None:

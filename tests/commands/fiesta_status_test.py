@@ -1,10 +1,13 @@
 """How selections stand: finished, interrupted, by documents, running in another process, and none."""
 
+import argparse
 from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
 
+from fiesta_allennlp.commands import add_command
+from fiesta_allennlp.errors import command
 from tests.selections import ENVIRONMENT, write_selection
 
 RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
@@ -51,3 +54,14 @@ def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:
     assert code == 2 and "there is no selection: 'store.sqlite' is missing" in output
     code, output = status(tmp_path, "--every", 0)
     assert code == 2 and "--every must be above 0 but got 0" in output
+
+
+@pytest.mark.parametrize("prefix", ["fiesta ", "python -m fiesta_allennlp ", "allennlp fiesta-"])
+def test_messages_name_commands_as_they_are_typed(prefix: str, tmp_path: Path, capsys: Any) -> None:
+    *program, called = f"{prefix}status".split()
+    parser = add_command(argparse.ArgumentParser().add_subparsers(), "status", called=called, program=" ".join(program))
+    args = parser.parse_args([str(tmp_path)])
+    with pytest.raises(SystemExit):
+        args.func(args)
+    assert f"the directory that {prefix}select was given" in capsys.readouterr().err
+    assert command("select") == "fiesta select", "as Python calls say it"

@@ -157,11 +157,14 @@ def test_only_the_winners_best_model_is_kept(write_program: Write, run: Path, ca
 def test_a_dry_run_tells_the_command_and_runs_nothing(
     candidates: List[str], reviews: Path, run: Path, call: Any
 ) -> None:
+    with (reviews / "test.jsonl").open("a") as test:
+        test.write('{"text": "nobody", "label": "knows"}\n')
     before = sorted(reviews.rglob("*"))
     status, output = call(*candidates, "-s", run, *METRIC, "--dry-run")
     assert status == 0, output
+    assert "Note: labels of a single record, which a split can train or test but never both: 'knows'." in output
     assert re.search(r"blind +- +known after a run", output)
-    assert "Every split: train 40, validation 12, test 20; no groups." in output
+    assert "Every split: train 40, validation 12, test 21; no groups." in output
     sets = " ".join(f"DIR/evaluations/able-0/data/{part}.jsonl" for part in ("train", "validation", "test"))
     assert f"{sets} 1 DIR/evaluations/able-0/output" in output
     assert sorted(reviews.rglob("*")) == before

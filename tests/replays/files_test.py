@@ -58,7 +58,7 @@ def test_csv_of_a_spreadsheet_is_read(tmp_path: Path, delimiter: str) -> None:
 
 
 def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"without report/scores.csv. Write it with fiesta-report {tmp_path}"):
+    with pytest.raises(ConfigError, match=f"without report/scores.csv. Write it with fiesta report {tmp_path}"):
         open_scores(str(tmp_path))
     (tmp_path / "report").mkdir()
     table(tmp_path / "report" / "scores.csv", METRIC_HEADER + "a,0,0,0.5,-loss\nb,0,0,0.6,-loss\n")

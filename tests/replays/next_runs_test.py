@@ -129,7 +129,6 @@ def test_a_selection_with_a_candidate_that_is_done_ends(tmp_path: Path) -> None:
     [
         ({"done": ["bse"]}, "--done: there is no candidate 'bse'. Did you mean 'base'"),
         ({"done": ["base", "new", "other"]}, "--done names all candidates"),
-        ({"done": ["base"], "strategy": "non_adaptive_fc"}, "--done goes with a strategy that draws"),
         ({"done": ["late"], "candidates": ["late"]}, r"--done: candidate 'late' has 0 of the 2 scores that P\(best\)"),
         ({"done": "base"}, "done must be a list"),
     ],

@@ -78,6 +78,18 @@ def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
     assert "9 of them have finished, so" in repr(found) and "<td>equal allocation</td>" in found._repr_html_()
 
 
+def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
+    """Wide gaps: each way takes the fewest runs, and those of the published model are the six that it has."""
+    rows = [f"{name},{seed},{mean + seed / 1000}" for name, mean in (("a", 0.7), ("b", 0.6)) for seed in range(2)]
+    rows += [f"base,{seed},{0.5 + seed / 1000}" for seed in range(6)]
+    table = tmp_path / "scores.csv"
+    table.write_text("\n".join(["candidate,seed,score", *rows]))
+    found = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
+    assert found.equal is not None and found.halving is not None
+    assert (found.default.mean_runs, found.equal.mean_runs) == (16, 16)
+    assert found.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
+
+
 def test_a_pilot_that_used_all_its_runs_is_refused_at_once(tmp_path: Path) -> None:
     scores = {"a": [0.61, 0.64, 0.60, 0.62, 0.63], "b": [0.61, 0.60, 0.64, 0.63, 0.62]}
     write_selection(tmp_path / "spent", scores, max_evaluations=10, confidence=0.95).close()

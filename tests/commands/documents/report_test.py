@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.documents.choice import SystemSummary
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports import reading
 from fiesta_allennlp.reports.words import selection_in_words
@@ -115,7 +115,7 @@ def test_two_systems_alone_are_not_compared(made: Path, tmp_path: Path) -> None:
 
 def test_a_store_that_lacks_the_facts_is_refused(made: Path, call: Any) -> None:
     change_store(made, lambda store: store.set_meta(document_facts=None))
-    with pytest.raises(StoreError, match=r"made by an older version.* fiesta-documents -s .* --recover"):
+    with pytest.raises(StoreError, match=r"made by an older version.* fiesta documents -s .* --recover"):
         report(made)
     assert call("-s", made, "--recover")[0] in (0, 1)
     assert report(made).best == "a"

@@ -10,7 +10,15 @@ from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.pool import Pool, check_same_pool, codes_of, pairing_digests, with_labels
+from fiesta_allennlp.trainings.pool import (
+    Pool,
+    check_same_pool,
+    codes_of,
+    note_on_labels,
+    pairing_digests,
+    untrained_labels,
+    with_labels,
+)
 from fiesta_allennlp.trainings.programs.pool import program_pool, read_data, write_sets
 from tests.conftest import classifier_config
 from tests.programs import program_config
@@ -55,6 +63,28 @@ def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
     assert two.targets == {"train": 26, "validation": 26} and two.official == {"train": 40, "validation": 12}
     with pytest.raises(DataError, match="the record has no 'autor' to group by. Did you mean 'author'"):
         pool_of(config, "autor")
+
+
+OFFICIAL = Division(is_official=True)
+
+
+def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
+    """A label of one test record, one of two test records, and one of a training record."""
+    for part, rare in (("train", {1: "trained"}), ("test", {3: "one", 4: "two", 9: "two"})):
+        rows = [json.loads(line) for line in (reviews / f"{part}.jsonl").open()]
+        lines = [json.dumps({**row, "label": rare.get(k, row["label"])}) for k, row in enumerate(rows)]
+        (reviews / f"{part}.jsonl").write_text("\n".join(lines))
+    for pool, official in (
+        (pool_of(program_config(reviews, "")), pool_of(program_config(reviews, ""), division=OFFICIAL)),
+        (read_pool(classifier_config(reviews), None), read_pool(classifier_config(reviews), None, division=OFFICIAL)),
+    ):
+        assert (set(pool.untrained), set(official.untrained)) == ({"one", "trained"}, {"one", "two"})
+        assert "labels of a single record, which a split can train or test but never both: " in note_on_labels(
+            pool, AT_OFFICIAL_RATIOS
+        )
+        assert note_on_labels(official, OFFICIAL).startswith("the training set lacks labels of the other sets")
+    untouched = {name: ["x", "y"] * 3 for name in ("label", "other")}
+    assert untrained_labels(range(6), {**untouched, "number": [*range(6)]}, None) == ()
 
 
 def test_groups_are_whole_in_the_sets(reviews: Path) -> None:
