@@ -33,6 +33,8 @@ def test_an_evaluation_has_the_test_metric_and_everything_that_was_reported(revi
     assert evaluation.score == json.loads((tmp_path / "e" / "metrics.json").read_text())["test_accuracy"]
     assert {"best_validation_accuracy", "training_loss", "test_loss"} <= set(evaluation.metrics)
     assert evaluation.seconds > 0
+    assert {path.name for path in (tmp_path / "e").iterdir()} >= {"config.json", "metrics.json", "outcome.json"}
+    assert not list((tmp_path / "e").glob("*.th")) + list((tmp_path / "e").glob("*.gz")), "nothing large is left"
 
 
 def test_the_same_request_gives_the_same_score_and_another_one_another_split(reviews: Path, tmp_path: Path) -> None:
@@ -58,12 +60,6 @@ def test_plain_allennlp_train_on_the_config_repeats_the_evaluation(reviews: Path
     assert json.loads((tmp_path / "p" / "metrics.json").read_text())["test_accuracy"] == evaluation.score
 
 
-def test_nothing_large_is_left_unless_asked_for(reviews: Path, tmp_path: Path) -> None:
-    make_evaluator(reviews).evaluate(REQUEST, tmp_path / "e")
-    assert {path.name for path in (tmp_path / "e").iterdir()} >= {"config.json", "metrics.json", "outcome.json"}
-    assert not list((tmp_path / "e").glob("*.th")) + list((tmp_path / "e").glob("*.gz"))
-
-
 def test_a_kept_archive_predicts(reviews: Path, tmp_path: Path) -> None:
     make_evaluator(reviews, keep_archives=True).evaluate(REQUEST, tmp_path / "e")
     archive = load_archive(str(tmp_path / "e" / "model.tar.gz"))
@@ -72,21 +68,15 @@ def test_a_kept_archive_predicts(reviews: Path, tmp_path: Path) -> None:
     assert archive.model.forward_on_instance(instance)["probs"].sum() == pytest.approx(1, abs=1e-6)
 
 
-def test_finished_work_is_taken_over_once_it_is_complete(reviews: Path, tmp_path: Path) -> None:
+def test_finished_work_of_the_same_request_is_taken_over_once_it_is_complete(reviews: Path, tmp_path: Path) -> None:
     evaluator = make_evaluator(reviews)
     assert evaluator.salvage(REQUEST, tmp_path / "e") is None
     evaluation = evaluator.evaluate(REQUEST, tmp_path / "e")
     assert evaluator.salvage(REQUEST, tmp_path / "e") == evaluation
+    assert evaluator.salvage(make_request(98, "a", 0, shared_splits=True), tmp_path / "e") is None
+    assert AllenNLPTraining(configs=evaluator.configs, metric="loss").salvage(REQUEST, tmp_path / "e") is None
     (tmp_path / "e" / "outcome.json").write_text('{"score": 0.')
     assert evaluator.salvage(REQUEST, tmp_path / "e") is None
-
-
-def test_finished_work_of_another_request_is_not_taken_over(reviews: Path, tmp_path: Path) -> None:
-    evaluator = make_evaluator(reviews)
-    evaluator.evaluate(REQUEST, tmp_path / "e")
-    assert evaluator.salvage(make_request(98, "a", 0, shared_splits=True), tmp_path / "e") is None
-    other = AllenNLPTraining(configs=evaluator.configs, metric="loss")
-    assert other.salvage(REQUEST, tmp_path / "e") is None
 
 
 def test_a_metric_that_is_missing_or_not_finite_is_an_error(reviews: Path, tmp_path: Path) -> None:
