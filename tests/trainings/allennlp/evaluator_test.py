@@ -1,7 +1,4 @@
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Dict
 
@@ -17,7 +14,8 @@ from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining, score
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
-from tests.conftest import REPOSITORY, classifier_config
+from tests.conftest import classifier_config
+from tests.warm import Command
 
 REQUEST = make_request(99, "a", 0, shared_splits=True)
 
@@ -49,14 +47,12 @@ def test_the_same_request_gives_the_same_score_and_another_one_another_split(rev
 
 def test_plain_allennlp_train_on_the_config_repeats_the_evaluation(reviews: Path, tmp_path: Path) -> None:
     evaluation = make_evaluator(reviews).evaluate(REQUEST, tmp_path / "e")
-    train = [sys.executable, "-m", "allennlp", "train", str(tmp_path / "e" / "config.json"), "-s", str(tmp_path / "p")]
-    subprocess.run(
-        [*train, "--include-package", "fiesta_allennlp.plugin"],
-        check=True,
-        capture_output=True,
-        cwd=REPOSITORY,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    train = Command(
+        ["-m", "allennlp", "train", tmp_path / "e" / "config.json", "-s", tmp_path / "p"]
+        + ["--include-package", "fiesta_allennlp.plugin"]
     )
+    output, _ = train.communicate()
+    assert train.returncode == 0, output
     assert json.loads((tmp_path / "p" / "metrics.json").read_text())["test_accuracy"] == evaluation.score
 
 
