@@ -17,6 +17,7 @@ from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from tests.conftest import REPOSITORY
 from tests.document_systems import write_documents, write_program
+from tests.run_files import summary_of
 
 QUICK = {"trainer": {"num_epochs": 1}}
 
@@ -39,7 +40,7 @@ def test_a_selection_is_a_typed_result(sample: Dict[str, str], tmp_path: Path, c
     sample = {"a": sample["<b>&"], "td[red]": sample["td[red]"]}
     result = select(sample, directory=tmp_path / "run", budget=4, strategy={"type": "non_adaptive_fb"}, **options)
     assert capfd.readouterr() == ("", "")
-    summary = json.loads((tmp_path / "run" / "selection.json").read_text())
+    summary = summary_of(tmp_path / "run")
     assert result == SelectionResult.from_summary(summary, tmp_path / "run")
     assert result == SelectionResult.read(str(tmp_path / "run"))
     assert (result.stopped_by, result.decided, result.num_evaluations) == ("budget", True, 4)

@@ -12,9 +12,10 @@ import pytest
 
 from fiesta_allennlp import report
 from tests.commands.conftest import BLIND, GOOD, POOR
-from tests.commands.fiesta_select_test import num_finished, scores_of, start
+from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
 from tests.programs import program_config
+from tests.run_files import num_finished, scores_of, summary_of
 
 SETS = ("{train}", "{validation}", "{test}")
 METRIC = ("--metric", "accuracy")
@@ -83,7 +84,7 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(
     for message in said:
         assert re.search(message, output), output
     withdrawn = {"silent", "nan", "other", "broken", "hanging", "unwritten"}
-    summary = json.loads((run / "selection.json").read_text())
+    summary = summary_of(run)
     assert {entry["name"] for entry in summary["candidates"] if entry["withdrawn"]} == withdrawn
     assert summary["best"] == "able"
     assert "no such layer" in next((run / "failures").glob("broken-0.*.log")).read_text()
