@@ -9,6 +9,9 @@ INSTALLED := $(VENV)/installed
 # One thread for each process: on busy cores two are much slower than one.
 export OMP_NUM_THREADS = 1
 
+# Where Python keeps no compiled files, each of the many processes that the tests start compiles torch and AllenNLP again.
+unexport PYTHONDONTWRITEBYTECODE
+
 TESTS := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 .PHONY: install select test check docs format requirements clean

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
@@ -29,11 +30,23 @@ settings.load_profile("steady")
 
 REPOSITORY = Path(__file__).parent.parent
 
+_FORK_SERVER: Any = forkserver._forkserver  # type: ignore[attr-defined]
+_ENSURE_RUNNING = _FORK_SERVER.ensure_running
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load AllenNLP, which takes seconds, but not where pytest-xdist only hands out tests to other processes."""
     if hasattr(config, "workerinput") or config.getoption("dist", "no") == "no":
         import fiesta_allennlp.plugin  # noqa: F401
+
+        _FORK_SERVER.ensure_running = _start_with_allennlp
+
+
+def _start_with_allennlp() -> None:
+    """Start the fork server with AllenNLP loaded, also where a test of programs is the first to need it. Else every
+    run and every check of the tests that follow in this process loads AllenNLP for itself."""
+    os.environ["FIESTA_PRELOAD"] = "fiesta_allennlp.trainings.allennlp.loaded"
+    _ENSURE_RUNNING()
 
 
 SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}

@@ -1,8 +1,6 @@
 """The commands as calls: what they return, how that shows itself, and that nothing ends the process."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Dict
 
@@ -19,6 +17,7 @@ from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from tests.conftest import REPOSITORY
 from tests.document_systems import write_documents, write_program
+from tests.run_files import summary_of
 
 QUICK = {"trainer": {"num_epochs": 1}}
 
@@ -28,11 +27,6 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> Dict[str, str]:
     """Two candidates over the sample, by names that are markup in HTML."""
     monkeypatch.chdir(REPOSITORY)
     return {"<b>&": "training_configs/sample/lstm.jsonnet", "td[red]": "training_configs/sample/tdlstm.jsonnet"}
-
-
-def test_the_records_need_no_torch() -> None:
-    code = "import sys, fiesta_allennlp.records, fiesta_allennlp.seeding; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)
 
 
 def test_the_calls_are_names_of_the_package() -> None:
@@ -46,7 +40,7 @@ def test_a_selection_is_a_typed_result(sample: Dict[str, str], tmp_path: Path, c
     sample = {"a": sample["<b>&"], "td[red]": sample["td[red]"]}
     result = select(sample, directory=tmp_path / "run", budget=4, strategy={"type": "non_adaptive_fb"}, **options)
     assert capfd.readouterr() == ("", "")
-    summary = json.loads((tmp_path / "run" / "selection.json").read_text())
+    summary = summary_of(tmp_path / "run")
     assert result == SelectionResult.from_summary(summary, tmp_path / "run")
     assert result == SelectionResult.read(str(tmp_path / "run"))
     assert (result.stopped_by, result.decided, result.num_evaluations) == ("budget", True, 4)
@@ -178,13 +172,6 @@ def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     assert [(c.name, c.recommended) for c in result.candidates] == [("<a>", 0), ("b", 1), ("c", 0)]
     assert "5 repetitions of non_adaptive_fb" in repr(result)
     assert "<td>&lt;a&gt;</td><td>0.1000</td><td></td>" in result._repr_html_()
-
-
-def test_errors_of_a_replay_are_those_of_the_command() -> None:
-    with pytest.raises(FiestaError, match="Complete the table, or give --splits independent"):
-        replay({"a": [0.1, 0.2], "b": [0.3]})
-    with pytest.raises(FiestaError, match="with --with-replacement, or stop earlier with --max-evaluations or a lower"):
-        replay({"a": [0.1, 0.2, 0.1], "b": [0.1, 0.2, 0.1]}, repetitions=1, processes=1)
 
 
 def test_a_replay_takes_presets_files_and_sources(tmp_path: Path) -> None:

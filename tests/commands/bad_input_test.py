@@ -16,6 +16,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.processes import run_apart
 from tests.commands.conftest import Selections
 from tests.conftest import classifier_config
+from tests.run_files import summary_of
 
 
 def assert_refused(result: Any, message: str, run: Path) -> None:
@@ -77,10 +78,6 @@ def test_bad_options(trained: List[str], call: Any, run: Path, options: List[str
     assert_refused(call(*trained, "-s", run, *metric, *options), message, run)
 
 
-def test_no_directory(trained: List[str], call: Any, run: Path) -> None:
-    assert_refused(call(*trained), r"-s is missing", run)
-
-
 def test_a_second_selection_in_a_directory(candidates: List[str], call: Any, run: Path) -> None:
     options = [*candidates, "-s", run, "--metric", "accuracy"]
     assert call(*options, "--budget", 2)[0] == 0
@@ -140,18 +137,9 @@ def test_a_refused_resumption_changes_nothing(
     for refused in (["--budget", "1"], [*candidates, "nowhere.jsonnet"], ["--workers", "0"]):
         selections.refused(*refused, "--recover")
     selections.resume("--seed", 4, "--confidence", 0.99999999, "--max-evaluations", 9)
-    summary = json.loads((run / "selection.json").read_text())
+    summary = summary_of(run)
     assert (summary["strategy"]["type"], summary["strategy"]["num_starts"]) == ("bts", 4)
     assert summary["num_evaluations"] in (8, 9)
-
-
-def test_data_that_changed_are_noticed_on_resuming(selections: Selections, reviews: Path) -> None:
-    selections.begin("--budget", 2)
-    text = (reviews / "train.jsonl").read_text()
-    (reviews / "train.jsonl").write_text(text.replace("food", "fare", 1))
-    output = selections.refused("--recover", "--budget", 4)
-    assert "candidate 'able'" in output
-    assert "the contents of its data files have changed" in output
 
 
 def test_candidates_on_different_data(write_config: Callable[..., Path], reviews: Path, call: Any, run: Path) -> None:
@@ -203,16 +191,6 @@ def test_bad_vectors(write_config: Callable[..., Path], reviews: Path, call: Any
     assert_refused(call(*options), r"'one'.*pretrained_file' is '.*vectors.txt', but there is no such file", run)
     (reviews / "vectors.txt").write_text("food 1 2\nand 3 4\n")
     assert_refused(call(*options), r"'one'.*'embedding_dim' is 4 but the rows of .*vectors.txt have 2 numbers", run)
-
-
-def test_debug_shows_the_traceback(selections_of_trained: Selections, trained: List[str]) -> None:
-    output = selections_of_trained.refused(*trained, "--confidence", "2", "--debug")
-    assert "Traceback" in output
-
-
-def test_after_an_error_the_directory_can_be_used(selections_of_trained: Selections, trained: List[str]) -> None:
-    selections_of_trained.refused(*trained, "--metric", "macro_f1")
-    selections_of_trained.begin("--budget", 2)
 
 
 def test_a_package_that_is_not_there(trained: List[str], call: Any, run: Path, real_processes: None) -> None:

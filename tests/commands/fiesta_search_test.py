@@ -18,15 +18,18 @@ from fiesta_allennlp.reports.figures.screening import FRONT
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.selection.store import reading
-from tests.commands.fiesta_select_test import num_finished, scores_of
 from tests.conftest import until
 from tests.programs import program_config
+from tests.run_files import num_finished, scores_of
 from tests.warm import Command
 
 SPACE = {"trainer.optimizer.lr": {"low": 0.001, "high": 0.3, "log": True}, "n": [1, 4]}
 CONFIGS, BUDGET, POOL = 5, 4, 8
 OPTIONS = ("--configs", CONFIGS, "--finalists", 2, "--budget", BUDGET, "--metric", "accuracy", "--seed", 5)
 OPTIONS += ("--pool", POOL)
+
+
+pytestmark = pytest.mark.xdist_group("search")  # one search that is not disturbed serves them all
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The whole command on stock AllenNLP classifiers that train in a blink: real trainings, real processes, real kills."""
 
-import csv
 import json
 import re
 import signal
@@ -19,16 +18,8 @@ from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import BLIND
 from tests.conftest import until
 from tests.listeners.tensorboard_test import scalars
+from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
-
-
-def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
-    with (directory / "evaluations.csv").open(newline="") as rows:
-        return {(r["candidate"], r["replicate"], r["score"]) for r in csv.DictReader(rows) if r["status"] == "finished"}
-
-
-def num_finished(directory: Path) -> int:
-    return len(list(directory.glob("evaluations/*/outcome.json")))
 
 
 def test_a_selection_decides_and_leaves_its_files(trained: List[str], tmp_path: Path, call: Any) -> None:
@@ -40,15 +31,14 @@ def test_a_selection_decides_and_leaves_its_files(trained: List[str], tmp_path: 
     assert status == 0, output
     assert "able is the best with probability" in output
     until(lambda: "decision: able after" in (run / "notify.log").read_text())
-    summary = json.loads((run / "selection.json").read_text())
+    summary = summary_of(run)
     assert (summary["best"], summary["stopped_by"]) == ("able", "confidence")
     assert summary["confidence"] >= 0.95
     assert summary["num_evaluations"] == sum(c["num_evaluations"] for c in summary["candidates"])
     assert summary["strategy"]["type"] == "top_two"
     assert summary["belief"] == {"type": "split_paired"}
     assert (summary["metric"], summary["splits"], summary["margin"]) == ("accuracy", "shared", 0.0)
-    with (run / "evaluations.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(run)
     assert len(rows) == summary["num_evaluations"]
     able = [float(r["score"]) for r in rows if r["candidate"] == "able"]
     entry = summary["candidates"][0]
@@ -65,14 +55,13 @@ def test_a_selection_decides_and_leaves_its_files(trained: List[str], tmp_path: 
 def test_independent_splits_are_all_different(trained: List[str], tmp_path: Path, call: Any) -> None:
     """By a metric to minimise, which is told and kept with its natural sign."""
     run = tmp_path / "run"
-    status, output = call(*trained, "-s", run, "--metric=-loss", "--budget", 6, "--splits", "independent")
+    status, output = call(*trained, "-s", run, "--metric=-loss", "--budget", 4, "--splits", "independent")
     assert status == 0, output
-    assert re.search(r"able is the best.*, by loss \(lower is better\), after 6", output)
-    with (run / "evaluations.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len({row["split_seed"] for row in rows}) == len(rows) == 6
+    assert re.search(r"able is the best.*, by loss \(lower is better\), after 4", output)
+    rows = rows_of(run)
+    assert len({row["split_seed"] for row in rows}) == len(rows) == 4
     assert all(0 < float(row["score"]) == float(row["metric:test_loss"]) and row["metric"] == "loss" for row in rows)
-    summary = json.loads((run / "selection.json").read_text())
+    summary = summary_of(run)
     assert (summary["metric"], summary["best"]) == ("-loss", "able")
     assert summary["candidates"][0]["mean"] < summary["candidates"][1]["mean"]
 
@@ -102,13 +91,13 @@ def test_the_stopping_rule_is_in_the_plan_and_what_cannot_help_is_noted(trained:
 
 
 def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(
-    trained: List[str], write_config: Callable[..., Path], tmp_path: Path, call: Any
+    candidates: List[str], write_config: Callable[..., Path], tmp_path: Path, call: Any
 ) -> None:
     diverging = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e18}, "num_epochs": 2, "cuda_device": -1}}
     bad = write_config("diverging", diverging)
-    status, output = call(*trained, bad, "-s", tmp_path / "run", "--metric", "accuracy", "--workers", 2)
+    status, output = call(*candidates, bad, "-s", tmp_path / "run", "--metric", "accuracy", "--workers", 2)
     assert status == 0, output
-    summary = json.loads((tmp_path / "run" / "selection.json").read_text())
+    summary = summary_of(tmp_path / "run")
     entry = summary["candidates"][2]
     assert (entry["name"], entry["withdrawn"], entry["mean"]) == ("diverging", True, None)
     # The second worker may have been at a fourth training when the third failure came in.
@@ -117,8 +106,7 @@ def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(
     assert re.search(r"diverging +0 +[34] +- +- +failed", output)
     assert re.search(r"failed: diverging-\d, diverging-\d, diverging-\d.* error: ValueError: nan loss", output)
     assert summary["best"] == "able"
-    with (tmp_path / "run" / "evaluations.csv").open(newline="") as file:
-        failed = [row for row in csv.DictReader(file) if row["status"] == "failed"]
+    failed = [row for row in rows_of(tmp_path / "run") if row["status"] == "failed"]
     assert [(row["candidate"], row["score"]) for row in failed] == [("diverging", "")] * entry["failures"]
 
 
@@ -151,7 +139,7 @@ def test_max_hours_ends_it_undecided_and_a_larger_total_goes_on(
     assert re.search(r"Training [1-9]\d* at once on this machine, each with 1 CPU", output)
     assert "Inconclusive after 0 runs of 2 candidates, all that --max-hours allows." in output
     assert f"Go on with a larger total: allennlp fiesta-select -s {run} --recover --max-hours HOURS" in output
-    assert json.loads((run / "selection.json").read_text())["stopped_by"] == "max_hours"
+    assert summary_of(run)["stopped_by"] == "max_hours"
     status, output = call("-s", run, "--recover")
     assert "all that --max-hours allows" in output
     status, output = call("-s", run, "--recover", "--max-hours", 1)
@@ -165,10 +153,11 @@ def start(*arguments: Any) -> Command:
 
 @pytest.fixture(scope="module")
 def uninterrupted() -> Set[Tuple[str, str, str]]:
-    """The scores of the selection that is stopped below. The first test that needs them makes them, once for all."""
+    """The scores of the selection that is stopped below. The first test that needs them makes them."""
     return set()
 
 
+@pytest.mark.xdist_group("stopped")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
     trained: List[str],
@@ -177,7 +166,7 @@ def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
     uninterrupted: Set[Tuple[str, str, str]],
     how: signal.Signals,
 ) -> None:
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "10", "--seed", "77"]
+    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "8", "--seed", "77"]
     process = start(*trained, "-s", tmp_path / "stopped", *options)
     until(lambda: num_finished(tmp_path / "stopped") >= 3 or process.poll() is not None, seconds=120)
     process.send_signal(how)
@@ -187,11 +176,11 @@ def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
     else:
         assert process.returncode == 130, output
         assert f"allennlp fiesta-select -s {tmp_path / 'stopped'} --recover" in output
-        assert json.loads((tmp_path / "stopped" / "selection.json").read_text())["stopped_by"] == "interrupted"
+        assert summary_of(tmp_path / "stopped")["stopped_by"] == "interrupted"
     store = RunStore(RunDirectory(tmp_path / "stopped"), create=False)
     recorded = {(e.request.name, e.score) for e in store.history(max_failures=3).evaluations}
     store.close()
-    assert 2 <= len(recorded) < 10
+    assert 2 <= len(recorded) < 8
     status, output = call("-s", tmp_path / "stopped", "--recover")
     assert status == 0, output
     if not uninterrupted:
@@ -245,12 +234,12 @@ def test_a_selection_goes_on_when_nobody_reads_its_output(candidates: List[str],
     process = start(*candidates, "-s", tmp_path / "run", "--metric", "accuracy", "--budget", "4")
     process.stdout.close()
     assert process.wait(timeout=120) == 0
-    assert json.loads((tmp_path / "run" / "selection.json").read_text())["num_evaluations"] == 4
+    assert summary_of(tmp_path / "run")["num_evaluations"] == 4
 
 
-def test_python_m_does_the_same_without_a_plugins_file(trained: List[str], tmp_path: Path) -> None:
+def test_python_m_does_the_same_without_a_plugins_file(candidates: List[str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "fiesta_allennlp", "select", *trained, "-s", str(tmp_path / "run"), "--budget", "2"]
+        [sys.executable, "-m", "fiesta_allennlp", "select", *candidates, "-s", str(tmp_path / "run"), "--budget", "2"]
         + ["--metric", "accuracy"],
         cwd=tmp_path,
         capture_output=True,
@@ -302,11 +291,10 @@ def test_official_splits_repeat_from_the_config_alone(
     assert config["test_data_path"] == str(reviews / "test.jsonl")
     status, output = call("-s", run, "--recover", "--budget", 6)
     assert status == 0, output
-    summary = json.loads((run / "selection.json").read_text())
+    summary = summary_of(run)
     assert (summary["splits"], summary["score"], summary["num_evaluations"]) == ("official", "test", 6)
     assert summary["belief"] == {"type": "unpaired"}
-    with (run / "evaluations.csv").open(newline="") as file:
-        assert len({row["split_seed"] for row in csv.DictReader(file)}) == 6
+    assert len({row["split_seed"] for row in rows_of(run)}) == 6
     made = report(run)
     assert "new seeds on this one split" in made.decision[1]
     assert dict(made.checklist)["splits"].startswith("official: the sets of the configs")
@@ -332,8 +320,7 @@ def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
     assert status == 0, output
     assert "validation accuracy" in output
     assert "The scores are of the validation set" in output
-    with (run / "evaluations.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(run)
     assert [row["score"] for row in rows] == [row["metric:best_validation_accuracy"] for row in rows]
     assert "metric:test_accuracy" not in rows[0]
     made = report(run)

@@ -3,7 +3,6 @@
 `tests/fixtures/runs` has four of them, the project they were run in, and in `expected` what the same code said of them.
 """
 
-import csv
 import html
 import json
 import shutil
@@ -18,6 +17,7 @@ import fiesta_allennlp
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.summary import number_text
+from tests.run_files import rows_of
 
 RUNS = Path(__file__).parent.parent / "fixtures" / "runs"
 EXPECTED = RUNS / "expected"
@@ -59,11 +59,6 @@ def about(value: Any) -> Any:
 def summary_of(path: Path) -> Any:
     """A `selection.json`. The default strategy was called `ttts` when it was made."""
     return json.loads(path.read_text().replace('"ttts"', '"top_two"'))
-
-
-def rows_of(path: Path) -> List[Dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as rows:
-        return list(csv.DictReader(rows))
 
 
 def recovered(runs: Path, name: str) -> Path:
@@ -110,11 +105,11 @@ def test_a_selection_that_has_ended_is_recovered_as_it_was(runs: Path, name: str
 
 def test_an_interrupted_selection_goes_on_with_the_same_seeds(runs: Path) -> None:
     directory = recovered(runs, "interrupted")
-    before, after = rows_of(RUNS / "interrupted" / "evaluations.csv"), rows_of(directory / "evaluations.csv")
+    before, after = rows_of(RUNS / "interrupted"), rows_of(directory)
     assert after[: len(before)] == before
     identity = ("candidate", "replicate", "split_seed", "random_seed", "numpy_seed", "pytorch_seed")
     found = sorted(tuple(row[key] for key in identity) for row in after)
-    expected = rows_of(EXPECTED / "interrupted" / "evaluations.csv")
+    expected = rows_of(EXPECTED / "interrupted")
     assert found == sorted(tuple(row[key] for key in identity) for row in expected)
     assert json.loads((directory / "selection.json").read_text())["stopped_by"] == "budget"
 

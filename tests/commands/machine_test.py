@@ -10,7 +10,7 @@ from fiesta_allennlp.listeners.progress import Progress
 from fiesta_allennlp.records import Failure, Outcome
 from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Selections
-from tests.commands.fiesta_select_test import scores_of
+from tests.run_files import scores_of
 
 EQUALLY = ("--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6)
 

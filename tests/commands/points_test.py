@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from fiesta_allennlp import select
-from tests.commands.fiesta_select_test import num_finished
+from tests.run_files import num_finished
 
 
 def test_points_are_selected_among_resumed_with_more_and_repeated(

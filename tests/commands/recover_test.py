@@ -1,14 +1,12 @@
 """Going on with a selection: with other candidates, in another place, after an interruption at the worst moments."""
 
-import csv
-import json
 import re
 import shutil
 import signal
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, List
 
 import psutil
 import pytest
@@ -20,22 +18,15 @@ from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading
 from tests.commands.conftest import POOR, Selections
-from tests.commands.fiesta_select_test import num_finished, scores_of, start
+from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
+from tests.run_files import entry_of, num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
 
 
 @pytest.fixture
 def third(write_program: Callable[..., str]) -> str:
     return write_program("third", POOR)
-
-
-def summary_of(run: Path) -> Dict[str, Any]:
-    return json.loads((run / "selection.json").read_text())
-
-
-def entry_of(run: Path, name: str) -> Dict[str, Any]:
-    return next(entry for entry in summary_of(run)["candidates"] if entry["name"] == name)
 
 
 def test_an_added_candidate_joins_and_the_old_evaluations_stay(
@@ -206,13 +197,12 @@ training.datetime = Jumped
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     config = tmp_path / "settings.jsonnet"
-    config.write_text("{ budget: 6, strategy: 'non_adaptive_fb', include_package: ['jumping'] }")
+    config.write_text("{ budget: 4, strategy: 'non_adaptive_fb', include_package: ['jumping'] }")
     selections_of_trained.begin("--config", config)
-    selections_of_trained.resume("--budget", 8)
-    with (run / "evaluations.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["candidate"] for row in rows] == ["able", "blind"] * 4
-    assert [row["replicate"] for row in rows] == list("00112233")
+    selections_of_trained.resume("--budget", 6)
+    rows = rows_of(run)
+    assert [row["candidate"] for row in rows] == ["able", "blind"] * 3
+    assert [row["replicate"] for row in rows] == list("001122")
     assert [row["started_at"] for row in rows] == sorted((row["started_at"] for row in rows), reverse=True)
     assert all(0 < float(row["seconds"]) < 3600 for row in rows)
 

@@ -1,6 +1,5 @@
 """Runs for tests of jobs: they load neither torch nor AllenNLP, which would take each job seconds of processor time."""
 
-import csv
 import json
 import os
 import resource
@@ -10,7 +9,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError
 from fiesta_allennlp.executors.base import Evaluator
@@ -35,17 +34,6 @@ def start_selection(directory: Path, candidates: Sequence[str], *options: str) -
     told = [word for name, value in SELECTION.items() for word in (f"--{name}", str(value))]
     command = [sys.executable, "-m", "fiesta_allennlp", "select", *candidates, "-s", str(directory), *told, *options]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
-
-
-def scores_of(directory: Path) -> Set[Tuple[str, str, str]]:
-    """Return candidate, replicate and score of all finished runs."""
-    with (directory / "evaluations.csv").open(newline="") as rows:
-        return {(row["candidate"], row["replicate"], row["score"]) for row in csv.DictReader(rows)}
-
-
-def num_finished(directory: Path) -> int:
-    """Return how many runs have left an outcome."""
-    return len(list(directory.glob("evaluations/*/outcome.json")))
 
 
 @dataclass(frozen=True)

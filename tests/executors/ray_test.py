@@ -35,14 +35,13 @@ from tests.executors.light import (
     Reading,
     Waiting,
     is_running,
-    num_finished,
     request,
-    scores_of,
     start_selection,
     started,
     write_programs,
 )
 from tests.programs import program_config
+from tests.run_files import num_finished, scores_of
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
 pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]

@@ -21,12 +21,11 @@ from tests.executors.light import (
     SELECTION,
     Light,
     is_running,
-    num_finished,
     request,
-    scores_of,
     start_selection,
     write_programs,
 )
+from tests.run_files import num_finished, scores_of
 
 pytest.importorskip("submitit", reason="submitit is not installed: pip install fiesta-allennlp[slurm]")
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]

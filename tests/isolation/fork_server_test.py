@@ -15,7 +15,7 @@ import pytest
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.isolation import fork_server
-from fiesta_allennlp.isolation.fork_server import MARK, delete_stale_directories, in_process, own_directory
+from fiesta_allennlp.isolation.fork_server import MARK, PRELOAD, delete_stale_directories, in_process, own_directory
 from tests.conftest import REPOSITORY, still_runs, until
 
 LOADS_FOR_EVER = """
@@ -101,8 +101,11 @@ def test_a_killed_server_starts_again_and_the_process_too(monkeypatch: pytest.Mo
         return connected
 
     monkeypatch.setattr(forkserver, "connect_to_new_process", connect_and_kill)
+    monkeypatch.setattr(forkserver._forkserver, "ensure_running", forkserver.ensure_running)  # type: ignore[attr-defined]
+    monkeypatch.setenv(PRELOAD, "")  # a server that starts three times, and soon
     assert in_process(os.getppid, multiprocessing.get_context("forkserver"))().result() > 0
     assert not kills
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
 
 
 def test_a_server_that_never_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,9 +97,9 @@ def test_agrees_with_a_sum_over_the_simplex(concentration: float) -> None:
 
 
 @pytest.mark.parametrize("concentration", [0.3, 1.0, 20.0])
-@pytest.mark.parametrize("num_documents", [1, 3, 60])
+@pytest.mark.parametrize("num_documents", [1, 3, 12])
 def test_agrees_with_gibbs_sampling(concentration: float, num_documents: int) -> None:
-    counts = np.tile(COUNTS, (num_documents // 3 + 1, 1))[:num_documents]
+    counts = np.tile(COUNTS, (4, 1))[:num_documents]
     drawn = model(concentration).posterior(counts)
     chains = gibbs(PRIOR, counts, concentration)
     mean, deviation = moments(drawn)

@@ -57,17 +57,6 @@ def test_a_margin_and_an_inconclusive_end_are_said(selection: Report) -> None:
     assert "was selected" not in text
 
 
-@pytest.mark.parametrize(
-    ("splits", "words"),
-    [
-        ("independent", "on the test set of a new random split, with a new random seed, in every run"),
-        ("official", "training every model with several random seeds on the official split"),
-    ],
-)
-def test_the_splits_are_said(selection: Report, splits: str, words: str) -> None:
-    assert words in paragraph(replace(selection, splits=splits))
-
-
 @pytest.mark.parametrize("change", [{"running": True}, {"strategy": ""}, {"stopped_by": "failures"}, {"best": None}])
 def test_there_is_no_paragraph_without_a_result(selection: Report, change: dict) -> None:  # type: ignore[type-arg]
     assert paragraph(replace(selection, **change)) == ""

@@ -125,13 +125,6 @@ def test_failures_are_listed_with_their_reasons(pages: Dict[str, str]) -> None:
     assert "dropped out: 2 failures" in text
 
 
-def test_numbers_of_the_page(pages: Dict[str, str]) -> None:
-    best = made_up(2).candidates[0]
-    words = Page(pages["two"]).words
-    assert f"{best.mean:.4f}" in words and f"{best.sd:.4f}" in words and "31.0% wrong" in words
-    assert "allennlp fiesta-select a.jsonnet -s DIR" in words
-
-
 def test_a_table_says_that_no_order_is_known(pages: Dict[str, str]) -> None:
     assert len(Page(pages["table"]).all("img")) == 3
     text = Page(pages["table"]).text

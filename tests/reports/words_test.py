@@ -8,7 +8,6 @@ from fiesta_allennlp.documents.choice import SystemSummary
 from fiesta_allennlp.replays.summary import summarise_replay
 from fiesta_allennlp.reports.tables import replay_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
-from fiesta_allennlp.selection.summary import CandidateSummary
 from tests.replays.summary_test import REPLAY
 
 
@@ -79,15 +78,6 @@ def test_a_winner_within_the_margin_has_both_probabilities() -> None:
     words = in_lines({**ended("a", entry("a", 1.0), entry("b", 0.5)), **decided})
     assert words.startswith(
         "a is within 0.01 of the best with probability 0.970 (the very best with 0.250), by accuracy, after 4 answered "
-    )
-
-
-def test_failures_of_a_running_selection_are_counted() -> None:
-    candidates = [CandidateSummary("a", 2, prob_best=0.8), CandidateSummary("b", 2, prob_best=0.2, failures=1)]
-    summary = {"best": "a", "confidence": 0.8, "margin": 0.0, "metric": "f1", "num_evaluations": 4, "num_failures": 1}
-    spent = {"seconds": 0.0, "seconds_of_equal_allocation": None}
-    assert selection_in_words({**summary, **spent, "candidates": candidates}, running=True) == (
-        "The selection is running. After 4 runs of 2 candidates and 1 failure, a leads with probability 0.800, by f1.",
     )
 
 

@@ -20,13 +20,13 @@ def test_shares_by_hand(runs: int, expected: Shares) -> None:
     assert shared_out(runs) == expected
 
 
-@pytest.mark.parametrize("runs", range(12, 400, 7))
-def test_halving_can_take_the_finalists(runs: int) -> None:
-    shares = shared_out(runs)
-    assert shares.configs + shares.decision == runs
-    assert shares.finalists < shares.configs
-    names = [f"candidate-{number}" for number in range(shares.finalists)]
-    SequentialHalving(belief=Belief(), budget=shares.decision).check(names)
+def test_halving_can_take_the_finalists() -> None:
+    for runs in range(12, 400):
+        shares = shared_out(runs)
+        assert shares.configs + shares.decision == runs
+        assert shares.finalists < shares.configs
+        names = [f"candidate-{number}" for number in range(shares.finalists)]
+        SequentialHalving(belief=Belief(), budget=shares.decision).check(names)
 
 
 def test_too_few_runs_are_refused() -> None:

@@ -13,8 +13,9 @@ from fiesta_allennlp.documents.systems.archive import Archive
 from fiesta_allennlp.documents.systems.archive_server import load
 from fiesta_allennlp.documents.systems.base import Unanswered, Workplace
 from fiesta_allennlp.errors import ConfigError
-from tests.commands.documents.conftest import LEARNED, summary_of
+from tests.commands.documents.conftest import LEARNED
 from tests.conftest import classifier_config, write_reviews
+from tests.run_files import summary_of
 
 pytestmark = pytest.mark.xdist_group("archives")
 

@@ -1,8 +1,7 @@
 """What the tests of `fiesta-documents` share."""
 
-import json
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Callable
 
 import pytest
 
@@ -24,7 +23,3 @@ def call(in_process: Callable[..., Call]) -> Call:
 @pytest.fixture
 def documents(tmp_path: Path) -> Path:
     return write_documents(tmp_path / "documents.jsonl", 60)
-
-
-def summary_of(run: Path) -> Dict[str, Any]:
-    return json.loads((run / "selection.json").read_text())

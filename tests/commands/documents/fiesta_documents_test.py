@@ -1,6 +1,5 @@
 """The whole command on programs and servers that answer by rule: what is decided, asked, paid, kept, and survived."""
 
-import csv
 import json
 import os
 import random
@@ -10,24 +9,16 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Dict, List, Set, Tuple
+from typing import Any, List, Set, Tuple
 
 import pytest
 
-from tests.commands.documents.conftest import LEARNED, QUICK, summary_of
+from tests.commands.documents.conftest import LEARNED, QUICK
 from tests.commands.machine_test import failures_of
 from tests.conftest import until
 from tests.document_systems import Endpoint, asked, serving, write_documents, write_program
+from tests.run_files import entry_of, rows_of, summary_of
 from tests.warm import Command
-
-
-def entry_of(run: Path, name: str) -> Dict[str, Any]:
-    return next(entry for entry in summary_of(run)["candidates"] if entry["name"] == name)
-
-
-def rows_of(run: Path) -> List[Dict[str, str]]:
-    with (run / "evaluations.csv").open(newline="") as rows:
-        return list(csv.DictReader(rows))
 
 
 def scores_of(run: Path) -> Set[Tuple[str, ...]]:

@@ -15,8 +15,9 @@ from fiesta_allennlp.reports import reading
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Call
-from tests.commands.documents.conftest import QUICK, summary_of
+from tests.commands.documents.conftest import QUICK
 from tests.document_systems import write_program
+from tests.run_files import summary_of
 
 
 @pytest.fixture

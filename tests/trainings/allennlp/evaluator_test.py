@@ -1,7 +1,4 @@
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Dict
 
@@ -17,7 +14,8 @@ from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining, score
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
-from tests.conftest import REPOSITORY, classifier_config
+from tests.conftest import classifier_config
+from tests.warm import Command
 
 REQUEST = make_request(99, "a", 0, shared_splits=True)
 
@@ -33,6 +31,8 @@ def test_an_evaluation_has_the_test_metric_and_everything_that_was_reported(revi
     assert evaluation.score == json.loads((tmp_path / "e" / "metrics.json").read_text())["test_accuracy"]
     assert {"best_validation_accuracy", "training_loss", "test_loss"} <= set(evaluation.metrics)
     assert evaluation.seconds > 0
+    assert {path.name for path in (tmp_path / "e").iterdir()} >= {"config.json", "metrics.json", "outcome.json"}
+    assert not list((tmp_path / "e").glob("*.th")) + list((tmp_path / "e").glob("*.gz")), "nothing large is left"
 
 
 def test_the_same_request_gives_the_same_score_and_another_one_another_split(reviews: Path, tmp_path: Path) -> None:
@@ -47,21 +47,13 @@ def test_the_same_request_gives_the_same_score_and_another_one_another_split(rev
 
 def test_plain_allennlp_train_on_the_config_repeats_the_evaluation(reviews: Path, tmp_path: Path) -> None:
     evaluation = make_evaluator(reviews).evaluate(REQUEST, tmp_path / "e")
-    train = [sys.executable, "-m", "allennlp", "train", str(tmp_path / "e" / "config.json"), "-s", str(tmp_path / "p")]
-    subprocess.run(
-        [*train, "--include-package", "fiesta_allennlp.plugin"],
-        check=True,
-        capture_output=True,
-        cwd=REPOSITORY,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    train = Command(
+        ["-m", "allennlp", "train", tmp_path / "e" / "config.json", "-s", tmp_path / "p"]
+        + ["--include-package", "fiesta_allennlp.plugin"]
     )
+    output, _ = train.communicate()
+    assert train.returncode == 0, output
     assert json.loads((tmp_path / "p" / "metrics.json").read_text())["test_accuracy"] == evaluation.score
-
-
-def test_nothing_large_is_left_unless_asked_for(reviews: Path, tmp_path: Path) -> None:
-    make_evaluator(reviews).evaluate(REQUEST, tmp_path / "e")
-    assert {path.name for path in (tmp_path / "e").iterdir()} >= {"config.json", "metrics.json", "outcome.json"}
-    assert not list((tmp_path / "e").glob("*.th")) + list((tmp_path / "e").glob("*.gz"))
 
 
 def test_a_kept_archive_predicts(reviews: Path, tmp_path: Path) -> None:
@@ -72,21 +64,15 @@ def test_a_kept_archive_predicts(reviews: Path, tmp_path: Path) -> None:
     assert archive.model.forward_on_instance(instance)["probs"].sum() == pytest.approx(1, abs=1e-6)
 
 
-def test_finished_work_is_taken_over_once_it_is_complete(reviews: Path, tmp_path: Path) -> None:
+def test_finished_work_of_the_same_request_is_taken_over_once_it_is_complete(reviews: Path, tmp_path: Path) -> None:
     evaluator = make_evaluator(reviews)
     assert evaluator.salvage(REQUEST, tmp_path / "e") is None
     evaluation = evaluator.evaluate(REQUEST, tmp_path / "e")
     assert evaluator.salvage(REQUEST, tmp_path / "e") == evaluation
+    assert evaluator.salvage(make_request(98, "a", 0, shared_splits=True), tmp_path / "e") is None
+    assert AllenNLPTraining(configs=evaluator.configs, metric="loss").salvage(REQUEST, tmp_path / "e") is None
     (tmp_path / "e" / "outcome.json").write_text('{"score": 0.')
     assert evaluator.salvage(REQUEST, tmp_path / "e") is None
-
-
-def test_finished_work_of_another_request_is_not_taken_over(reviews: Path, tmp_path: Path) -> None:
-    evaluator = make_evaluator(reviews)
-    evaluator.evaluate(REQUEST, tmp_path / "e")
-    assert evaluator.salvage(make_request(98, "a", 0, shared_splits=True), tmp_path / "e") is None
-    other = AllenNLPTraining(configs=evaluator.configs, metric="loss")
-    assert other.salvage(REQUEST, tmp_path / "e") is None
 
 
 def test_a_metric_that_is_missing_or_not_finite_is_an_error(reviews: Path, tmp_path: Path) -> None:
