@@ -177,8 +177,7 @@ class FixedConfidence(Strategy):
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""
-        going_on = [name for name in history.active if name not in self.done]
-        return decision.best is not None and all_finished(history, going_on, self.num_starts)
+        return decision.best is not None and all_finished(history, self.open(history.active), self.num_starts)
 
     def limit(self, num_candidates: int) -> int:
         """Return `max_evaluations`, or its default."""

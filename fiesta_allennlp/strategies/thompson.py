@@ -19,8 +19,8 @@ class PosteriorSampling(FixedConfidence):
     """
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
-        starts = in_turn(history, self._open(history.active), target=self.num_starts, slots=slots)
-        if starts or not all_finished(history, self._open(history.active), self.num_starts):
+        starts = in_turn(history, self.open(history.active), target=self.num_starts, slots=slots)
+        if starts or not all_finished(history, self.open(history.active), self.num_starts):
             return starts
         if look.decision.lacking:
             return _without_pending(look.decision.lacking, history)[:slots]
