@@ -86,7 +86,7 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
     return replace(
         joined,
         name=f"{first.source.name} and {second.source.name}",
-        decision=believed(history, joined.directed_belief).decision,
+        decision=believed(joined.directed(history), joined.belief).decision,
         asked_confidence=None,
         is_selection=False,
         adaptive=first.source.adaptive or second.source.adaptive,

@@ -25,7 +25,6 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, not_impo
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import all_finished, believed
-from fiesta_allennlp.strategies.minimising import MinimisingBelief
 from fiesta_allennlp.trainings.settings import Settings, merge
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ class Reading(Origin):
         metric: the metric with its direction. Scores have their natural sign.
         history: scores, with the metrics of every evaluation. Evaluations with equal split seed share a split.
         decision: the selection's; for a table of scores, what the belief makes of all.
-        belief: the selection's own, for a highest mean, as `belief_name` in its settings; see `directed_belief`.
+        belief: the selection's own, `belief_name` in its settings, for a highest mean: it reads `directed` histories.
         is_selection: whether evaluations were chosen one after the other; else they are a table, in no order.
         num_parameters: by candidate, as far as they are known.
         data: a digest of the data; equal split seeds mean equal splits of equal data. Empty where it is not known.
@@ -151,10 +150,9 @@ class Reading(Origin):
     documents: Optional[Mapping[str, Any]] = None
     intervals: "Mapping[str, Interval]" = field(default_factory=dict)
 
-    @property
-    def directed_belief(self) -> Belief:
-        """The belief whose P(best) is about the lowest mean if the metric is minimised."""
-        return MinimisingBelief(self.belief) if self.metric.minimise else self.belief
+    def directed(self, history: History) -> History:
+        """Return the history as the belief reads it: with negated scores if the metric is minimised."""
+        return history.turned if self.metric.minimise else history
 
     @property
     def development(self) -> Optional[str]:
@@ -183,7 +181,7 @@ class Reading(Origin):
     def restricted(self, names: Sequence[str]) -> "Reading":
         """Return the same with these candidates only, withdrawn or not, and a decision about them alone."""
         kept = only(self.history, names)
-        decision = believed(kept, self.directed_belief, margin=self.decision.margin).decision
+        decision = believed(self.directed(kept), self.belief, margin=self.decision.margin).decision
         return replace(self, history=kept, decision=decision)
 
 
@@ -504,4 +502,4 @@ def read_table(path: Path, options: TableOptions, *, least_candidates: int = 2) 
     )
     for name in options.done:
         read.check_name(name)
-    return replace(read, decision=believed(read.history, read.directed_belief).decision)
+    return replace(read, decision=believed(read.directed(read.history), read.belief).decision)

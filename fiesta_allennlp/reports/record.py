@@ -114,7 +114,7 @@ class Report(Origin):
             seconds=summary["seconds"],
             equal_evaluations=equal,
             equal_seconds=summary.get("seconds_of_equal_allocation"),
-            path=belief_path(history, read.directed_belief),
+            path=belief_path(read.directed(history), read.belief),
             order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
             **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *_notes(read, candidates))},
             **about_runs,

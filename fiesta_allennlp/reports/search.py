@@ -236,5 +236,6 @@ def search_plan_in_words(plan: SearchPlan) -> Tuple[str, ...]:
         f"{plan.prepared.executor.describe()}, and score them by {metric.text} on the validation set.",
         f"Some of the configs: {'; '.join(plan.examples)}.",
         f"The {plan.num_finalists} best would then be the candidates of a selection with fresh runs.",
-        f"The data of the screening: {count_text(pool.size, 'instance')} in {pool.num_groups} groups.",
+        f"The data of the screening: {count_text(pool.size, 'instance')}"
+        f"{f' in {pool.num_groups} groups' if pool.group_by else ', no groups'}.",
     )

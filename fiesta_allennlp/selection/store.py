@@ -145,7 +145,8 @@ def lock(directory: RunDirectory) -> "FileLock":
             "another directory with -s."
         ) from None
     except OSError as error:
-        raise StoreError(f"{directory.root}: cannot be written to: {error}. Give another directory with -s.") from error
+        why = "it is a file" if directory.root.is_file() else error
+        raise StoreError(f"{directory.root}: cannot be written to: {why}. Give another directory with -s.") from error
     return held
 
 

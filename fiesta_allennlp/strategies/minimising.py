@@ -1,32 +1,11 @@
-"""Metrics of which less is better: strategies and beliefs that are given every score negated."""
+"""Metrics of which less is better: a strategy that is given every score negated."""
 
 from typing import Collection, List, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.records import CredibleMargin, Decision, History, Remaining
 from fiesta_allennlp.strategies.base import Strategy
-
-
-class MinimisingBelief(Belief):
-    """Wraps another model of the scores and gives it negated scores, so that P(best) is that of the lowest mean.
-
-    The posterior is that of the negated means. Margins are distances, so they hold for the means themselves.
-
-    Args:
-        belief: model of the scores in which the highest mean is the best.
-    """
-
-    def __init__(self, belief: Belief) -> None:
-        self.belief = belief
-        self.min_evaluations = belief.min_evaluations
-        self.has_margin = belief.has_margin
-        self.needs_counts = belief.needs_counts
-        self.pairs_splits = belief.pairs_splits
-
-    def posterior(self, history: History) -> Posterior:
-        return self.belief.posterior(history.turned)
 
 
 class Minimising(Strategy):
@@ -41,7 +20,7 @@ class Minimising(Strategy):
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
-        self.belief = MinimisingBelief(strategy.belief)
+        self.belief = strategy.belief
         self.confidence: Optional[float] = getattr(strategy, "confidence", None)
 
     def without_further_runs(self, done: Collection[str], history: History) -> None:

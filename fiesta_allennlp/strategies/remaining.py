@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from fiesta_allennlp.beliefs.base import Posterior
-from fiesta_allennlp.probability.transportation_cost import transportation_cost
 from fiesta_allennlp.records import Remaining
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
 
@@ -132,3 +131,15 @@ class _Selections:
         variance = self.noise / self.runs
         ahead = self.location[self.rows, one][:, None] - self.location
         return ahead, variance[self.rows, one][:, None] + variance
+
+
+def transportation_cost(ahead: np.ndarray, variance: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """The improved transportation cost (Jourdan et al., 2022): sign(z) z^2 / 2 + log n_J, z = ahead / sqrt(variance).
+
+    Args:
+        ahead: how far the leader is ahead of each candidate J.
+        variance: the posterior variance of `ahead`; 0 where both means are known.
+        runs: n_J, at least 1. All shapes are alike.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(np.sign(ahead) * ahead**2 / variance / 2) + np.log(runs)

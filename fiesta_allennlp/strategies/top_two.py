@@ -4,10 +4,9 @@ import numpy as np
 
 from fiesta_allennlp.beliefs.base import Posterior
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.probability.transportation_cost import transportation_cost
 from fiesta_allennlp.records import History, Remaining
 from fiesta_allennlp.strategies.base import Look, Strategy
-from fiesta_allennlp.strategies.remaining import remaining
+from fiesta_allennlp.strategies.remaining import remaining, transportation_cost
 from fiesta_allennlp.strategies.thompson import PosteriorSampling, draw
 
 CHALLENGERS = ("cost", "posterior")

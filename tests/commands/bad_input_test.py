@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 import fiesta_allennlp.trainings.preparation
+from fiesta_allennlp import select
 from fiesta_allennlp.commands.exit_handling import load
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.processes import run_apart
@@ -201,9 +202,9 @@ def test_a_package_that_is_not_there(trained: List[str], call: Any, run: Path, r
         load(Namespace(include_package=["no_such_package"]))
 
 
-def test_what_is_typed_wrong_is_told_before_packages_are_imported(trained: List[str], call: Any, run: Path) -> None:
-    options = ("-s", run, "--metric", "accuracy", "--include-package", "no_such_package")
-    assert_refused(call(trained[0], "nowhere.jsonnet", *options), "nowhere.jsonnet: there is no such config file", run)
+def test_what_is_typed_wrong_is_told_before_packages_are_imported(trained: List[str], run: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere.jsonnet: there is no such config file"):
+        select([trained[0], "nowhere.jsonnet"], directory=run, metric="accuracy", include_package="no_such_package")
 
 
 def test_a_settings_file_and_a_config_file_are_named(trained: List[str], call: Any, run: Path) -> None:

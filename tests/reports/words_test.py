@@ -97,14 +97,14 @@ def test_words_tell_shares_replacement_and_interruption() -> None:
 @pytest.mark.parametrize(
     ("made_with", "command"),
     [
-        ({"evaluations_per_split": 5}, "allennlp fiesta-plan s.json --evaluations-per-split 5"),
+        ({"evaluations_per_split": 5}, "fiesta plan s.json --evaluations-per-split 5"),
         (
             {"scores": "my scores.csv", "minimise": True, "splits": "official"},
-            "allennlp fiesta-plan 'my scores.csv' --minimise --splits official",
+            "fiesta plan 'my scores.csv' --minimise --splits official",
         ),
-        ({"scores": "."}, "allennlp fiesta-plan ."),
-        ({"scores": "scores"}, "fiesta-plan"),
-        ({"restricted": True}, "fiesta-plan"),
+        ({"scores": "."}, "fiesta plan ."),
+        ({"scores": "scores"}, "fiesta plan"),
+        ({"restricted": True}, "fiesta plan"),
     ],
 )
 def test_a_replay_of_few_scores_names_the_plan_of_the_same_scores(made_with: Dict[str, Any], command: str) -> None:

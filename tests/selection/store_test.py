@@ -191,6 +191,12 @@ def test_a_second_process_is_kept_out(store: RunStore, directory: RunDirectory) 
         RunStore(directory, create=False)
 
 
+def test_a_file_in_place_of_the_directory_is_told(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    with pytest.raises(StoreError, match="taken: cannot be written to: it is a file. Give another directory with -s"):
+        RunStore(RunDirectory(tmp_path / "taken"), create=True)
+
+
 def test_the_lock_of_a_process_that_was_killed_is_not_heeded(store: RunStore, directory: RunDirectory) -> None:
     """A kill leaves the file of the lock, which is held by nobody."""
     store.close()

@@ -10,7 +10,7 @@ from fiesta_allennlp.beliefs import Belief, SplitPaired
 from fiesta_allennlp.errors import ScoreError
 from fiesta_allennlp.records import History, Request
 from fiesta_allennlp.strategies import GeneralizedLikelihoodRatioStop, Strategy, TopTwo
-from fiesta_allennlp.strategies.minimising import Minimising, MinimisingBelief
+from fiesta_allennlp.strategies.minimising import Minimising
 from tests.strategies.histories import THREE_EACH, history
 from tests.strategies.simulation import Simulation, built
 
@@ -69,9 +69,9 @@ def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right(name: str) ->
     errors = {key: [1 - score for score in scores] for key, scores in THREE_EACH.items()}
     belief = Belief.by_name(name)()
     right = belief.posterior(history(THREE_EACH)).prob_best()
-    assert MinimisingBelief(belief).posterior(history(errors)).prob_best() == pytest.approx(right, abs=1e-9)
+    assert belief.posterior(history(errors).turned).prob_best() == pytest.approx(right, abs=1e-9)
     with pytest.raises(ScoreError, match=r'from 0 to 1 but candidate "a" has 35.5'):
-        MinimisingBelief(belief).posterior(history({**errors, "a": [35.5, 34.0, 36.0]}))
+        belief.posterior(history({**errors, "a": [35.5, 34.0, 36.0]}).turned)
 
 
 def test_a_turned_history_says_so_and_the_other_stays() -> None:

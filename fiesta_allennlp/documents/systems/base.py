@@ -1,17 +1,20 @@
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
-from fiesta_allennlp.documents.systems.body import render
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
+from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, did_you_mean
 from fiesta_allennlp.files import shortened
 from fiesta_allennlp.registry import Registrable
 
 EACH = ("document", "item")
+
+PLACE = re.compile(r"\$\{(\w+)\}")
+"""A place of a field in the body of a query."""
 
 STOPPED = "it was stopped before it answered"
 
@@ -218,3 +221,34 @@ def check_number(key: str, value: Any, *, least: float = 0, above: bool = False)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not (value > least if above else value >= least) or value == float("inf"):
         raise ConfigError(f"'{key}' must be {'above' if above else 'at least'} {least:g} but is {shortened(value)}.")
+
+
+def render(body: Any, fields: Mapping[str, Any]) -> Any:
+    """Replace every `${name}` in the body by the field's value. Without a body, return all fields.
+
+    Raises:
+        DataError: if a field is missing. The message gives its name and the near ones.
+    """
+    if body is None:
+        return dict(fields)
+    if isinstance(body, dict):
+        return {key: render(value, fields) if value is not None else None for key, value in body.items()}
+    if isinstance(body, list):
+        return [render(value, fields) if value is not None else None for value in body]
+    if not isinstance(body, str):
+        return body
+    whole = PLACE.fullmatch(body)
+    if whole:
+        return _field(whole[1], fields)
+    return PLACE.sub(lambda place: _as_text(_field(place[1], fields)), body)
+
+
+def _field(name: str, fields: Mapping[str, Any]) -> Any:
+    if name not in fields:
+        hint = did_you_mean(name, fields)
+        raise DataError(f"there is no field '{name}' for 'body'; the fields are {', '.join(fields)}.{hint}")
+    return fields[name]
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
