@@ -73,7 +73,8 @@ class LimitedDocuments(Strategy):
 
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
         least, most = self.strategy.bounds(num_candidates)
-        return least, min(most, num_candidates * self.num_batches)
+        most = min(most, num_candidates * self.num_batches)
+        return min(least, most), most
 
     def _is_enough(self, history: History, decision: Decision, through: List[str]) -> bool:
         if len(through) == len(history.active):

@@ -34,7 +34,7 @@ class Strategy(Registrable):
         Raises:
             ConfigError: if one is unknown or has too few scores, or all of them are named.
         """
-        least = max(self.belief.min_evaluations, getattr(self, "num_starts", 0))
+        least = self.belief.min_evaluations
         for name in done:
             if name not in history.candidates:
                 raise ConfigError(f"--done: there is no candidate '{name}'.{did_you_mean(name, history.candidates)}")

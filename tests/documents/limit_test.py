@@ -28,6 +28,7 @@ class Told(Posterior):
 
 class Given(Belief):
     min_evaluations = 1
+    needs_counts = True
 
     def __init__(self, **prob: float) -> None:
         self.prob = prob
@@ -82,8 +83,8 @@ def test_pending_and_failed_documents_are_no_longer_there() -> None:
 
 
 def test_a_confidence_comes_before_the_end_of_the_documents() -> None:
-    strategy = limited(TopTwo(belief=Given(a=0.97, b=0.03), max_evaluations=10), 5, a=0.1, b=0.7)
-    decision = strategy.recommend(history({"a": 5, "b": 5}))
+    strategy = limited(TopTwo(belief=Given(a=0.97, b=0.03), max_evaluations=20), 10, a=0.1, b=0.7)
+    decision = strategy.recommend(history({"a": 10, "b": 10}))
     assert (decision.best, decision.stopped_by) == ("a", "confidence")
 
 
@@ -119,7 +120,7 @@ def test_too_few_documents_and_bounds() -> None:
     strategy = limited(TopTwo(belief=Given(a=0.6, b=0.4), num_starts=3, max_evaluations=99), 2)
     with pytest.raises(ConfigError, match=r"at least 3 documents, or batches of them, .* but there are 2"):
         strategy.check(["a", "b"])
-    assert limited(TopTwo(belief=Given(a=1.0), max_evaluations=99), 5).bounds(3) == (11, 15)
+    assert limited(TopTwo(belief=Given(a=1.0), max_evaluations=99), 5).bounds(3) == (15, 15)
 
 
 def test_who_fails_on_every_document_ends_with_the_others() -> None:

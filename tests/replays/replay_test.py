@@ -84,7 +84,7 @@ def test_sequential_halving_on_shared_splits_is_right_where_splits_are_all_the_n
 
 def test_correct_is_within_the_margin(write: Any) -> None:
     scores = write({"a": [0.30, 0.31, 0.29], "b": [0.305, 0.295, 0.305], "c": [0.1, 0.11, 0.12]})
-    options = {"scores": scores, "belief": "student_t", "max_evaluations": 13, "with_replacement": True}
+    options = {"scores": scores, "belief": "student_t", "max_evaluations": 23, "with_replacement": True}
     assert prepare_replay(settings(**options)).best == ("b",)
     assert prepare_replay(settings(**options, margin=0.01)).best == ("a", "b")
     assert prepare_replay(settings(**options, margin=0.5)).best == ("a", "b", "c")

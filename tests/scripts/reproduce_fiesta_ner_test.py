@@ -42,7 +42,7 @@ SPLITS = [
 def test_the_figure_and_the_replays_of_a_small_file(
     tmp_path: Path, run: Callable, script: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = {"max_evaluations": 16}  # the file has 20 runs of each
+    few = {"max_evaluations": 20}  # the file has 20 runs of each
     procedures = tuple((name, {**options, **few}) for name, options in script.PROCEDURES)
     monkeypatch.setattr(script, "PROCEDURES", procedures)
     path = tmp_path / "scores.json"

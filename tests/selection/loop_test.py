@@ -639,7 +639,8 @@ def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_afte
     run: Run, simulated: Callable[..., Simulated]
 ) -> None:
     """As with a long batch at the end of an epoch: the strategy waits for it, and nothing else is left to do."""
-    run.params, run.pauses = {"type": "top_two", "belief": {"type": "split_paired"}}, PAUSES
+    run.params = {"type": "top_two", "belief": {"type": "split_paired"}, "num_starts": 2}
+    run.pauses = PAUSES
     executor = simulated(
         dict.fromkeys("abc", 1800.0), slots=6, is_lacking=lambda request, now: request.candidate == "a"
     )
