@@ -36,7 +36,7 @@ class SplitPaired(ScoreBelief):
     A score is the candidate's mean, plus an effect of the split that all candidates share, plus noise. The noise is
     about as large for all candidates, but may differ for any of them; see `fiesta_allennlp.probability.split_effects`
     and docs/method.md. The split's effect cancels in differences, and the model learns the noise from all candidates
-    together. Therefore two runs of each candidate are enough to begin with, and far fewer are needed than with
+    together. Therefore two runs of each candidate are enough for a posterior, and far fewer are needed than with
     `student_t`.
 
     Candidates may have different replicates. If splits have no effect, or if no two candidates share one, the
@@ -104,7 +104,7 @@ class Unpaired(SplitPaired):
     """The model of `split_paired` without effects of splits: the default on official splits, where only seeds vary.
 
     A score is the candidate's mean plus noise. The noise is about as large for all candidates, but may differ for any
-    of them, so two runs of each are enough to begin with. The model does not compare scores on a shared split as pairs.
+    of them, so two runs of each are enough for a posterior. The model does not compare scores on a shared split as pairs.
     It gives the same numbers as `split_paired` if no two scores are on one split.
     """
 
