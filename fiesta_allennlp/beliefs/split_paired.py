@@ -104,8 +104,8 @@ class Unpaired(SplitPaired):
     """The model of `split_paired` without effects of splits: the default on official splits, where only seeds vary.
 
     A score is the candidate's mean plus noise. The noise is about as large for all candidates, but may differ for any
-    of them, so two runs of each are enough for a posterior. The model does not compare scores on a shared split as pairs.
-    It gives the same numbers as `split_paired` if no two scores are on one split.
+    of them, so two runs of each are enough for a posterior. The model does not compare scores on a shared split as
+    pairs. It gives the same numbers as `split_paired` if no two scores are on one split.
     """
 
     pairs_splits = False
