@@ -16,10 +16,6 @@ from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, StoppingRule
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
 
-STARTS = 3
-"""Runs that every candidate begins with. Of two runs, a candidate with five times the noise of the others looks like
-them one time in four, and may never run again."""
-
 WIDE = 100
 """A margin of so many scales of the posterior, beyond the range of the means, decides whatever a margin can decide."""
 
@@ -39,7 +35,7 @@ class FixedConfidence(Strategy):
         confidence: target confidence, 1 - delta in the paper, above 0 and below 1.
         margin: difference in units of the score. Candidates within this margin of the best one count as equally good.
         num_starts: number of runs that every candidate begins with, at least `belief.min_evaluations`. The default is
-            three, or for counts of answers `belief.min_evaluations`.
+            what the stopping rule begins with: three runs for `rule_of_three` unless the belief is of counts.
         max_evaluations: limit on the finished and pending runs of all candidates together. The default is 50 for each
             candidate.
         stop: the stopping rule, `rule_of_three` by default.
@@ -58,10 +54,10 @@ class FixedConfidence(Strategy):
         self.belief = belief
         self.confidence = confidence
         self.margin = margin
-        starts = belief.min_evaluations if belief.needs_counts else max(STARTS, belief.min_evaluations)
-        self.num_starts = starts if num_starts is None else num_starts
         self.max_evaluations = max_evaluations
         self.stop = RuleOfThree() if stop is None else stop
+        starts = belief.min_evaluations if belief.needs_counts else max(self.stop.starts, belief.min_evaluations)
+        self.num_starts = starts if num_starts is None else num_starts
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:

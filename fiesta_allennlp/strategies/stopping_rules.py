@@ -16,6 +16,10 @@ FAILURE_COST = 3.4
 HIGHEST_RATE = 0.3
 """A candidate that fails more often than this does not count as the best, whatever a failure costs it."""
 
+STARTS = 3
+"""Runs that every candidate begins with. Of two runs, a candidate with five times the noise of the others looks like
+them one time in four, and may never run again."""
+
 
 class StoppingRule(Registrable):
     """Decides whether the winner of a decision is certain enough, and if not, which runs it misses.
@@ -35,6 +39,11 @@ class StoppingRule(Registrable):
         means that the sampling rule goes on. Requires at least two active candidates.
         """
         raise NotImplementedError
+
+    @property
+    def starts(self) -> int:
+        """Number of runs that every candidate begins with, where the belief is satisfied with fewer."""
+        return 1
 
     def least_runs(self, confidence: float) -> int:
         """Return how many finished runs a winner and its nearest rival need."""
@@ -88,6 +97,10 @@ class RuleOfThree(BayesianStop):
         noise_sd = np.broadcast_to(posterior.noise_sd, len(names))[pair]
         needed = self.runs_to_win(lead[pair[1]], noise_sd, confidence)
         return self._in_turn(history, [names[each] for each in pair], needed, self.least_runs(confidence))
+
+    @property
+    def starts(self) -> int:
+        return STARTS
 
     def least_runs(self, confidence: float) -> int:
         return math.ceil(round(-math.log(1 - confidence) / HIGHEST_RATE, 9))

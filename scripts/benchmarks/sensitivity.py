@@ -18,7 +18,7 @@ from common import make_parser, print_table, show
 from families import HARD
 
 from fiesta_allennlp.probability import noise, split_effects
-from fiesta_allennlp.strategies import fixed_confidence, stopping_rules
+from fiesta_allennlp.strategies import stopping_rules
 
 HEADINGS = ("number", "released scores", "second noisy", "best noisy", "second fails")
 
@@ -54,7 +54,7 @@ NUMBERS = (
     Number("ratio of tau² to s²", split_effects, "SPLIT_PRIOR", (0.5, 2.0), 1),
     Number("cost of a failure", stopping_rules, "FAILURE_COST", (1.7, 6.8)),
     Number("highest rate of failures", stopping_rules, "HIGHEST_RATE", (0.15, 0.6)),
-    Number("starting runs", fixed_confidence, "STARTS", (2, 6)),
+    Number("starting runs", stopping_rules, "STARTS", (2, 6)),
 )
 
 

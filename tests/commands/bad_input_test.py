@@ -57,7 +57,7 @@ def real_processes() -> None:
     ("options", "message"),
     [
         (["--confidence", "95"], r"confidence must be above 0 and below 1.*95"),
-        (["--max-evaluations", "5"], r"must be at least 10 \(2 candidates x 2 starting runs, 6 more .*but got 5"),
+        (["--max-evaluations", "5"], r"must be at least 20 \(2 candidates x 3 starting runs, 14 more .*but got 5"),
         (["--strategy", "tts"], r"--strategy tts .*[Dd]id you mean 'ttts'"),
         (["--executor", "condor"], r"--executor must be one of processes, ray, slurm but got 'condor'"),
         (["--cuda-devices", "0,999"], r"--cuda-devices: there is no device"),

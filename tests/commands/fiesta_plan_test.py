@@ -17,11 +17,11 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(call: Any, tmp_path: Path) 
     numbers = ["--gap", 1, "--sd", 0.01, "--split-sd", 0.02, "--candidates", 2, "--seconds", 3600, "--confidence", 0.8]
     status, text = call(*numbers, "--repetitions", 2, "--seed", 5, "--output", output)
     assert status == 0, text
-    # 3 runs of the winner and of a rival are the fewest
-    assert "Expect 6 runs" in text and "6 h 0 min by one worker" in text
+    # 6 runs of the winner and of a rival are the fewest
+    assert "Expect 12 runs" in text and "12 h 0 min by one worker" in text
     assert "2 simulated selections in which all other candidates lie 1 below the best one" in text
     content = json.loads(output.read_text())
-    assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [6, 6, 6]
+    assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [12, 12, 12]
     assert (content["seed"], content["strategy"]["confidence"]) == ("5", 0.8)
     assert (content["sd"], content["scale"]) == (0.01, "score")
     assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]

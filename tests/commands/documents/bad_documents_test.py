@@ -40,7 +40,7 @@ def systems(tmp_path: Path) -> List[str]:
         (["--fields", "label=sentiment"], r"line 1: lacks the gold annotation 'sentiment'; the fields are text, label"),
         (["--batch-size", "30"], r"at least 3 documents, or batches of them, .* but there are 2"),
         (["--workers", "0"], r"--workers must be at least 1 but got 0"),
-        (["--max-evaluations", "3"], r"max_evaluations must be at least 10 .*but got 3"),
+        (["--max-evaluations", "3"], r"max_evaluations must be at least 20 .*but got 3"),
         (["--belief", '{"type": "dirichlet_f_measure", "average": "macro"}'], r"contradicts 'average': macro in --bel"),
         (["--documents", "nowhere.jsonl"], r"nowhere.jsonl: cannot be read: No such file"),
         (["--recover"], r"there is no selection to recover"),

@@ -264,7 +264,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path, documents: Pa
     status, output = call(*systems, "--documents", documents, *QUICK, "--dry-run")
     assert status == 0, output
     assert "60 documents with 60 items" in output
-    assert "at least 10 and at most 120 evaluations by accuracy. Nothing was asked." in output
+    assert "at least 20 and at most 120 evaluations by accuracy. Nothing was asked." in output
     assert sorted(tmp_path.iterdir()) == before
     assert call(*systems, "--documents", documents, "-s", run, *QUICK, "--budget", 8)[0] == 0
     status, output = call(*systems, "--documents", documents, "-s", run, *QUICK, "--dry-run")
@@ -339,5 +339,5 @@ def test_an_interrupt_keeps_the_answer_that_is_under_way(tmp_path: Path, documen
     assert f"Go on with: python -m fiesta_allennlp documents -s {run} --recover" in output
     assert summary_of(run)["stopped_by"] == "interrupted"
     assert sum(asked(tmp_path, "a").values()) + sum(asked(tmp_path, "b").values()) == num_answers(run)
-    assert call("-s", run, "--recover", "--max-evaluations", 20)[0] == 0
+    assert call("-s", run, "--recover", "--max-evaluations", 60)[0] == 0
     assert max([*asked(tmp_path, "a").values(), *asked(tmp_path, "b").values()]) == 1
