@@ -71,7 +71,7 @@ def _of_screening(stored: Stored) -> Status:
     done = f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed)} failed, "
     sentences = (now, f"{done}{len(history.pending)} {'running' if stored.running else 'pending'}.")
     legend = stored.legend(evaluation.request.candidate for evaluation in best)
-    return Status(table, tuple(filter(None, (*legend, *sentences, _last_finished(history)))), stored.running)
+    return Status(table, tuple(filter(None, (*sentences, *legend, _last_finished(history)))), stored.running)
 
 
 def _best(history: History, metric: Metric) -> Tuple[Evaluation, ...]:

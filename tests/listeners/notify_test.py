@@ -1,6 +1,7 @@
 """What a user's command is told, and that a bad one does no harm."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -13,9 +14,10 @@ from fiesta_allennlp.seeding import make_request
 from tests.conftest import until
 
 REQUEST = make_request(0, "a", 1, shared_splits=True)
-COMMAND = """python -c 'import json, os
-told = [{key: os.environ["FIESTA_" + key] for key in ("EVENT", "MESSAGE", "DIRECTORY")}]
-print(json.dumps(told[0]))'"""
+COMMAND = f"""{sys.executable} -c '
+import json, os
+names = "EVENT", "MESSAGE", "DIRECTORY"
+print(json.dumps(dict((name, os.environ["FIESTA_" + name]) for name in names)))'"""
 
 
 def told(directory: RunDirectory, number: int) -> List[Dict[str, Any]]:

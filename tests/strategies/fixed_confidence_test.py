@@ -1,4 +1,4 @@
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -256,9 +256,12 @@ def test_the_least_that_a_winner_needs_is_part_of_the_check(adaptive: str) -> No
 
 
 def test_three_runs_begin_unless_the_user_or_a_belief_of_counts_says_otherwise(name: str) -> None:
+    def starts(**options: Any) -> int:
+        return cast(FixedConfidence, built(name, **options)).num_starts
+
     for belief, num_starts in (("student_t", 3), ("split_paired", 3), ("dirichlet_f_measure", 1)):
-        assert cast(FixedConfidence, built(name, belief=belief)).num_starts == num_starts
-    assert cast(FixedConfidence, built(name, belief="split_paired", num_starts=2)).num_starts == 2
+        assert starts(belief=belief, stop="rule_of_three") == num_starts
+    assert starts(**CAREFUL, num_starts=2) == starts(belief="split_paired", stop="bayesian") == 2
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_contradictions_and_broken_json_are_errors(given: Dict[str, Any], messag
         ({"confidence": -0.5}, "confidence must be above 0"),
         ({"margin": -0.1}, "margin must"),
         ({"margin": float("nan")}, "margin must"),
-        ({"max_evaluations": -1}, "max_evaluations must be at least 10"),
+        ({"max_evaluations": -1}, "max_evaluations must be at least 20"),
         ({"belief": "logit_student_t", "margin": 0.1}, "margin must be 0 with the belief"),
         ({"belief": "student"}, "--belief student.*Did you mean 'student_t'"),
         ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts .* such as split_paired"),
