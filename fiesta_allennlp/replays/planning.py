@@ -25,7 +25,7 @@ from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
 FEWEST, MOST = 20, 200
 """Repetitions where their number is left open."""
 
-ROUNDS = 3000
+ROUNDS = 2000
 """How many rounds they come to then, so that a plan takes about 5 seconds whatever the problem."""
 
 
