@@ -12,6 +12,7 @@ from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.evaluator import batch_of
 from fiesta_allennlp.documents.limit import LimitedDocuments
 from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.probability.power import fixed_size
 from fiesta_allennlp.records import Decision, History
@@ -33,17 +34,6 @@ class DocumentFacts:
     file: str
     num_documents: int
     num_items: int
-
-
-@dataclass(frozen=True)
-class SystemSummary(CandidateSummary):
-    """A system in numbers. `measure` is over all that it was asked about, None before its first answer. Kept answers
-    are in neither `num_queries` nor `cost`, which are None where they are not known."""
-
-    measure: Optional[float] = None
-    num_documents: int = 0
-    num_queries: Optional[int] = None
-    cost: Optional[float] = None
 
 
 @dataclass(frozen=True)

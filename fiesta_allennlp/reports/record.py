@@ -11,6 +11,7 @@ import numpy as np
 from rich.markup import escape
 
 from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.records import UNDECIDED, History
@@ -190,10 +191,7 @@ def _row(candidate: CandidateReport) -> Tuple[str, ...]:
 
 def _candidate(read: Reading, summary: CandidateSummary) -> CandidateReport:
     asked = None
-    if read.by_documents:
-        from fiesta_allennlp.documents.choice import SystemSummary
-
-        assert isinstance(summary, SystemSummary)
+    if isinstance(summary, SystemSummary):
         interval = read.intervals.get(summary.name)
         asked = Asked(summary.num_documents, summary.measure, interval, summary.num_queries, summary.cost)
     return CandidateReport.of(

@@ -11,7 +11,7 @@ from rich.markup import render
 from rich.table import Table
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.documents.choice import SystemSummary
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import LAYOUT, StoreError, visible
 from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.replays.replay import Replay

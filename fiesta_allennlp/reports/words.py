@@ -16,7 +16,7 @@ from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.summary import count_text, duration_text, number_text, probability_text
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.documents.choice import SystemSummary
+    from fiesta_allennlp.documents.summary import SystemSummary
     from fiesta_allennlp.reports.comparison import Comparison
     from fiesta_allennlp.reports.reading import Words
 

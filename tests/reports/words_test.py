@@ -4,7 +4,7 @@ from typing import Any, Dict, Optional
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.documents.choice import SystemSummary
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.replays.summary import summarise_replay
 from fiesta_allennlp.reports.tables import replay_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words

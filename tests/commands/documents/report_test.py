@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.documents.choice import SystemSummary
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports import reading
 from fiesta_allennlp.reports.words import selection_in_words

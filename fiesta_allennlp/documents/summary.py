@@ -1,0 +1,17 @@
+"""A system in `selection.json`."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from fiesta_allennlp.selection.summary import CandidateSummary
+
+
+@dataclass(frozen=True)
+class SystemSummary(CandidateSummary):
+    """A system in numbers. `measure` is over all that it was asked about, None before its first answer. Kept answers
+    are in neither `num_queries` nor `cost`, which are None where they are not known."""
+
+    measure: Optional[float] = None
+    num_documents: int = 0
+    num_queries: Optional[int] = None
+    cost: Optional[float] = None
