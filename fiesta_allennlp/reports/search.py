@@ -208,13 +208,9 @@ def search_in_words(found: SearchSummary) -> Tuple[str, ...]:
     leads = "" if best is None else f" Best validation score: {number_text(best['score'])}, {best['name']}."
     done = f"{count_text(screened['num_evaluations'], 'config')} in {duration_text(screened['seconds'])} of all workers"
     first = f"Screened {done}{failed}.{leads}"
-    values = {entry["name"]: entry.get("values", "") for entry in screened["candidates"]}
     if selected is None:
-        return (
-            _why(screened["stopped_by"]),
-            first,
-            *legend({name: values[name] for name in values if name == screened["best"]}),
-        )
+        return (_why(screened["stopped_by"]), first, *legend({best["name"]: best.get("values", "")} if best else {}))
+    values = {entry["name"]: entry.get("values", "") for entry in screened["candidates"]}
     finalists = finalists_of(screened["candidates"], selected["candidates"], Metric.of(screened["metric"]))
     named = {candidate.name: values.get(candidate.name, "") for candidate in selected["candidates"]}
     return (first, *finalists_in_words(finalists), *legend(named))

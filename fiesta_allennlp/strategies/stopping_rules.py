@@ -80,10 +80,10 @@ class RuleOfThree(BayesianStop):
         n >= ln(1 / delta) / r,   r = min(d / (3.4 s), 0.3)
 
     runs, and so does this rival. Here s is the run-to-run standard deviation of each, at least the one that candidates
-    have in common. After n runs without a failure,
-    failures are rarer than ln(1 / delta) / n with confidence 1 - delta (the rule of three: 3 / n at .95). At the rate
-    d / (3.4 s), failures that cost 3.4 s each take the lead away. Failures may also cost far more, but both
-    run often enough to show those that are more frequent than 0.3: 6 times at .8, 10 at .95 and 16 at .99.
+    have in common. After n runs without a failure, failures are rarer than ln(1 / delta) / n with confidence 1 - delta
+    (the rule of three: 3 / n at .95). At the rate d / (3.4 s), failures that cost 3.4 s each take the lead away.
+    Failures may also cost far more, but both run often enough to show those that are more frequent than 0.3: 6 times at
+    .8, 10 at .95 and 16 at .99.
     """
 
     def missing_runs(self, history: History, look: Look, confidence: float) -> Optional[Tuple[str, ...]]:
