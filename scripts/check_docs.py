@@ -24,9 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional
 
-from make_command_reference import parsers as parsers_of_allennlp
-
-from fiesta_allennlp.commands import add_command
+from make_command_reference import parsers
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = (
@@ -148,13 +146,6 @@ def external_links(page: Path) -> List[str]:
     return [target for target in LINK.findall(prose(page)) if re.match(r"https?:", target)]
 
 
-def parsers() -> Dict[str, argparse.ArgumentParser]:
-    """The parsers of all commands, that of `fiesta plugin` too, which `allennlp` does not have."""
-    commands = argparse.ArgumentParser(prog="fiesta").add_subparsers()
-    plugin = add_command(commands, "plugin", called="plugin", program="fiesta")
-    return {**parsers_of_allennlp(), "fiesta-plugin": plugin}
-
-
 def wrong_commands(block: Block) -> Iterator[str]:
     """Commands of this package whose options or arguments do not parse, and scripts that are not there."""
     if not block.is_shell:
@@ -164,11 +155,11 @@ def wrong_commands(block: Block) -> Iterator[str]:
         found = OURS.search(line)
         if found:
             command = re.split(r"\s[|>&;]", line[found.end() :])[0]
-            name = f"fiesta-{found[2]}"
+            name = found[2]
             if name in known:
                 wrong = parsed(parsers()[name], shlex.split(command, comments=True))
             else:
-                wrong = [f"there is no command {name}"]
+                wrong = [f"there is no command fiesta {name}"]
             yield from (f"{block.where}: {error}" for error in wrong)
         for script in re.findall(r"\bscripts/[\w/]+\.py", line):
             if not (REPOSITORY / script).is_file():

@@ -1,4 +1,4 @@
-"""Writes `docs/commands.md` from the parsers of the `fiesta-` commands.
+"""Writes `docs/commands.md` from the parsers of the commands.
 
 python scripts/make_command_reference.py
 """
@@ -6,47 +6,63 @@ python scripts/make_command_reference.py
 import argparse
 import re
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Tuple
 
-from allennlp.commands.subcommand import Subcommand
-
-import fiesta_allennlp.plugin  # noqa: F401
+from fiesta_allennlp.commands import COMMANDS, add_command
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "commands.md"
 
 HEAD = """# Command reference
 
-This page has every option. `scripts/make_command_reference.py` makes it from the parsers, so do not edit it. The guides
-of [the index](index.md) say when to use which option.
+This page lists every option. `scripts/make_command_reference.py` writes it from the parsers, so do not edit it. [The
+guides](index.md) show when to use which option.
 
-Type `allennlp NAME`, or `fiesta` with the end of the name (`fiesta select`) where AllenNLP does not know this package.
-`--include-package PKG` imports your own package first; all commands have it.
+`fiesta COMMAND` works in every directory. `fiesta plugin` lets you type `allennlp fiesta-COMMAND` in the current
+directory, and `fiesta plugin --user` in all directories. With `--include-package PKG`, every command imports your own
+package first.
 """
 
 
 def parsers() -> Dict[str, argparse.ArgumentParser]:
-    """The parser of every command of this package, by its name."""
-    commands = argparse.ArgumentParser(prog="allennlp").add_subparsers()
-    names = sorted(name for name in Subcommand.list_available() if name.startswith("fiesta-"))
-    return {name: Subcommand.by_name(name)().add_subparser(commands) for name in names}
+    """The parser of every command, by its name."""
+    commands = argparse.ArgumentParser(prog="fiesta").add_subparsers()
+    return {name: add_command(commands, name, called=name, program="fiesta") for name in COMMANDS}
 
 
 def reference() -> str:
-    sections = (line for name, parser in parsers().items() for line in section(name, parser))
+    """The page. An option that an earlier command explains in the same words is only listed."""
+    explained: Dict[Tuple[str, str], str] = {}
+    sections = (line for name, parser in parsers().items() for line in section(name, parser, explained))
     return "\n".join([HEAD.rstrip(), *sections]) + "\n"
 
 
-def section(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
-    """The lines of one command: its description, then a table for each group of options that has any."""
-    yield f"\n## `{name}`\n"
+def section(name: str, parser: argparse.ArgumentParser, explained: Dict[Tuple[str, str], str]) -> Iterator[str]:
+    """The lines of one command: its description, a table for each group of its own options, then the shared ones.
+
+    `explained` maps each row so far to the command that has it, and gets the rows of this command.
+    """
+    yield f"\n## `fiesta {name}`\n"
     yield with_code(plain(parser.description))
+    shared: Dict[str, List[str]] = {}
     for group in parser._action_groups:
-        actions = [
-            action for action in group._group_actions if action.help != argparse.SUPPRESS and action.dest != "help"
-        ]
-        if actions:
+        own = []
+        for action in group._group_actions:
+            row = (synopsis(action), meaning(action))
+            if action.help == argparse.SUPPRESS or action.dest == "help":
+                continue
+            if explained.setdefault(row, name) == name:
+                own.append(row)
+            else:
+                shared.setdefault(explained[row], []).append(code(long_name(action)))
+        if own:
             yield f"\n**{group.title}**\n\n| option | meaning |\n|---|---|"
-            yield from (f"| {synopsis(action)} | {meaning(action)} |" for action in actions)
+            yield from (f"| {option} | {text} |" for option, text in own)
+    for first, options in shared.items():
+        yield f"\nThe same as for [`fiesta {first}`](#fiesta-{first}): {', '.join(options)}."
+
+
+def long_name(action: argparse.Action) -> str:
+    return next(name for name in action.option_strings if name.startswith("--"))
 
 
 def synopsis(action: argparse.Action) -> str:

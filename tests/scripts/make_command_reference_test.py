@@ -16,7 +16,7 @@ def test_the_reference_is_up_to_date(script: ModuleType) -> None:
 
 def test_every_option_of_every_command_is_there(script: ModuleType) -> None:
     text = script.reference()
-    assert set(script.parsers()) >= {"fiesta-replay", "fiesta-select"}
+    assert set(script.parsers()) >= {"plugin", "replay", "select"}
     for parser in script.parsers().values():
         for action in parser._actions:
             assert action.dest == "help" or all(f"`{name}" in text for name in action.option_strings)
