@@ -32,9 +32,9 @@ FINAL_RULE = RESULTS.with_name("final_rule.txt")
 RULE = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
 """Folders whose last commit is recorded with every result."""
 
-PAGE = ROOT / "docs" / "evaluation.md"
-BLOCK = re.compile(r"(<!-- pooled: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
-"""Place of the table of a set on that page."""
+PAGES = (Path(__file__).with_suffix(".md"), ROOT / "docs" / "evaluation.md")
+BLOCK = re.compile(r"(<!-- pooled: (\w+)(?:, highest (\d+))? -->\n).*?(<!-- end -->)", flags=re.S)
+"""Place of the table of a set on these pages, of all families or of those with the most wrong winners."""
 
 RELEASED_SET = "released"
 CONFIDENCE = 0.95
@@ -126,22 +126,26 @@ def recorded(path: Path) -> List[Line]:
         return [Line.of(row) for row in csv.DictReader(file)]
 
 
-def pooled(lines: Sequence[Line], rules: Sequence[str], names: str) -> Iterator[Tuple[str, ...]]:
-    """The counts of every family of a set, added up over the lines of these rules. One text for each of `HEADINGS`."""
+def pooled(
+    lines: Sequence[Line], rules: Sequence[str], names: str, highest: Optional[int] = None
+) -> List[Tuple[str, ...]]:
+    """The counts of every family of a set, added up over the lines of these rules, or only of those with the highest
+    share of wrong winners. One text for each of `HEADINGS`."""
     by_family: Dict[str, List[Line]] = defaultdict(list)
     for line in lines:
         if line.rule in rules and line.set == names and line.confidence == CONFIDENCE:
             by_family[line.family].append(line)
-    for family, group in by_family.items():
-        yield cells(family, group)
+    rows = [cells(family, group) for family, group in by_family.items()]
+    return sorted(rows, key=lambda row: row[3], reverse=True)[:highest] if highest else rows
 
 
 def with_tables(page: str, lines: Sequence[Line], rules: Sequence[str]) -> str:
     """The page with the pooled table of each set in its place."""
 
     def block(found: "re.Match[str]") -> str:
-        rows = [HEADINGS, ("---",) * len(HEADINGS), *pooled(lines, rules, found[2])]
-        return found[1] + "".join(f"| {' | '.join(row)} |\n" for row in rows) + found[3]
+        rows = pooled(lines, rules, found[2], int(found[3]) if found[3] else None)
+        table = [HEADINGS, ("---",) * len(HEADINGS), *rows]
+        return found[1] + "".join(f"| {' | '.join(row)} |\n" for row in table) + found[4]
 
     return BLOCK.sub(block, page)
 
@@ -165,12 +169,13 @@ def main() -> None:
     parser.add_argument("--set", choices=[*SETS, RELEASED_SET], default="tuning")
     parser.add_argument("--confidence", type=float, default=CONFIDENCE)
     parser.add_argument("--processes", type=int, help="by default one for each core")
-    parser.add_argument("--pool", action="store_true", help="measure nothing, add up what was recorded on the page")
+    parser.add_argument("--pool", action="store_true", help="measure nothing, add up what was recorded on the pages")
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.pool:
-        page = with_tables(PAGE.read_text(encoding="utf-8"), recorded(args.results), FINAL_RULE.read_text().split())
-        PAGE.write_text(page, encoding="utf-8")
+        for page in PAGES:
+            text = with_tables(page.read_text(encoding="utf-8"), recorded(args.results), FINAL_RULE.read_text().split())
+            page.write_text(text, encoding="utf-8")
         return
     rule, seed = rule_commit(), secrets.randbits(32)
     show(f"rule {rule}, seed {seed}")
