@@ -50,12 +50,19 @@ clone, commit = os.environ.get("READTHEDOCS_GIT_CLONE_URL"), os.environ.get("REA
 forge = f"{clone.removesuffix('.git')}/blob/{commit}" if clone and commit else REPOSITORY.as_uri()
 # Files of the repository that are no pages: on the forge, as Read the Docs knows it, or here.
 repository_url = {"url": forge + "/{{path}}#{{fragment}}"}
-myst_url_schemes = {"http": None, "https": None, "mailto": None, "repository": repository_url}
+myst_url_schemes = {
+    "http": None,
+    "https": None,
+    "mailto": None,
+    "repository": repository_url,
+    "live": {"url": "{{path}}"},
+}
 
 html_theme = "furo"
 html_title = "fiesta_allennlp"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_extra_path = ["live"]  # whole pages, such as that of a report
 html_copy_source = False
 html_show_copyright = False
 
@@ -80,6 +87,8 @@ def with_links(text: str, page: Path) -> str:
         path, _, anchor = match[2].partition("#")
         target = (page.parent / path).resolve()
         anchor = f"#{anchor}" if anchor else ""
+        if target.parent == DOCS / "live":
+            return f"{match[1]}live:{target.name}{match[3]}"
         if target.is_relative_to(DOCS):
             return f"{match[1]}{os.path.relpath(target, DOCS)}{anchor}{match[3]}" if page.parent != DOCS else match[0]
         if not target.exists():
