@@ -87,7 +87,7 @@ def common_noise(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNo
     )
 
 
-def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNoise] = None) -> NoisePosterior:
+def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: CommonNoise) -> NoisePosterior:
     """Compute the posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
@@ -101,9 +101,8 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: Optional[Commo
     Args:
         squares: shape `(..., num_candidates)`, above 0. `df` need not be whole.
         df: shape `(..., num_candidates)`, above 0. `df` need not be whole.
-        near: the result of `common_noise` for the same or similar data; it is computed by default.
+        near: the result of `common_noise` for the same or similar data.
     """
-    near = near or common_noise(squares, df=df)
     squares, df = squares[..., None, :], df[..., None, :]
     classes = _Classes.of(df)
     log_scale = np.linspace(near.mean - 6 * near.sd, near.mean + 8 * near.sd, NUM_SCALES, axis=-1)

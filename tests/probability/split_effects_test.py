@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiesta_allennlp.probability.split_effects import MeanScores, Scores, _as_independent, mean_scores
+from fiesta_allennlp.probability.split_effects import MeanScores, Scores, _as_independent, mean_scores_of_all
 from fiesta_allennlp.probability.student_t import prob_best
 
 
@@ -16,6 +16,10 @@ def drawn(seed: int, *, num_candidates: int, num_splits: int, split_sd: float, n
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, noise_sd, (num_candidates, num_splits))
     return rng.normal(0, 1, (num_candidates, 1)) + rng.normal(0, split_sd, num_splits) + noise
+
+
+def mean_scores(scores: Scores) -> MeanScores:
+    return mean_scores_of_all([scores])[0]
 
 
 def scales(found: MeanScores) -> np.ndarray:

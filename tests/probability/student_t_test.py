@@ -5,7 +5,8 @@ from scipy import integrate, stats
 
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
-from fiesta_allennlp.probability.student_t import LOGIT_CLIP, NUM_NODES, Panels, graded_panels, prob_best_of_all
+from fiesta_allennlp.probability.panels import NUM_NODES, Panels, graded_panels
+from fiesta_allennlp.probability.student_t import LOGIT_CLIP, prob_best_of_all
 
 TOLERANCE = 1e-7
 
