@@ -64,7 +64,7 @@ def common_noise(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNo
     """Compute the common variance and the precisions, under the model of `noise_posterior`.
 
     Args:
-        squares: as for `noise_posterior`; `df` as well.
+        squares: as for `noise_posterior`, and so is `df`.
         near: a result for similar data, which saves half of the time.
     """
     squares, df = squares[..., None, :], df[..., None, :]
@@ -99,8 +99,7 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: CommonNoise) -
     The sum over the grids of s^2 and q gives the moments.
 
     Args:
-        squares: shape `(..., num_candidates)`, above 0. `df` need not be whole.
-        df: shape `(..., num_candidates)`, above 0. `df` need not be whole.
+        squares: above 0, as `df`, which need not be whole. Shapes: `(..., num_candidates)`.
         near: the result of `common_noise` for the same or similar data.
     """
     squares, df = squares[..., None, :], df[..., None, :]
@@ -176,7 +175,6 @@ def _wide_grid(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
 
 
 def _moments(values: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """The mean and the sd over the last axis."""
     mean = (weight * values).sum(axis=-1)
     return mean, np.sqrt((weight * (values - mean[..., None]) ** 2).sum(axis=-1))
 

@@ -68,8 +68,7 @@ def graded_panels(centres: np.ndarray, widths: np.ndarray, left: float, right: f
     where they lie together. Shape: `(num_panels + 1,)`.
 
     Args:
-        centres: shape `(num_functions,)`. Widths are positive.
-        widths: shape `(num_functions,)`. Widths are positive.
+        centres: shape `(num_functions,)`, as `widths`, which are positive.
     """
     reach = math.ceil(math.asinh((right - left) / widths.min()))
     ladder = np.sinh(np.arange(-reach, reach + 1.0))

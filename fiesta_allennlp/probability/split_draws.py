@@ -58,7 +58,6 @@ class EffectsPosterior:
         return Effects(means, np.sqrt(variance), splits, float(split_precision**-0.5))
 
     def _noise_variances(self, rng: np.random.Generator) -> np.ndarray:
-        """One draw of sigma_i^2. Shape: `(num_candidates,)`."""
         is_odd, own = rng.random((2, len(self.odd)))
         is_odd = is_odd < self.odd
         df, variance = (np.where(is_odd, *each) for each in (self.noise_df, self.noise_variance))

@@ -71,7 +71,6 @@ class Scores:
         return self.sums / np.maximum(self.counts, 1)
 
     def only(self, kept: np.ndarray) -> "Scores":
-        """Those of some selections."""
         return Scores(self.counts[kept], self.sums[kept], self.within[kept])
 
 
@@ -170,7 +169,6 @@ class Fit:
         return np.where(self.has_splits, np.exp(self.log_precision[..., -1]), np.inf)
 
     def only(self, kept: np.ndarray) -> "Fit":
-        """A copy with some of the selections."""
         part = copy(self)
         arrays = {name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         noise = CommonNoise(**{name: value[kept] for name, value in vars(self.noise).items()})
@@ -261,7 +259,6 @@ class Joint:
 
 
 def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """The products of several matrices and as many vectors."""
     return (matrix @ vector[..., None])[..., 0]
 
 

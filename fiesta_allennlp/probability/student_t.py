@@ -157,12 +157,10 @@ class _Mixtures:
     margin: np.ndarray
 
     def at(self, selections: "np.ndarray | List[int]") -> "_Mixtures":
-        """Some of the selections."""
         scale, df, weight = (part[:, selections] for part in (self.scale, self.df, self.weight))
         return _Mixtures(self.location[selections], scale, df, weight, self.margin[selections])
 
     def of(self, candidates: np.ndarray) -> "_Mixtures":
-        """Some of the candidates."""
         scale, df, weight = (part[:, :, candidates] for part in (self.scale, self.df, self.weight))
         return _Mixtures(self.location[:, candidates], scale, df, weight, self.margin)
 
@@ -194,7 +192,6 @@ class _Mixtures:
         return panels.integrate(density * others).T
 
     def _panels(self, place: int, left: float, right: float) -> np.ndarray:
-        """The edges of the panels of one selection."""
         scale, df, weight = self.scale[:, place], self.df[:, place], self.weight[:, place]
         # The poles of the density are at a distance of scale * sqrt(df); large df are as smooth as the normal.
         widths = (scale * np.sqrt(np.minimum(df, 4)))[weight > NEGLIGIBLE]

@@ -123,7 +123,6 @@ class _Selections:
         return leader, cost.argmin(axis=1)
 
     def _ahead(self, one: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Return how far this candidate is ahead of each, and the variance of that. Shapes: as `location`, both."""
         variance = self.noise / self.runs
         ahead = self.location[self.rows, one][:, None] - self.location
         return ahead, variance[self.rows, one][:, None] + variance
