@@ -70,13 +70,6 @@ def test_many_candidates_against_the_reference(num_candidates: int, scales: str,
         assert result[index] == pytest.approx(reference(index, location, scale, degrees, margin), abs=TOLERANCE)
 
 
-def test_narrow_candidates_far_from_each_other() -> None:
-    location = np.array([1e3, 1e3 + 1e-6, 0.0, -5.0])
-    scale, df = np.array([1e-6, 1e-6, 1e3, 1e-6]), np.array([3.0, 1.0, 1.0, 7.0])
-    expected = [reference(index, location, scale, df) for index in range(4)]
-    assert_allclose(prob_best(location, scale=scale, df=df), expected, atol=TOLERANCE)
-
-
 def test_sums_to_one_without_margin_and_grows_with_it() -> None:
     location, scale = np.array([0.60, 0.61, 0.64, 0.1]), np.array([0.02, 1e-5, 0.01, 0.0])
     df = np.array([1, 3, 8, 2])

@@ -50,12 +50,6 @@ def test_stops_by_confidence_when_all_starts_have_finished(name: str) -> None:
     assert decision.confidence >= 0.95
 
 
-def test_stops_with_evaluations_pending(adaptive: str) -> None:
-    now = history(prefix(3), pending=["a", "b"])
-    assert built(adaptive).recommend(now).stopped_by == "confidence"
-    assert built(adaptive).propose(now, 4, ANY_RNG) == []
-
-
 def test_more_starts_than_the_belief_needs_are_waited_for(name: str) -> None:
     strategy = built(name, num_starts=4)
     decision = strategy.recommend(history(prefix(3)))
