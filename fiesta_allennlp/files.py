@@ -236,7 +236,6 @@ def _places(holder: Any) -> Dict[str, Any]:
 
 
 def _environment() -> Dict[str, str]:
-    """Return the variables that are valid Unicode, as Jsonnet needs them."""
     return {name: value for name, value in os.environ.items() if _is_unicode(name + value)}
 
 

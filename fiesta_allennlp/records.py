@@ -287,7 +287,6 @@ NONE_FINISHED = _Finished(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, 
 
 
 def _finished_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, _Finished]:
-    """Return the finished runs of each of `names`."""
     found: Dict[str, List[Tuple[int, float, int]]] = {name: [] for name in names}
     for evaluation in evaluations:
         request = evaluation.request
@@ -305,7 +304,6 @@ def _in_order(rows: List[Tuple[int, float, int]]) -> _Finished:
 
 
 def _counts_of(names: Iterable[str], evaluations: Iterable[Evaluation]) -> Dict[str, Counts]:
-    """Return the counts of each of `names` by replicate."""
     found: Dict[str, Dict[int, Mapping[str, float]]] = {name: {} for name in names}
     for evaluation in evaluations:
         request = evaluation.request

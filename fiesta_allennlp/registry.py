@@ -152,7 +152,6 @@ def _annotation(parameters: Mapping[str, inspect.Parameter], key: str) -> Any:
 
 
 def _value(value: Any, annotation: Any, key: str) -> Any:
-    """Return a value in the form that an annotation asks for."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         return _one_of(value, inner, key)
@@ -170,7 +169,6 @@ def _value(value: Any, annotation: Any, key: str) -> Any:
 
 
 def _one_of(value: Any, annotations: Iterable[Any], key: str) -> Any:
-    """Build the value for the first annotation that fits."""
     if value is None and type(None) in annotations:
         return None
     errors: List[ConfigError] = []

@@ -16,13 +16,11 @@ no tagger, of the worse one as in the released file, and of the better one. It n
 import argparse
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import DataError, FiestaError
 from fiesta_allennlp.replays.files import table_of
 from fiesta_allennlp.replays.summary import wilson_interval
 
@@ -67,34 +65,10 @@ Scores = Dict[str, np.ndarray]
 """Test F1 by tagger. Shape: `(num_splits, num_seeds)`."""
 
 
-def read_scores(path: Path) -> Scores:
-    """The test F1 of each tagger.
-
-    Raises:
-        DataError: where the file has another form.
-    """
-    try:
-        splits = json.loads(path.read_text(encoding="utf-8"))
-        return scores_of(splits)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
-    except (ValueError, TypeError, IndexError) as error:
-        raise DataError(
-            f'{path}: expected a list of splits, each a list of equally many [dev F1, test F1, "cnn" or "lstm"] for '
-            f"both taggers ({error})."
-        ) from error
-
-
 def scores_of(splits: Sequence[Sequence[Sequence[Any]]]) -> Scores:
     """The test F1 of splits as in the file."""
-    taggers = {run[2] for runs in splits for run in runs}
-    if taggers != set(TAGGERS):
-        raise ValueError(f"there are runs of {sorted(taggers)}")
     rows = {name: [[float(run[1]) for run in runs if run[2] == name] for runs in splits] for name in TAGGERS}
-    scores = {name: np.array(of_tagger) for name, of_tagger in rows.items()}  # raises where the numbers differ
-    if scores["cnn"].shape != scores["lstm"].shape or not np.isfinite(list(scores.values())).all():
-        raise ValueError("the taggers do not have equally many numbers on each split")
-    return scores
+    return {name: np.array(of_tagger) for name, of_tagger in rows.items()}  # raises where the numbers differ
 
 
 def synthetic_splits(rng: np.random.Generator, drops: Mapping[str, Sequence[float]]) -> List[List[List[Any]]]:
@@ -176,40 +150,18 @@ def draw_figure(scores: Scores, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-@dataclass(frozen=True)
-class Counted:
-    """Shares of the repetitions, as in a replay's summary, and the runs of each."""
-
-    correct: float
-    wrong: float
-    undecided: float
-    num_runs: Sequence[int]
-
-    def cells(self) -> Sequence[str]:
-        total = len(self.num_runs)
-        mean, error = np.mean(self.num_runs), np.std(self.num_runs, ddof=1) / np.sqrt(total)
-        interval = wilson_interval(round(self.correct * total), total)
-        return (
-            f"{mean:.1f} ± {error:.1f}",
-            share(self.correct, interval),
-            f"{self.wrong:.3f}",
-            f"{self.undecided:.3f}",
-        )
-
-
-def replayed(tables: Sequence[Scores], options: Mapping[str, Any], repetitions: int, processes: int) -> Counted:
-    """As many selections over each of the tables."""
+def replayed(tables: Sequence[Scores], options: Mapping[str, Any], repetitions: int, processes: int) -> Sequence[str]:
+    """The cells of as many selections over each of the tables."""
     results = []
     for number, scores in enumerate(tables):
         content = [(name, scores[name].ravel().tolist()) for name in TAGGERS]
         source = table_of(content, scores["cnn"].shape[1], Path(f"table {number}"))
         results.append(Row(options, source=source).run(repetitions, processes=processes))
-    return Counted(
-        correct=float(np.mean([result.correct for result in results])),
-        wrong=float(np.mean([result.wrong for result in results])),
-        undecided=float(np.mean([result.undecided for result in results])),
-        num_runs=[number for result in results for number in result.num_evaluations],
-    )
+    runs = [number for result in results for number in result.num_evaluations]
+    correct, wrong, undecided = np.mean([(each.correct, each.wrong, each.undecided) for each in results], axis=0)
+    error = np.std(runs, ddof=1) / np.sqrt(len(runs))
+    right = share(correct, wilson_interval(round(correct * len(runs)), len(runs)))
+    return f"{np.mean(runs):.1f} ± {error:.1f}", right, f"{wrong:.3f}", f"{undecided:.3f}"
 
 
 def replay_rows(
@@ -219,7 +171,7 @@ def replay_rows(
     for label, tables in variants.items():
         for name, options in PROCEDURES:
             if only is None or name == only:
-                yield (label, name, *replayed(tables, options, repetitions, processes).cells())
+                yield (label, name, *replayed(tables, options, repetitions, processes))
 
 
 def synthetic_variants(number: int) -> Dict[str, List[Scores]]:
@@ -251,20 +203,17 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     args = parse()
     args.output.mkdir(parents=True, exist_ok=True)
-    try:
-        if args.synthetic is not None:
-            variants: Mapping[str, Sequence[Scores]] = synthetic_variants(args.synthetic)
-            shown = variants["4 of 750 of cnn do not"][0]
-        else:
-            shown = read_scores(args.scores)
-            variants = {"as released": [shown], "unconverged runs replaced": [mended(shown)]}
-        print_table(FIGURE_HEADINGS, figure_rows(shown), title="Figure 1: mean test F1")
-        print(f"\n{in_words(shown)}")
-        draw_figure(shown, args.output / "figure1.png")
-        rows = replay_rows(variants, args.repetitions, args.processes, args.procedure)
-        print_table(REPLAY_HEADINGS, rows, title="Selections at confidence .95")
-    except FiestaError as error:
-        sys.exit(f"error: {error}")
+    if args.synthetic is not None:
+        variants: Mapping[str, Sequence[Scores]] = synthetic_variants(args.synthetic)
+        shown = variants["4 of 750 of cnn do not"][0]
+    else:
+        shown = scores_of(json.loads(args.scores.read_text(encoding="utf-8")))
+        variants = {"as released": [shown], "unconverged runs replaced": [mended(shown)]}
+    print_table(FIGURE_HEADINGS, figure_rows(shown), title="Figure 1: mean test F1")
+    print(f"\n{in_words(shown)}")
+    draw_figure(shown, args.output / "figure1.png")
+    rows = replay_rows(variants, args.repetitions, args.processes, args.procedure)
+    print_table(REPLAY_HEADINGS, rows, title="Selections at confidence .95")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 import numpy as np
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.replays.files import read_json
 from fiesta_allennlp.replays.sources import restrict
 from fiesta_allennlp.replays.summary import wilson_interval
@@ -202,13 +201,10 @@ def main() -> None:
     args.output.mkdir(parents=True, exist_ok=True)
     printer = Printer(args.output / "tables.md")
     printer.path.unlink(missing_ok=True)
-    try:
-        if args.source.is_dir():
-            reproduce_selection(args.source, args.output, printer)
-        else:
-            reproduce(Reproduction(args.source, args.output, args.repetitions, args.processes), printer)
-    except FiestaError as error:
-        sys.exit(f"error: {error}")
+    if args.source.is_dir():
+        reproduce_selection(args.source, args.output, printer)
+    else:
+        reproduce(Reproduction(args.source, args.output, args.repetitions, args.processes), printer)
     print(f"\nThe tables are in {printer.path}, the figures beside it.")
 
 

@@ -4,12 +4,11 @@ that have been trained, by the protocols of the paper and beside the exact value
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from fiesta_allennlp.errors import ConfigError, DataError, did_you_mean
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
 from fiesta_allennlp.searches.searchers.improvement import pareto_front
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
@@ -36,10 +35,6 @@ class SearchTable:
     objectives: Tuple[str, ...]
     scores: np.ndarray
 
-    def __post_init__(self) -> None:
-        if not self.succeeded.any():
-            raise DataError(f"{self.name}: no run has a value of {' and '.join(self.objectives)}.")
-
     @cached_property
     def succeeded(self) -> np.ndarray:
         """Which runs have all scores. Shape: `(num_points,)`."""
@@ -53,87 +48,13 @@ class SearchTable:
 
 
 def read_files(stem: Path, objectives: Sequence[str]) -> SearchTable:
-    """The table in STEM.hyps_scaled and STEM.evals. Row i of each is the same system.
-
-    A STEM.fronts must agree with the front of dev_bleu and dev_gpu_time.
-
-    Raises:
-        ConfigError: where a file is missing, or an objective is no column.
-        DataError: where the content is wrong.
-    """
-    inputs = _numbers(_beside(stem, ".hyps_scaled"))
-    evals = _numbers(_beside(stem, ".evals"))
-    _check_rows(stem, inputs, evals)
-    values = {name: column for name, column in zip(OBJECTIVES, evals.T, strict=False)}
+    """The table in STEM.hyps_scaled and STEM.evals. Row i of each is the same system."""
+    inputs, evals = (np.loadtxt(f"{stem}{ending}", delimiter="\t", ndmin=2) for ending in (".hyps_scaled", ".evals"))
+    values = dict(zip(OBJECTIVES, evals.T, strict=True))
     values[UNKNOWN_AS_ZERO] = np.where(values[UNKNOWN_AS_ZERO] == 0, np.nan, values[UNKNOWN_AS_ZERO])
-    _check_front(stem, values)
-    scores = np.column_stack([_signed(values, objective, str(stem)) for objective in objectives])
+    metrics = [Metric.of(objective) for objective in objectives]
+    scores = np.column_stack([metric.sign * values[metric.name] for metric in metrics])
     return SearchTable(stem.name, Points(inputs), tuple(objectives), scores)
-
-
-def _beside(stem: Path, ending: str) -> Path:
-    """`with_suffix` would cut what stands behind a dot of the name."""
-    return stem.with_name(stem.name + ending)
-
-
-def _numbers(path: Path) -> np.ndarray:
-    """Columns of numbers, separated by tabs. Shape: `(num_rows, num_columns)`."""
-    if not path.is_file():
-        raise ConfigError(
-            f"{path}: there is no such file. Give the beginning of the files of a table, such as DIR/zh-en."
-        )
-    rows: List[List[float]] = []
-    for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            row = [float(cell) for cell in text.split("\t")]
-        except ValueError as error:
-            raise DataError(f"{path}, line {line}: {error}.") from error
-        if not np.isfinite(row).all() or (rows and len(row) != len(rows[0])):
-            raise DataError(f"{path}, line {line}: must have {len(rows[0] if rows else row)} finite numbers: {text}")
-        rows.append(row)
-    return np.array(rows)
-
-
-def _check_rows(stem: Path, inputs: np.ndarray, evals: np.ndarray) -> None:
-    if len(inputs) != len(evals):
-        raise DataError(
-            f"{stem}: .hyps_scaled has {len(inputs)} rows and .evals has {len(evals)}. Row i of both must be the same "
-            "system."
-        )
-    if len(inputs) and evals.shape[1] != len(OBJECTIVES):
-        raise DataError(f"{stem}.evals: must have {len(OBJECTIVES)} columns but has {evals.shape[1]}.")
-    _check_distinct(inputs, lambda row: f"{stem}.hyps_scaled, line {row + 1}")
-
-
-def _check_front(stem: Path, values: Mapping[str, np.ndarray]) -> None:
-    path = _beside(stem, ".fronts")
-    if not path.is_file():
-        return
-    given = _numbers(path)[:, 0].astype(bool)
-    front = pareto_front(np.column_stack([values["dev_bleu"], -values["dev_gpu_time"]]))
-    if len(given) != len(front) or (given != front).any():
-        raise DataError(
-            f"{path}: is not the front of dev_bleu and dev_gpu_time in {stem}.evals. Is it another table's?"
-        )
-
-
-def _signed(values: Mapping[str, np.ndarray], objective: str, where: str) -> np.ndarray:
-    metric = Metric.of(objective)
-    if metric.name not in values:
-        raise ConfigError(
-            f"{where}: there is no objective '{metric.name}'.{did_you_mean(metric.name, values)} There are: "
-            f"{', '.join(values)}."
-        )
-    return metric.sign * values[metric.name]
-
-
-def _check_distinct(inputs: np.ndarray, place: Callable[[int], str]) -> None:
-    """Refuse two rows with equal inputs: a search runs no point twice."""
-    first: Dict[bytes, int] = {}
-    for row, values in enumerate(inputs):
-        before = first.setdefault(values.tobytes(), row)
-        if before != row:
-            raise DataError(f"{place(row)}: has the inputs of {place(before)}. Leave one of them out, or average both.")
 
 
 # The protocols.
@@ -159,18 +80,6 @@ class Protocol:
     tolerance: float = BLEU_TOLERANCE
     budget: int = BUDGET
     num_initial: int = NUM_INITIAL
-
-    def check(self, table: SearchTable) -> None:
-        """Refuse a table that is too small.
-
-        Raises:
-            ConfigError: where the table has fewer points than are to be run.
-        """
-        if max(self.budget, self.num_initial) > len(table.points):
-            raise ConfigError(
-                f"{table.name}: has {len(table.points)} runs, but the budget is {self.budget} after "
-                f"{self.num_initial} random ones."
-            )
 
     def measures(self, order: Sequence[int], table: SearchTable) -> Dict[str, float]:
         """The protocols of one objective, or those of two, by name. `order` has every row that they ask for."""
@@ -269,23 +178,12 @@ class Lookup:
 
     Attributes:
         seed: master random seed. A trial begins with the same random points whatever the searcher is.
-
-    Raises:
-        ConfigError: where the searcher needs more objectives, or the protocol more runs, than the table has.
     """
 
     table: SearchTable
     searcher: Searcher
     protocol: Protocol
     seed: int
-
-    def __post_init__(self) -> None:
-        self.protocol.check(self.table)
-        wanted, given = self.searcher.num_objectives, self.table.objectives
-        if wanted > len(given):
-            raise ConfigError(
-                f"this searcher needs {wanted} objectives but got {', '.join(given)}. Give it two, or choose gp_ei."
-            )
 
     def order(self, trial: int) -> List[int]:
         """Return the rows in the order in which they are run, as many as the protocol needs."""

@@ -57,33 +57,24 @@ def test_help_needs_the_standard_library_alone() -> None:
     assert loaded(("--help",), *((name, "--help") for name in COMMANDS)) & left_out == set()
 
 
-@pytest.mark.parametrize("command", [PLAN, REPLAY])
-def test_a_simulation_needs_numpy_and_special_functions(command: Tuple[str, ...]) -> None:
-    found = loaded(command)
+def test_a_simulation_and_a_status_need_numpy_and_special_functions(selection: Path) -> None:
+    found = loaded(PLAN, REPLAY, ("status", str(selection)))
     assert found & SIMULATED == set()
     assert {"numpy", "scipy.special"} <= found
 
 
-def test_a_status_draws_and_tests_nothing(selection: Path) -> None:
-    assert loaded(("status", str(selection))) & SIMULATED == set()
-
-
-def test_a_dry_run_of_programs_needs_no_training_library(tmp_path: Path) -> None:
+def test_a_dry_run_of_programs_or_predictions_needs_no_training_library(tmp_path: Path) -> None:
     for name in "ab":
         command = ["true", name, "{split_seed}", "{directory}"]
         (tmp_path / f"{name}.jsonnet").write_text(json.dumps({"type": "program", "command": command}))
     programs = [str(tmp_path / f"{name}.jsonnet") for name in "ab"]
-    assert loaded(("select", *programs, "--metric", "f1", "--dry-run")) & (TRAINING | DRAWING) == set()
-
-
-def test_systems_with_predictions_need_no_training_library(tmp_path: Path) -> None:
     records = [{"id": number, "text": "x", "label": "ab"[number % 2]} for number in range(30)]
     for name, label in (("gold", None), ("one", "a"), ("two", "b")):
         lines = [json.dumps({**record, "label": label or record["label"]}) for record in records]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
     systems = [str(tmp_path / f"{name}.jsonl") for name in ("one", "two")]
-    typed = ("documents", *systems, "--documents", str(tmp_path / "gold.jsonl"), "--dry-run")
-    assert loaded(typed) & (TRAINING | DRAWING) == set()
+    choice = ("documents", *systems, "--documents", str(tmp_path / "gold.jsonl"), "--dry-run")
+    assert loaded(("select", *programs, "--metric", "f1", "--dry-run"), choice) & (TRAINING | DRAWING) == set()
 
 
 def test_a_report_trains_nothing(selection: Path) -> None:

@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from typing import Tuple
 
 import pytest
@@ -12,11 +12,6 @@ def test_a_request_is_known_by_candidate_and_replicate() -> None:
     assert request("tdlstm", 7).name == "tdlstm-7"
 
 
-def test_records_are_frozen() -> None:
-    with pytest.raises(FrozenInstanceError):
-        request("a", 0).replicate = 1  # type: ignore[misc]
-
-
 def test_scores_are_by_replicate_whatever_finished_first() -> None:
     now = History(("a", "b"), (evaluation("a", 2, 0.3), evaluation("b", 0, 0.9), evaluation("a", 0, 0.1)))
     assert now.scores("a").tolist() == [0.1, 0.3]
@@ -28,11 +23,6 @@ def test_evaluations_of_a_candidate_are_in_order_of_finishing() -> None:
     made = [evaluation("a", 1, 0.5), evaluation("b", 0, 0.5), evaluation("a", 0, 0.5)]
     history = History(("a", "b", "c"), tuple(made))
     assert [list(history.evaluations_of(name)) for name in "abc"] == [[made[0], made[2]], [made[1]], []]
-
-
-def test_scores_cannot_be_written_to() -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        history({"a": [0.1, 0.2]}).scores("a")[0] = 0.9
 
 
 def test_after_is_the_history_gathered_anew() -> None:

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pytest
 
@@ -38,28 +36,12 @@ def test_shared_splits_are_one_for_all_candidates() -> None:
     assert seeds == {split_seed(SEED, 5)}
 
 
-def test_independent_splits_are_one_for_each_evaluation() -> None:
-    made = [make_request(SEED, name, k, shared_splits=False) for name in "abc" for k in range(20)]
-    assert len({request.split_seed for request in made}) == len(made)
-    assert made[0].split_seed == split_seed(SEED, 0, "a")
-
-
 def test_no_two_seeds_are_equal() -> None:
     made = [make_request(SEED, name, k, shared_splits=False) for name in "abcd" for k in range(50)]
     seeds = [seed for r in made for seed in (r.split_seed, r.random_seed, r.numpy_seed, r.pytorch_seed)]
     assert len(set(seeds)) == len(seeds)
-
-
-def test_seeds_suit_numpy_torch_and_json() -> None:
-    for replicate in range(200):
-        made = make_request(SEED, "a", replicate, shared_splits=True)
-        for seed in (made.split_seed, made.random_seed, made.numpy_seed, made.pytorch_seed):
-            assert 0 <= seed < 2**31
-            assert json.loads(json.dumps(seed)) == seed
-
-
-def test_another_seed_gives_other_seeds() -> None:
-    assert make_request(1, "a", 0, shared_splits=True) != make_request(2, "a", 0, shared_splits=True)
+    assert made[0].split_seed == split_seed(SEED, 0, "a")
+    assert min(seeds) >= 0 and max(seeds) < 2**31, "as NumPy, PyTorch and JSON need them"
 
 
 @pytest.mark.parametrize("num_reserved", [0, 9])

@@ -88,19 +88,12 @@ def test_tdsa_config(small_data, path):
     bread = model.vocab.get_token_index("bread")
     assert (embedding.weight[bread] == 1 / 8).all()
     assert model._dropout.p == model._variational_dropout.p == (0.0 if dim == 50 else 0.5)
-
-
-@pytest.mark.parametrize("path", TDSA, ids=lambda path: path.stem)
-def test_tdsa_settings_of_the_paper(small_data, path):
     params = Params.from_file(str(path)).as_dict(quiet=True)
-    assert params["trainer"] == {
-        "optimizer": {"type": "adam"},
-        "num_epochs": 100,
-        "patience": 5,
-        "validation_metric": "+accuracy",
-    }
-    assert params["data_loader"]["batch_sampler"]["batch_size"] == 32
-    assert params["data_loader"]["batch_sampler"]["sorting_keys"][0] in params["dataset_reader"]["inputs"]
+    trainer = {"num_epochs": 100, "patience": 5, "validation_metric": "+accuracy"}
+    assert params["trainer"] == {"optimizer": {"type": "adam"}, **trainer}
+    sampler = params["data_loader"]["batch_sampler"]
+    assert sampler["batch_size"] == 32
+    assert sampler["sorting_keys"][0] in params["dataset_reader"]["inputs"]
 
 
 @pytest.mark.parametrize("path", TAGGING, ids=lambda path: path.stem)
@@ -120,10 +113,6 @@ def test_tagging_config(small_tagging_data, path):
         encoder = embedders.token_embedder_characters._encoder._module
         assert type(encoder).__name__ == {"cnn": "CnnEncoder", "lstm": "LstmSeq2VecEncoder"}[characters]
         assert (encoder.get_input_dim(), encoder.get_output_dim()) == (30, 50)
-
-
-@pytest.mark.parametrize("path", TAGGING, ids=lambda path: path.stem)
-def test_tagging_settings_of_the_experiment(small_tagging_data, path):
     params = Params.from_file(str(path)).as_dict(quiet=True)
     assert params["trainer"] == {
         "optimizer": {"type": "sgd", "lr": 0.015, "weight_decay": 1e-8},
@@ -132,8 +121,7 @@ def test_tagging_settings_of_the_experiment(small_tagging_data, path):
         "num_epochs": 1000,
         "patience": 5,
     }
-    assert params["data_loader"]["batch_sampler"]["batch_size"] == 64
-    assert params["model"]["loss"] == "sum"
+    assert (params["data_loader"]["batch_sampler"]["batch_size"], params["model"]["loss"]) == (64, "sum")
 
 
 @pytest.mark.parametrize(
@@ -149,16 +137,6 @@ def test_one_two_or_three_files_of_sentences(small_tagging_data, monkeypatch, fi
     params = Params.from_file(str(TAGGING[0])).as_dict(quiet=True)
     assert {key: value for key, value in params.items() if key.endswith("_path")} == expected
     assert params["evaluate_on_test"] == ("test_data_path" in expected)
-
-
-def test_without_variables_the_files_of_conll_2003_are_read(monkeypatch):
-    monkeypatch.delenv("FIESTA_TAGGING", raising=False)
-    monkeypatch.delenv("FIESTA_VECTORS", raising=False)
-    set_defaults()
-    params = Params.from_file(str(TAGGING[0])).as_dict(quiet=True)
-    assert params["test_data_path"] == DEFAULTS["FIESTA_TAGGING"].split(",")[2]
-    tokens = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
-    assert tokens["pretrained_file"] == "data/vectors/glove.6B.100d.txt"
 
 
 @pytest.mark.parametrize("path", SAMPLE, ids=lambda path: path.stem)
@@ -199,21 +177,20 @@ def test_the_bundled_wikigold_is_whole():
     assert sum(word in widths for word in words) / len(words) == pytest.approx(0.9815, abs=1e-4)
 
 
-def test_one_vectors_file_for_all_sizes(small_data, monkeypatch):
-    monkeypatch.setenv("FIESTA_VECTORS", "some/vectors.txt")
-    params = Params.from_file(str(TDSA[0])).as_dict(quiet=True)
-    assert params["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] == "some/vectors.txt"
-
-
-def test_defaults_give_way_to_the_environment(monkeypatch):
+def test_the_environment_goes_before_the_defaults(monkeypatch):
     monkeypatch.setenv("FIESTA_DATA", "/elsewhere")
-    monkeypatch.delenv("FIESTA_VECTORS", raising=False)
+    monkeypatch.setenv("FIESTA_VECTORS", "some/vectors.txt")
+    monkeypatch.delenv("FIESTA_TAGGING", raising=False)
     set_defaults()
-    params = Params.from_file(str(ROOT / "training_configs" / "tdsa" / "ian_50.jsonnet")).as_dict(quiet=True)
-    monkeypatch.delenv("FIESTA_VECTORS", raising=False)
-    assert params["train_data_path"] == "/elsewhere/Restaurants_Train_v2.xml"
-    tokens = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
-    assert tokens["pretrained_file"] == DEFAULTS["FIESTA_VECTORS"].replace("%d", "50")
+    sets, tagging = (Params.from_file(str(path)).as_dict(quiet=True) for path in (TDSA[0], TAGGING[0]))
+    assert sets["train_data_path"] == "/elsewhere/Restaurants_Train_v2.xml"
+    tokens = sets["model"]["text_field_embedder"]["token_embedders"]["tokens"]
+    assert tokens["pretrained_file"] == "some/vectors.txt", "one file for all sizes"
+    assert tagging["test_data_path"] == DEFAULTS["FIESTA_TAGGING"].split(",")[2]
+    monkeypatch.delenv("FIESTA_VECTORS")
+    set_defaults()
+    tokens = Params.from_file(str(TDSA[0])).as_dict(quiet=True)["model"]["text_field_embedder"]["token_embedders"]
+    assert tokens["tokens"]["pretrained_file"] == DEFAULTS["FIESTA_VECTORS"].replace("%d", "300")
 
 
 def test_the_sample_is_what_its_script_writes(tmp_path):

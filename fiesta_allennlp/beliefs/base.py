@@ -1,18 +1,11 @@
 from abc import ABC, abstractmethod
-from typing import Optional, Sequence, Union
+from typing import Sequence, Union
 
 import numpy as np
 
 from fiesta_allennlp.errors import ScoreError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.registry import Registrable
-
-SMALLEST_MARGIN = 1e-9
-LARGEST_MARGIN = 1e4
-"""In scales of the posterior."""
-
-CLOSE = 1e-6
-"""The smallest margin is found to this part of itself."""
 
 
 class Posterior(ABC):
@@ -87,27 +80,3 @@ def check_evaluations(history: History, candidate: str, least: int) -> None:
             f"the posterior needs at least {least} evaluations of every candidate but "
             f'"{candidate}" has {number}: evaluate it more often first.'
         )
-
-
-def least_margin(posterior: Posterior, confidence: float) -> Optional[float]:
-    """Compute the smallest margin at which max_i P(mean_i >= max_j mean_j - margin) is `confidence`, to six digits.
-
-    The margin is in units of the score. It is 0 if the probability is that high without a margin. It is `None` if the
-    confidence is so near to 1 that only meaninglessly large margins reach it.
-    """
-
-    def lacking(margin: float) -> float:
-        return confidence - float(posterior.prob_best(margin).max())
-
-    if lacking(0.0) <= 0:
-        return 0.0
-    enough = float(np.ptp(posterior.location) + posterior.scale.max()) or SMALLEST_MARGIN
-    limit, least, too_small = LARGEST_MARGIN * enough, CLOSE**2 * enough, 0.0
-    while lacking(enough) > 0:
-        too_small, enough = enough, 2 * enough
-        if enough > limit:
-            return None
-    while enough - too_small > max(CLOSE * enough, least):  # any margin above 0 may do
-        middle = (too_small + enough) / 2
-        too_small, enough = (middle, enough) if lacking(middle) > 0 else (too_small, middle)
-    return enough

@@ -163,5 +163,4 @@ def _marginal(model: MeasureModel, counts: Counts, pairs: Tuple[Tuple[str, Pair]
 
 @lru_cache(maxsize=CACHED)
 def _marginal_of_table(model: MeasureModel, table: bytes, pairs: Tuple[Pair, ...]) -> Marginal:
-    """The same posterior, at once where other histories have had equal counts."""
     return marginal(*model.posterior(np.frombuffer(table).reshape(-1, len(pairs)), pairs))

@@ -67,12 +67,10 @@ class SplitPaired(ScoreBelief):
         return [found[place] if place in found else self._known(scores) for place, scores in enumerate(every)]
 
     def _known(self, scores: List[np.ndarray]) -> StudentTPosterior:
-        """The posterior if all scores are equal."""
         known = np.zeros(len(scores))
         return StudentTPosterior.simple(known + scores[0][0], known, known + 1, has_margin=self.has_margin)
 
     def _in_units(self, standardised: Standardised, means: MeanScores) -> StudentTPosterior:
-        """The posterior in units of the scores."""
         unit = standardised.unit
         return StudentTPosterior(
             location=standardised.centre + unit * means.location,
@@ -84,7 +82,6 @@ class SplitPaired(ScoreBelief):
         )
 
     def _splits(self, history: History) -> List[np.ndarray]:
-        """Number the splits of every active candidate's scores. Shapes: `(num_scores,)`."""
         return [history.split_seeds(name) for name in history.active]
 
 
@@ -127,7 +124,6 @@ class LogitUnpaired(Unpaired):
 
 
 def _table(split_seeds: List[np.ndarray], scores: List[np.ndarray]) -> Scores:
-    """Counts and sums by candidate and split."""
     seeds, columns = np.unique(np.concatenate(split_seeds), return_inverse=True)
     rows = np.repeat(np.arange(len(scores)), [len(values) for values in scores])
     cells = rows * len(seeds) + columns.ravel()

@@ -27,7 +27,6 @@ from fiesta_allennlp.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.strategies import (
     BatchThompson,
     BayesianStop,
-    FixedConfidence,
     NonAdaptiveFixedBudget,
     NonAdaptiveFixedConfidence,
     SequentialHalving,
@@ -58,12 +57,8 @@ class FixedConfidenceResult(NamedTuple):
 
 
 class SequentialHalvingResult(NamedTuple):
-    """The result of sequential halving.
-
-    Attributes:
-        best_index: the position of the best function.
-        proportions: each model's share of all evaluations.
-        scores: the scores of each model, in order of its runs.
+    """The result of sequential halving: the position of the best function, each model's share of all evaluations, and
+    the scores of each model in order of its runs.
     """
 
     best_index: int
@@ -72,11 +67,8 @@ class SequentialHalvingResult(NamedTuple):
 
 
 class NonAdaptiveResult(NamedTuple):
-    """The result of a fixed budget that all models share equally.
-
-    Attributes:
-        best_index: the position of the best function.
-        scores: the scores of each model, in order of its runs.
+    """The result of a fixed budget that all models share equally: the position of the best function, and the scores of
+    each model in order of its runs.
     """
 
     best_index: int
@@ -107,7 +99,7 @@ def TTTS(
             finite number or has no logit.
     """
     strategy = TopTwoThompson(**_aim(p_value, max_evaluations))
-    return _until_sure(data, model_functions, split_function, logit_transform, strategy, slots=1, rng=rng)
+    return _until_sure(_select(data, model_functions, split_function, logit_transform, strategy, rng=rng))
 
 
 def BTS(
@@ -128,7 +120,8 @@ def BTS(
     `fiesta_allennlp.strategies.BatchThompson`.
     """
     strategy = BatchThompson(batch_size=batch_size, **_aim(p_value, max_evaluations))
-    return _until_sure(data, model_functions, split_function, logit_transform, strategy, slots=batch_size, rng=rng)
+    found = _select(data, model_functions, split_function, logit_transform, strategy, slots=batch_size, rng=rng)
+    return _until_sure(found)
 
 
 def non_adaptive_fc(
@@ -148,7 +141,8 @@ def non_adaptive_fc(
     """
     strategy = NonAdaptiveFixedConfidence(**_aim(p_value, max_evaluations))
     slots = len(model_functions)
-    return _until_sure(data, model_functions, split_function, logit_transform, strategy, slots=slots, rng=rng)
+    found = _select(data, model_functions, split_function, logit_transform, strategy, slots=slots, rng=rng)
+    return _until_sure(found)
 
 
 def sequential_halving(
@@ -200,17 +194,8 @@ def _aim(p_value: float, max_evaluations: Optional[int]) -> Dict[str, Any]:
     return {"belief": StudentT(), "stop": BayesianStop(), "confidence": 1 - p_value, "max_evaluations": limit}
 
 
-def _until_sure(
-    data: Data,
-    models: Sequence[Model],
-    split_function: SplitFunction,
-    logit_transform: bool,
-    strategy: FixedConfidence,
-    *,
-    slots: int,
-    rng: Optional[np.random.Generator],
-) -> FixedConfidenceResult:
-    history, decision = _select(data, models, split_function, logit_transform, strategy, slots=slots, rng=rng)
+def _until_sure(found: Tuple[History, Decision]) -> FixedConfidenceResult:
+    history, decision = found
     prob_best = list(decision.prob_best.values())
     return FixedConfidenceResult(prob_best, _proportions(history), len(history.evaluations), _scores(history))
 
@@ -222,7 +207,7 @@ def _select(
     logit_transform: bool,
     strategy: Strategy,
     *,
-    slots: int,
+    slots: int = 1,
     rng: Optional[np.random.Generator] = None,
 ) -> Tuple[History, Decision]:
     """Evaluate what the strategy proposes, `slots` at a time, until it proposes nothing.

@@ -17,8 +17,6 @@ class TokenIdsCollator(DataCollator):
     would search them for tensors in every batch. Use it where every text field has `single_id` or `characters`
     indexers; else use the default.
 
-    Registered as a `DataCollator` with name "token_ids".
-
     Raises:
         ConfigurationError: on a field that is neither text, label, a label for each word nor metadata, or on other
             indexers.
@@ -43,7 +41,6 @@ class TokenIdsCollator(DataCollator):
 
 
 def _text(name: str, fields: List[TextField]) -> Dict[str, Dict[str, torch.Tensor]]:
-    """Return the tensors of each indexer, zeros where a text is padded."""
     made: Dict[str, Dict[str, torch.Tensor]] = {}
     for indexer, indexed in fields[0]._indexed_tokens.items():
         (key, *others) = indexed

@@ -29,13 +29,10 @@ class _UnpackedLstm(torch.nn.Module):
 class UnpackedLstmSeq2Seq(_UnpackedLstm, Seq2SeqEncoder):
     """All hidden states of one layer, zeros where a text is padded.
 
-    Registered as a `Seq2SeqEncoder` with name "unpacked_lstm".
-
     Args:
-        input_size: `int`
-        hidden_size: `int` Of each direction.
-        bidirectional: `bool`, optional (default = `False`) Whether the states of a second LSTM, which reads each text
-            from its last word to its first, are appended.
+        hidden_size: Of each direction.
+        bidirectional: Whether the states of a second LSTM, which reads each text from its last word to its first, are
+            appended.
     """
 
     def __init__(self, input_size: int, hidden_size: int, bidirectional: bool = False) -> None:
@@ -62,14 +59,7 @@ class UnpackedLstmSeq2Seq(_UnpackedLstm, Seq2SeqEncoder):
 
 @Seq2VecEncoder.register("unpacked_lstm")
 class UnpackedLstmSeq2Vec(_UnpackedLstm, Seq2VecEncoder):
-    """The last hidden state of one layer from left to right, zeros for a text without words.
-
-    Registered as a `Seq2VecEncoder` with name "unpacked_lstm".
-
-    Args:
-        input_size: `int`
-        hidden_size: `int`
-    """
+    """The last hidden state of one layer from left to right, zeros for a text without words."""
 
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         # Shape: (batch_size, num_words, hidden_size)

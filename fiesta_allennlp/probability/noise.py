@@ -64,7 +64,7 @@ def common_noise(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNo
     """Compute the common variance and the precisions, under the model of `noise_posterior`.
 
     Args:
-        squares: as for `noise_posterior`; `df` as well.
+        squares: as for `noise_posterior`, and so is `df`.
         near: a result for similar data, which saves half of the time.
     """
     squares, df = squares[..., None, :], df[..., None, :]
@@ -87,7 +87,7 @@ def common_noise(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNo
     )
 
 
-def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: Optional[CommonNoise] = None) -> NoisePosterior:
+def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: CommonNoise) -> NoisePosterior:
     """Compute the posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `SIMILARITY` degrees of freedom: 256 for an
@@ -99,11 +99,9 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, near: Optional[Commo
     The sum over the grids of s^2 and q gives the moments.
 
     Args:
-        squares: shape `(..., num_candidates)`, above 0. `df` need not be whole.
-        df: shape `(..., num_candidates)`, above 0. `df` need not be whole.
-        near: the result of `common_noise` for the same or similar data; it is computed by default.
+        squares: above 0, as `df`, which need not be whole. Shapes: `(..., num_candidates)`.
+        near: the result of `common_noise` for the same or similar data.
     """
-    near = near or common_noise(squares, df=df)
     squares, df = squares[..., None, :], df[..., None, :]
     classes = _Classes.of(df)
     log_scale = np.linspace(near.mean - 6 * near.sd, near.mean + 8 * near.sd, NUM_SCALES, axis=-1)
@@ -177,7 +175,6 @@ def _wide_grid(squares: np.ndarray, df: np.ndarray) -> np.ndarray:
 
 
 def _moments(values: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """The mean and the sd over the last axis."""
     mean = (weight * values).sum(axis=-1)
     return mean, np.sqrt((weight * (values - mean[..., None]) ** 2).sum(axis=-1))
 

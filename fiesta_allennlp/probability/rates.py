@@ -107,8 +107,7 @@ class ScaledDirichlet:
     With B = sum_k b_k the density is Gamma(B) prod_k [c_k^b_k theta_k^(b_k - 1) / Gamma(b_k)] (sum_k c_k theta_k)^-B.
 
     Attributes:
-        shapes: b_k and log c_k. Shape: `(num_cells, num_kinds)`.
-        log_scales: b_k and log c_k. Shape: `(num_cells, num_kinds)`.
+        shapes: b_k. `log_scales` has log c_k. Shapes: `(num_cells, num_kinds)`.
         edges: of the cells of log A. Shape: `(num_cells + 1,)`; of one cell, both may be equal.
         mass: probability of each cell, in which log A is uniform. Shape: `(num_cells,)`.
     """

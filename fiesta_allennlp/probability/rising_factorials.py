@@ -27,8 +27,8 @@ class RisingFactorials:
     Attributes:
         kept: the kinds that were counted. Shape: `(num_kept,)`.
         num_positive: in how many documents each kind was counted. Shape: `(num_kept,)`.
-        counts: each different count above 0, kind after kind, and in how many documents. Shape: `(num_terms,)`.
-        times: each different count above 0, kind after kind, and in how many documents. Shape: `(num_terms,)`.
+        counts: each different count above 0, kind after kind. Shape: `(num_terms,)`.
+        times: in how many documents it occurs. Shape: `(num_terms,)`.
         owner: the position in `kept` of each term. Shape: `(num_terms,)`.
     """
 
@@ -97,12 +97,9 @@ def trigamma(x: np.ndarray) -> np.ndarray:
 
 
 def _cubic(position: np.ndarray, values: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Hermite cubics between nodes at 0, 1, 2 ... for each column.
+    """Evaluate Hermite cubics between nodes at 0, 1, 2 ... for each column.
 
-    Args:
-        position: shape `(num_arguments, num_columns)`, the same returned.
-        values: at the nodes. Shape: `(num_nodes, num_columns)`.
-        slopes: at the nodes. Shape: `(num_nodes, num_columns)`.
+    Shapes: `position` and the result `(num_arguments, num_columns)`, `values` and `slopes` `(num_nodes, num_columns)`.
     """
     left = np.clip(position.astype(int), 0, len(values) - 2)
     t = position - left

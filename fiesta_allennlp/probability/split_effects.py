@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import List, Sequence, Tuple
 
 import numpy as np
-from scipy.special import chdtri
 
 from fiesta_allennlp.probability.noise import CommonNoise, common_noise, noise_posterior
 
@@ -72,7 +71,6 @@ class Scores:
         return self.sums / np.maximum(self.counts, 1)
 
     def only(self, kept: np.ndarray) -> "Scores":
-        """Those of some selections."""
         return Scores(self.counts[kept], self.sums[kept], self.within[kept])
 
 
@@ -92,11 +90,6 @@ class MeanScores:
     noise_sd: np.ndarray
 
 
-def mean_scores(scores: Scores) -> MeanScores:
-    """Compute `mean_scores_of_all` of one selection."""
-    return mean_scores_of_all([scores])[0]
-
-
 def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
     """Compute the posteriors of the mean scores mu_i of several selections, each under::
 
@@ -114,7 +107,7 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
     """
     if not every:
         return []
-    fit = _fitted(Scores.stacked(every))
+    fit = fitted(Scores.stacked(every))
     noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
     df, variance = noise.scaled_inverse_chi_squared()
     factors = np.sqrt(variance * fit.used_precision)
@@ -127,81 +120,9 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Effects:
-    """One draw of all unknowns: `means` and `noise_sds`, shape `(num_candidates,)`; `splits`, shape `(num_splits,)`;
-    and the sd of further splits' effects."""
-
-    means: np.ndarray
-    noise_sds: np.ndarray
-    splits: np.ndarray
-    split_sd: float
-
-
-@dataclass(frozen=True, eq=False)
-class EffectsPosterior:
-    """The posterior of `mean_scores` to draw from: given the variances, mu and b are jointly normal.
-
-    A candidate has odd noise with the probability `odd`, shape `(num_candidates,)`. Given its class, its noise variance
-    is scaled inverse chi-squared with `noise_df` and `noise_variance`, shape `(2, num_candidates)`; ordinary candidates
-    are drawn at one quantile, because they are alike. The splits' variance is scaled inverse chi-squared with
-    `split_df` and `1 / split_precision`; it is 0 where no two candidates share a split.
-    """
-
-    scores: Scores
-    location: np.ndarray
-    odd: np.ndarray
-    noise_df: np.ndarray
-    noise_variance: np.ndarray
-    split_df: float
-    split_precision: float
-
-    @property
-    def noise_sd(self) -> float:
-        """Noise standard deviation of an ordinary candidate."""
-        return float(np.sqrt(np.median(self.noise_variance[1])))
-
-    def draw(self, rng: np.random.Generator) -> Effects:
-        """One draw of the means, the splits that were seen, and the sds."""
-        variance = self._noise_variances(rng)
-        split_precision = self.split_precision
-        if np.isfinite(split_precision):
-            split_precision *= rng.chisquare(self.split_df) / self.split_df
-        joint = _Joint(self.scores, 1 / variance, np.asarray(split_precision))
-        means = rng.multivariate_normal(joint.location, joint.covariance, check_valid="ignore", method="eigh")
-        weights = self.scores.counts / variance[:, None]
-        total = weights.sum(axis=0) + split_precision
-        expected = ((self.scores.sums / variance[:, None]).sum(axis=0) - weights.T @ means) / total
-        splits = rng.normal(expected, np.sqrt(1 / total))
-        return Effects(means, np.sqrt(variance), splits, float(split_precision**-0.5))
-
-    def _noise_variances(self, rng: np.random.Generator) -> np.ndarray:
-        """One draw of sigma_i^2. Shape: `(num_candidates,)`."""
-        is_odd, own = rng.random((2, len(self.odd)))
-        is_odd = is_odd < self.odd
-        df, variance = (np.where(is_odd, *each) for each in (self.noise_df, self.noise_variance))
-        return df * variance / chdtri(df, np.where(is_odd, own, rng.random()))
-
-
-def effects_posterior(scores: Scores) -> EffectsPosterior:
-    """Compute the posterior of `mean_scores` in a form to draw from."""
-    fit = _fitted(Scores.stacked([scores]))
-    noise = noise_posterior(fit.squares, df=fit.df, near=fit.noise)
-    df, variance = noise.scaled_inverse_chi_squared()
-    return EffectsPosterior(
-        scores=scores,
-        location=fit.location[0],
-        odd=noise.weight[0, 0],
-        noise_df=np.maximum(df[:, 0], 1.0),
-        noise_variance=variance[:, 0],
-        split_df=SPLIT_PRIOR[0] + scores.counts.shape[1],
-        split_precision=float(fit.split_precision[0]),
-    )
-
-
-def _fitted(scores: Scores) -> "_Fit":
-    """The fixed points of several selections. Each is left as it is once it is found."""
-    fit = under_way = _Fit(scores)
+def fitted(scores: Scores) -> "Fit":
+    """Compute the fixed points of several selections. Each is left as it is once it is found."""
+    fit = under_way = Fit(scores)
     places = np.arange(len(scores.counts))
     for step in range(MAX_STEPS):
         going_on = under_way.step() >= TOLERANCE * PATIENCE**step
@@ -214,8 +135,8 @@ def _fitted(scores: Scores) -> "_Fit":
     return fit
 
 
-class _Fit:
-    """Fixed points under way. `location` and `covariance` are of mu, given the precisions used. The first axis of every
+class Fit:
+    """Finds fixed points. `location` and `covariance` are of mu, given the precisions used. The first axis of every
     array is that of the selections. The last column of `log_precision` is that of the splits, the others are those of
     the noise."""
 
@@ -247,15 +168,14 @@ class _Fit:
         """1 / tau^2, infinite where no two candidates share a split. Shape: `(...,)`."""
         return np.where(self.has_splits, np.exp(self.log_precision[..., -1]), np.inf)
 
-    def only(self, kept: np.ndarray) -> "_Fit":
-        """A copy with some of the selections."""
+    def only(self, kept: np.ndarray) -> "Fit":
         part = copy(self)
         arrays = {name: value[kept] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         noise = CommonNoise(**{name: value[kept] for name, value in vars(self.noise).items()})
         vars(part).update(arrays, scores=self.scores.only(kept), noise=noise)
         return part
 
-    def put(self, places: np.ndarray, part: "_Fit") -> None:
+    def put(self, places: np.ndarray, part: "Fit") -> None:
         """Take over what was found for the selections at these places."""
         for name in ("location", "covariance", "used_precision", "squares", "df", "log_precision"):
             getattr(self, name)[places] = getattr(part, name)
@@ -297,19 +217,19 @@ class _Fit:
         return np.maximum(squares, self.smallest[:, None] * self.sizes), np.maximum(df, SMALLEST_DF)
 
     def _residuals(self, split_precision: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        joint = _Joint(self.scores, self.precision, split_precision)
+        joint = Joint(self.scores, self.precision, split_precision)
         squares = _squares(self.scores, joint.location[..., None] + joint.split[..., None, :])
         df = self.sizes - self.precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
         return squares, df
 
     def _normal_part(self) -> np.ndarray:
         """mu and b given all precisions. The expected sum of squares of b. Shape: `(...,)`."""
-        joint = _Joint(self.scores, self.precision, self.split_precision)
+        joint = Joint(self.scores, self.precision, self.split_precision)
         self.location, self.covariance = joint.location, joint.covariance
         return (joint.split**2 + joint.split_variance).sum(axis=-1)
 
 
-class _Joint:
+class Joint:
     """mu and b, jointly normal given the precisions of noise and b. A precision of 0 leaves b free; mu is free.
 
     `location` and `covariance` are of mu, `split` and `split_variance` of b, `fitted_variance` of mu_i + b_k, shape
@@ -339,7 +259,6 @@ class _Joint:
 
 
 def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """The products of several matrices and as many vectors."""
     return (matrix @ vector[..., None])[..., 0]
 
 

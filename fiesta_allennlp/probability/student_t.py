@@ -12,14 +12,13 @@ from the same values, integrated panel by panel, which costs a hundredth of `sci
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import List, Sequence
+from typing import List
 
 import numpy as np
-from numpy.polynomial import legendre
 from scipy.special import gammaln, stdtr, stdtrit
 
 from fiesta_allennlp.errors import ConfigError, ScoreError
+from fiesta_allennlp.probability.panels import Panels, graded_panels
 
 LOGIT_CLIP = 1e-6
 """Scores nearer than this to 0 or 1 are taken as this near."""
@@ -32,15 +31,6 @@ POINT_RATIO = 1e-13
 
 NARROWEST = 1e-9
 """A part of a mixture is at least this part of the widest one of its candidate."""
-
-NUM_NODES = 16
-"""Nodes of every panel. One panel is about as wide as the narrowest density around is smooth."""
-
-_POINTS, _WEIGHTS = legendre.leggauss(NUM_NODES)
-
-# From values at the nodes to the coefficients of their Legendre series, and on to the integrals from -1 to the nodes.
-_COEFFICIENTS = (np.arange(NUM_NODES) + 0.5)[:, None] * legendre.legvander(_POINTS, NUM_NODES - 1).T * _WEIGHTS
-_CUMULATE = legendre.legval(_POINTS, legendre.legint(_COEFFICIENTS, lbnd=-1))
 
 
 def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
@@ -167,12 +157,10 @@ class _Mixtures:
     margin: np.ndarray
 
     def at(self, selections: "np.ndarray | List[int]") -> "_Mixtures":
-        """Some of the selections."""
         scale, df, weight = (part[:, selections] for part in (self.scale, self.df, self.weight))
         return _Mixtures(self.location[selections], scale, df, weight, self.margin[selections])
 
     def of(self, candidates: np.ndarray) -> "_Mixtures":
-        """Some of the candidates."""
         scale, df, weight = (part[:, :, candidates] for part in (self.scale, self.df, self.weight))
         return _Mixtures(self.location[:, candidates], scale, df, weight, self.margin)
 
@@ -204,7 +192,6 @@ class _Mixtures:
         return panels.integrate(density * others).T
 
     def _panels(self, place: int, left: float, right: float) -> np.ndarray:
-        """The edges of the panels of one selection."""
         scale, df, weight = self.scale[:, place], self.df[:, place], self.weight[:, place]
         # The poles of the density are at a distance of scale * sqrt(df); large df are as smooth as the normal.
         widths = (scale * np.sqrt(np.minimum(df, 4)))[weight > NEGLIGIBLE]
@@ -256,69 +243,3 @@ def product_of_others(factors: np.ndarray) -> np.ndarray:
         others[-1 - row] *= after
         after *= factors[-1 - row]
     return others
-
-
-@dataclass(frozen=True, eq=False)
-class Panels:
-    """Neighbouring intervals with `NUM_NODES` Gauss-Legendre nodes each, of several integrals one after the other.
-
-    `start` and `half_width` have the shape `(num_panels,)`. `owner` is the place of the integral that a panel belongs
-    to, in ascending order, and `first` the first panel of each. Values at the nodes have the shape
-    `(..., num_panels, NUM_NODES)`.
-    """
-
-    start: np.ndarray
-    half_width: np.ndarray
-    owner: np.ndarray
-    first: np.ndarray
-
-    @classmethod
-    def joined(cls, edges: Sequence[np.ndarray]) -> "Panels":
-        """Panels between the edges of each integral, in ascending order, shape `(num_panels + 1,)` each."""
-        sizes = np.array([len(one) - 1 for one in edges])
-        start = np.concatenate([one[:-1] for one in edges])
-        end = np.concatenate([one[1:] for one in edges])
-        first = np.cumsum(sizes) - sizes
-        return cls(start, (end - start) / 2, np.repeat(np.arange(len(edges)), sizes), first)
-
-    @cached_property
-    def nodes(self) -> np.ndarray:
-        """Shape: `(num_panels, NUM_NODES)`."""
-        return (self.start + self.half_width)[:, None] + self.half_width[:, None] * _POINTS
-
-    def integrate(self, values: np.ndarray) -> np.ndarray:
-        """Integrate over all panels of each integral, from values at the nodes. Shape: `(..., num_integrals)`."""
-        return np.add.reduceat((values @ _WEIGHTS) * self.half_width, self.first, axis=-1)
-
-    def antiderivative(self, values: np.ndarray) -> np.ndarray:
-        """Integrate from the first edge of each integral to every node. Same shape as `values`."""
-        # Shape: (..., num_panels)
-        masses = (values @ _WEIGHTS) * self.half_width
-        before = np.cumsum(masses, axis=-1) - masses
-        before -= before[..., self.first][..., self.owner]
-        return before[..., None] + (values @ _CUMULATE) * self.half_width[:, None]
-
-
-def graded_panels(centres: np.ndarray, widths: np.ndarray, left: float, right: float) -> np.ndarray:
-    """Compute the edges of panels from `left` to `right` that resolve every function which is smooth on the scale
-    h_i(x) = sqrt((x - centre_i)^2 + width_i^2), as a density with poles at centre_i +- i width_i is.
-
-    The number of panels is the integral of max_i 1 / h_i, rounded up: each panel has about the length h_i of the
-    most demanding i. It grows with the logarithm of the ratio of scales, and not with the number of functions
-    where they lie together. Shape: `(num_panels + 1,)`.
-
-    Args:
-        centres: shape `(num_functions,)`. Widths are positive.
-        widths: shape `(num_functions,)`. Widths are positive.
-    """
-    reach = math.ceil(math.asinh((right - left) / widths.min()))
-    ladder = np.sinh(np.arange(-reach, reach + 1.0))
-    # Shape: (num_functions * num_steps,)
-    knots = (centres[:, None] + widths[:, None] * ladder).ravel()
-    knots = np.concatenate([[left], np.sort(knots[(left < knots) & (knots < right)]), [right]])
-    # Shape: (num_knots,)
-    density = ((knots[:, None] - centres) ** 2 + widths**2).min(axis=1) ** -0.5
-    steps = (knots[1:] - knots[:-1]) * (density[1:] + density[:-1]) / 2
-    passed = np.concatenate([[0.0], np.cumsum(steps)])
-    num_panels = max(1, math.ceil(passed[-1]))
-    return np.interp(np.linspace(0, passed[-1], num_panels + 1), passed, knots)

@@ -22,8 +22,7 @@ class Marginal:
     Attributes:
         log_odds: of the draws, log(y / (1 - y)), in ascending order. Shape: `(num_draws,)`.
         below: the distribution function there, from 0 to 1. Shape: `(num_draws,)`.
-        location: mean and standard deviation of Y.
-        scale: mean and standard deviation of Y.
+        location: mean of Y. `scale` is its standard deviation.
     """
 
     log_odds: np.ndarray

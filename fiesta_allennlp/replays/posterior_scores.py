@@ -10,7 +10,7 @@ from scipy.special import expit
 from fiesta_allennlp.beliefs.split_paired import Standardised
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.probability import logit
-from fiesta_allennlp.probability.split_effects import EffectsPosterior, effects_posterior
+from fiesta_allennlp.probability.split_draws import EffectsPosterior, effects_posterior
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource
 

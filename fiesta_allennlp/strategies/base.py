@@ -126,8 +126,9 @@ def check_candidates(candidates: Sequence[str]) -> None:
         raise ConfigError(f'every candidate needs a name of its own but "{twice[0]}" is there more than once.')
 
 
-def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Look:
-    """Compute the posterior after `history`, and the candidate that is most probably within `margin` of the best.
+def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior: Optional[Posterior] = None) -> Look:
+    """Compute the posterior after `history`, unless it is given, and the candidate that is most probably within
+    `margin` of the best.
 
     In a tie, `best` is the candidate with the highest probability of being the best, then the first. `best` is `None`
     while the model of the scores needs more runs. With fewer than two active candidates there is nothing to compare:
@@ -139,7 +140,7 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0) -> Look:
         return Look(Decision(best=best, margin=margin))
     if not all_finished(history, active, belief.min_evaluations):
         return Look(Decision(best=None, margin=margin))
-    posterior = belief.posterior(history)
+    posterior = posterior or belief.posterior(history)
     prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
     within = prob_best
     if margin > 0:

@@ -72,7 +72,6 @@ class FixedBudget(Strategy):
             )
 
     def _lacking(self, history: History) -> int:
-        """Count the evaluations to start before the open stage is complete."""
         stage = self.stage(history)
         return sum(max(0, stage.target - history.num_started(name)) for name in self.open(stage.contenders))
 

@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import replace
-from typing import List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, least_margin
+from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability import check_margin
 from fiesta_allennlp.records import CredibleMargin, Decision, History
@@ -16,10 +16,11 @@ from fiesta_allennlp.strategies.stopping_rules import RuleOfThree, StoppingRule
 EVALUATIONS_PER_CANDIDATE = 50
 """The default of `max_evaluations`, for each candidate."""
 
-WIDE = 100
-"""A margin of so many scales of the posterior, beyond the range of the means, decides whatever a margin can decide."""
+SMALLEST_MARGIN = 1e-9
+LARGEST_MARGIN = 1e4
+"""In ranges of the means and scales of the posterior."""
 
-CLOSE = 1e-3
+CLOSE = 1e-6
 """A margin is found to this part of itself, and told with two digits."""
 
 
@@ -56,8 +57,7 @@ class FixedConfidence(Strategy):
         self.margin = margin
         self.max_evaluations = max_evaluations
         self.stop = RuleOfThree() if stop is None else stop
-        starts = belief.min_evaluations if belief.needs_counts else max(self.stop.starts, belief.min_evaluations)
-        self.num_starts = starts if num_starts is None else num_starts
+        self.num_starts = self.stop.starts(belief) if num_starts is None else num_starts
         self._latest: Tuple[Optional[History], Look] = (None, Look(Decision(best=None)))
 
     def fill(self, history: History, look: Look, slots: int, rng: np.random.Generator) -> List[str]:
@@ -122,25 +122,15 @@ class FixedConfidence(Strategy):
         posterior = self._look(history).posterior
         if posterior is None or not self.belief.has_margin or not self.stop.stops_at_probability:
             return None
-        exact = least_margin(posterior, self.confidence)
-        if exact is None:
-            return None
-        found = self._decided_within(history, rounded_up(exact))
-        if found is not None:
-            return found
-        below, above = exact, exact + float(np.ptp(posterior.location) + WIDE * posterior.scale.max())
-        if self._decided_within(history, above) is None:
-            return None
-        while above - below > CLOSE * above:
-            middle = (below + above) / 2
-            below, above = (middle, above) if self._decided_within(history, middle) is None else (below, middle)
-        return self._decided_within(history, rounded_up(above))
 
-    def _decided_within(self, history: History, margin: float) -> Optional[CredibleMargin]:
-        """Return the winner with this margin; None if the stopping rule is not met, or needs more runs."""
-        look = believed(history, self.belief, margin=margin)
-        best = look.decision.best
-        return CredibleMargin(margin, best) if best is not None and self._missing(history, look) == () else None
+        def decided(margin: float) -> Optional[CredibleMargin]:
+            look = believed(history, self.belief, margin=margin, posterior=posterior)
+            is_over = look.decision.best is not None and self._missing(history, look) == ()
+            return CredibleMargin(margin, str(look.decision.best)) if is_over else None
+
+        enough = float(np.ptp(posterior.location) + posterior.scale.max()) or SMALLEST_MARGIN
+        exact = _least(lambda margin: decided(margin) is not None, enough)
+        return None if exact is None else decided(rounded_up(exact))
 
     def _look(self, history: History) -> Look:
         """Compute the posterior and `stopped_by`; kept for the next question about the same history."""
@@ -194,6 +184,21 @@ class FixedConfidence(Strategy):
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         to_win = max(0, self.to_win - self.num_starts)
         return num_candidates * self.num_starts + 2 * to_win, self.limit(num_candidates)
+
+
+def _least(decides: Callable[[float], bool], enough: float) -> Optional[float]:
+    """Return the smallest margin that decides, by bisection. `enough` is where the search begins."""
+    if decides(0.0):
+        return 0.0
+    limit, least, too_small = LARGEST_MARGIN * enough, CLOSE**2 * enough, 0.0
+    while not decides(enough):
+        too_small, enough = enough, 2 * enough
+        if enough > limit:
+            return None
+    while enough - too_small > max(CLOSE * enough, least):  # any margin above 0 may do
+        middle = (too_small + enough) / 2
+        too_small, enough = (too_small, middle) if decides(middle) else (middle, enough)
+    return enough
 
 
 def rounded_up(margin: float) -> float:

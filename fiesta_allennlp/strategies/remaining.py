@@ -1,5 +1,6 @@
 """Estimates the evaluations that a selection still needs from its posterior: cheap enough for a live display."""
 
+from dataclasses import dataclass
 from typing import Optional, Sequence, Tuple
 
 import numpy as np
@@ -49,7 +50,7 @@ def remaining(
     if room < 1 or not (posterior.scale > 0).all():
         return None
     is_closed = np.zeros(len(counts), dtype=bool) if is_open is None else ~np.asarray(is_open)
-    simulated = _Selections(posterior, np.asarray(counts, dtype=float), margin, stop, rng, is_closed)
+    simulated = _Selections(posterior, np.asarray(counts, dtype=float), is_closed, margin, stop, rng)
     made = np.zeros(NUM_DRAWS)
     while True:
         names, is_over = simulated.next(confidence)
@@ -62,6 +63,7 @@ def remaining(
     return Remaining(max(1, round(low)), max(1, round(high)), is_limited=bool(high >= room))
 
 
+@dataclass(eq=False)
 class _Selections:
     """One simulated selection for each draw of the true means.
 
@@ -69,25 +71,19 @@ class _Selections:
     a run, shape `(num_candidates,)`, and `is_closed` is true for those that get no further runs, of that shape too.
     """
 
-    def __init__(
-        self,
-        posterior: Posterior,
-        counts: np.ndarray,
-        margin: float,
-        stop: StoppingRule,
-        rng: np.random.Generator,
-        is_closed: np.ndarray,
-    ) -> None:
-        self.posterior = posterior
-        self.margin = margin
-        self.stop = stop
-        self.rng = rng
-        self.is_closed = is_closed
-        self.means = posterior.sample(NUM_DRAWS, rng)
-        self.noise = posterior.scale**2 * counts
-        self.runs = np.tile(counts, (NUM_DRAWS, 1))
-        self.location = np.tile(posterior.location, (NUM_DRAWS, 1))
-        self.noise_sd = np.broadcast_to(posterior.noise_sd, len(counts))
+    posterior: Posterior
+    counts: np.ndarray
+    is_closed: np.ndarray
+    margin: float
+    stop: StoppingRule
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.means = self.posterior.sample(NUM_DRAWS, self.rng)
+        self.noise = self.posterior.scale**2 * self.counts
+        self.runs = np.tile(self.counts, (NUM_DRAWS, 1))
+        self.location = np.tile(self.posterior.location, (NUM_DRAWS, 1))
+        self.noise_sd = np.broadcast_to(self.posterior.noise_sd, len(self.counts))
         self.rows = np.arange(NUM_DRAWS)
 
     def next(self, confidence: float) -> Tuple[np.ndarray, np.ndarray]:
@@ -127,7 +123,6 @@ class _Selections:
         return leader, cost.argmin(axis=1)
 
     def _ahead(self, one: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Return how far this candidate is ahead of each, and the variance of that. Shapes: as `location`, both."""
         variance = self.noise / self.runs
         ahead = self.location[self.rows, one][:, None] - self.location
         return ahead, variance[self.rows, one][:, None] + variance

@@ -56,7 +56,6 @@ def _num_new(budget: int, size: int, num_candidates: int) -> int:
 
 
 def _num_rounds(num_candidates: int) -> int:
-    """ceil(log2 N), in integers."""
     return (num_candidates - 1).bit_length()
 
 

@@ -5,6 +5,7 @@ from typing import Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
+from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, apart_threshold, highest_log_evidence
 from fiesta_allennlp.records import History
 from fiesta_allennlp.registry import Registrable
@@ -40,10 +41,9 @@ class StoppingRule(Registrable):
         """
         raise NotImplementedError
 
-    @property
-    def starts(self) -> int:
-        """Number of runs that every candidate begins with, where the belief is satisfied with fewer."""
-        return 1
+    def starts(self, belief: Belief) -> int:
+        """Return the number of runs that every candidate begins with."""
+        return belief.min_evaluations
 
     def least_runs(self, confidence: float) -> int:
         """Return how many finished runs a winner and its nearest rival need."""
@@ -98,9 +98,9 @@ class RuleOfThree(BayesianStop):
         needed = self.runs_to_win(lead[pair[1]], noise_sd, confidence)
         return self._in_turn(history, [names[each] for each in pair], needed, self.least_runs(confidence))
 
-    @property
-    def starts(self) -> int:
-        return STARTS
+    def starts(self, belief: Belief) -> int:
+        least = belief.min_evaluations
+        return least if belief.needs_counts else max(STARTS, least)  # counts tell the noise of a single run
 
     def least_runs(self, confidence: float) -> int:
         return math.ceil(round(-math.log(1 - confidence) / HIGHEST_RATE, 9))

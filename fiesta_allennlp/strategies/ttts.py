@@ -13,8 +13,6 @@ class TopTwoThompson(TopTwo):
     Thompson sampling (PETS) of Haffari et al. (2017, algorithms 1 and 2). With `beta` 1 it is their Thompson sampling.
     `top_two` needs fewer runs.
 
-    Args:
-
     The parameters are those of `TopTwo`, with other defaults.
     """
 

@@ -28,16 +28,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class ColumnFormat:
-    """The layout of the lines of a file.
-
-    Attributes:
-        token_column: the column of the words. Columns count from 0; negative numbers count from the last column.
-        tag_column: the column of the tags. Columns count from 0; negative numbers count from the last column.
-        separator: the text between columns. None means any spaces and tabs.
-        comment_prefix: the start of lines that the reader skips. None: there are no such lines.
-        document_prefix: the start of lines between documents. None: there are no such lines.
-        encoding: the encoding of the tags. None if the tags do not write spans.
-    """
+    """The layout of the lines of a file. The fields are the arguments of `TaggedColumnsReader`."""
 
     token_column: int = 0
     tag_column: int = -1
@@ -50,8 +41,8 @@ class ColumnFormat:
         """Read all sentences from a file or a URL.
 
         Raises:
-            Exception: `DataError` with file, line and tag, if the file is missing, is not UTF-8 or has no sentence.
-                Also if a line lacks these columns, or if the encoding forbids the tags.
+            DataError: with file, line and tag, if the file is missing, is not UTF-8 or has no sentence. Also if a line
+                lacks these columns, or if the encoding forbids the tags.
         """
         lines = _text(path).split("\n")
         documents = [document for document in self._documents(lines, str(path)) if document]
@@ -67,7 +58,6 @@ class ColumnFormat:
         return [sentence for document in documents for sentence in document]
 
     def _documents(self, lines: Sequence[str], path: str) -> Iterator[List[Sentence]]:
-        """Yield the sentences between two lines that begin with `document_prefix`."""
         document: List[Sentence] = []
         sentence = Sentence()
         num_columns = 0
@@ -130,6 +120,5 @@ def _text(path: Union[str, PathLike]) -> str:
 
 
 def _digest(document: Sequence[Sentence]) -> str:
-    """Return a digest that is equal for documents of equal words."""
     text = "\n".join(" ".join(sentence.words) for sentence in document)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

@@ -28,17 +28,9 @@ class CrfSequenceTagger(SequenceTagger):
     (Lample et al., section 2.2, where y_0 and y_{n+1} are the start and the end). AllenNLP computes the likelihood. The
     tagger decodes all sentences of a batch at once.
 
-    Registered as a `Model` with name "crf_sequence_tagger".
-
     Args:
-        vocab: `Vocabulary`
-        text_field_embedder: `TextFieldEmbedder`
-        encoder: `Seq2SeqEncoder`
-        constrain_decoding: `bool`, optional (default = `True`) Whether decoding gives only tags that the label encoding
-            allows. The likelihood is over all tags.
-        include_start_end_transitions: `bool`, optional (default = `True`)
-        initializer: `InitializerApplicator`, optional
-        **kwargs: The arguments of `SequenceTagger`.
+        constrain_decoding: Whether decoding gives only tags that the label encoding allows. The likelihood is over all
+            tags.
     """
 
     def __init__(

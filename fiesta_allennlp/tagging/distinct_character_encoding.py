@@ -16,13 +16,8 @@ class DistinctCharacterEncoder(TokenCharactersEncoder):
     gradients equal those of `character_encoding`, except for the order of summation. It needs an encoder that looks at
     no more than 12 characters at once.
 
-    Registered as a `TokenEmbedder` with name "distinct_character_encoding".
-
     Args:
-        embedding: `Embedding`
-        encoder: `Seq2VecEncoder`
-        dropout: `float`, optional (default = `0.0`) Dropout on the vector of each word, with a new mask for each
-            occurrence of the word.
+        dropout: Dropout on the vector of each word, with a new mask for each occurrence of the word.
     """
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:

@@ -99,7 +99,7 @@ class SpanScores(Metric):
     tagger without constraints may predict wrong tags; `spans_of` defines how they count.
 
     Args:
-        has_spans: `bool`, optional (default = `True`) Whether tags write spans. If not, the only score is the accuracy.
+        has_spans: Whether tags write spans. If not, the only score is the accuracy.
     """
 
     def __init__(self, has_spans: bool = True) -> None:

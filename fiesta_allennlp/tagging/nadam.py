@@ -8,10 +8,7 @@ from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
 @Optimizer.register("nadam")
 class NadamOptimizer(Optimizer, torch.optim.NAdam):
-    """PyTorch's Nadam (`Dozat 2016 <https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ>`__).
-
-    Registered as an `Optimizer` with name "nadam".
-    """
+    """PyTorch's Nadam (`Dozat 2016 <https://openreview.net/forum?id=OM0jvwB8jIp57ZJjtNEZ>`__)."""
 
     def __init__(
         self,

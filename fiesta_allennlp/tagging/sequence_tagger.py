@@ -23,18 +23,13 @@ class SequenceTagger(Model):
     set would cost more than the gradients. It therefore has no training metrics.
 
     Args:
-        vocab: `Vocabulary`
-        text_field_embedder: `TextFieldEmbedder`
-        encoder: `Seq2SeqEncoder`
-        dropout: `float`, optional (default = `0.0`) Dropout on the input and on the output of the encoder.
-        variational_dropout: `float`, optional (default = `0.0`) Dropout in the same two places, with one mask for all
-            words of a sentence (Gal and Ghahramani 2016).
-        label_encoding: `str`, optional (default = `"BIO"`) How the reader's tags write spans: `BIO`, `IOB1` or `BIOUL`.
-            `null` is for tags that write no spans, for which the only metric is the accuracy.
-        loss: `str`, optional (default = `"mean"`) The `mean` or the `sum` of the negative log likelihoods of a batch's
-            sentences. AllenNLP's own taggers with a conditional random field use the sum, which ties the learning rate
-            to the batch size.
-        label_namespace: `str`, optional (default = `"labels"`)
+        dropout: Dropout on the input and on the output of the encoder.
+        variational_dropout: Dropout in the same two places, with one mask for all words of a sentence (Gal and
+            Ghahramani 2016).
+        label_encoding: How the reader's tags write spans: `BIO`, `IOB1` or `BIOUL`. `null` is for tags that write no
+            spans, for which the only metric is the accuracy.
+        loss: The `mean` or the `sum` of the negative log likelihoods of a batch's sentences. AllenNLP's own taggers
+            with a conditional random field use the sum, which ties the learning rate to the batch size.
     """
 
     default_predictor = "sentence_tagger"
@@ -121,7 +116,6 @@ class SequenceTagger(Model):
         return self._dropout(vectors)
 
     def _named(self, tags: torch.Tensor, mask: torch.Tensor) -> List[List[str]]:
-        """Return the tags of each sentence, without the padding."""
         lengths = mask.sum(dim=1).tolist()
         return [
             [self._tag_names[number] for number in row[:length]]

@@ -18,15 +18,6 @@ class SoftmaxSequenceTagger(SequenceTagger):
     It otherwise equals `crf_sequence_tagger`. The loss is the negative log likelihood of the tags of a sentence, which
     is that of a conditional random field whose transitions are all 0. AllenNLP's `simple_tagger` has no dropout, and
     computes its metrics in training too.
-
-    Registered as a `Model` with name "softmax_sequence_tagger".
-
-    Args:
-        vocab: `Vocabulary`
-        text_field_embedder: `TextFieldEmbedder`
-        encoder: `Seq2SeqEncoder`
-        initializer: `InitializerApplicator`, optional
-        **kwargs: The arguments of `SequenceTagger`.
     """
 
     def __init__(

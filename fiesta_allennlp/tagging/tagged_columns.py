@@ -24,21 +24,16 @@ class TaggedColumnsReader(DatasetReader):
     `document_prefix`, the sentences between two such lines have the same `document`. Without such lines, sentences of
     the same words have the same `document`, so that no random split puts a repeated text on both sides.
 
-    Registered as a `DatasetReader` with name "tagged_columns".
-
     Args:
-        token_column: `int`, optional (default = `0`) The column of the words. Columns count from 0; negative numbers
-            count from the last one.
-        tag_column: `int`, optional (default = `-1`) The column of the tags.
-        separator: `str`, optional (default = any spaces and tabs) The text between two columns.
-        comment_prefix: `str`, optional (default = `None`) The start of lines that the reader skips. By default it skips
-            no line, because `#` is a word in many files.
-        document_prefix: `str`, optional (default = `None`) The start of a line between two documents, such as
-            `-DOCSTART-` or `# newdoc`.
-        encoding: `str`, optional (default = `"BIO"`) How the file's tags write spans: `IOB1`, `BIO` or `BIOUL`. `null`
-            is for tags that write no spans, such as parts of speech. `IOB1` also reads a file in BIO.
-        convert_to: `str`, optional (default = `None`) `BIO` or `BIOUL`. By default tags stay unchanged.
-        token_indexers: `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
+        token_column: The column of the words. Columns count from 0; negative numbers count from the last one.
+        tag_column: The column of the tags.
+        separator: The text between two columns.
+        comment_prefix: The start of lines that the reader skips. By default it skips no line, because `#` is a word in
+            many files.
+        document_prefix: The start of a line between two documents, such as `-DOCSTART-` or `# newdoc`.
+        encoding: How the file's tags write spans: `IOB1`, `BIO` or `BIOUL`. `null` is for tags that write no spans,
+            such as parts of speech. `IOB1` also reads a file in BIO.
+        convert_to: `BIO` or `BIOUL`. By default tags stay unchanged.
     """
 
     group_by = "document"

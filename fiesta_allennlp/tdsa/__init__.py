@@ -5,8 +5,6 @@ Only `plugin` imports it.
 """
 
 # ruff: noqa: F401
-from fiesta_allennlp.modules.token_ids import TokenIdsCollator
-from fiesta_allennlp.modules.unpacked_lstm import UnpackedLstmSeq2Seq, UnpackedLstmSeq2Vec
 from fiesta_allennlp.tdsa.atae_lstm import AtaeLstm
 from fiesta_allennlp.tdsa.ian import Ian
 from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader

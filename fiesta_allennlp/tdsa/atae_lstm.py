@@ -27,17 +27,10 @@ class AtaeLstm(TdsaClassifier):
     The paper learns a vector for each of five aspects. Here targets are open, so the model computes v_a from the
     target's words.
 
-    Registered as a `Model` with name "atae_lstm".
-
     Args:
-        vocab: `Vocabulary`
-        text_field_embedder: `TextFieldEmbedder`
-        target_encoder: `Seq2VecEncoder` From the target's words to v_a. Moss et al. (2019) use an average, that is
-            `boe` with `averaged`.
-        text_encoder: `Seq2SeqEncoder` Its input is as wide as a word and v_a together. It must read from left to right
-            only.
-        initializer: `InitializerApplicator`, optional
-        **kwargs: The arguments of `TdsaClassifier`.
+        target_encoder: From the target's words to v_a. Moss et al. (2019) use an average, that is `boe` with
+            `averaged`.
+        text_encoder: Its input is as wide as a word and v_a together. It must read from left to right only.
     """
 
     reads = ("text", "target")

@@ -26,16 +26,6 @@ class Ian(TdsaClassifier):
     The representation is [c_r; t_r]. The context is the whole sentence, as in the paper's figure 1. The paper has a
     tanh between the projection to the labels and the softmax. Here the projection is the linear one that all models
     share.
-
-    Registered as a `Model` with name "ian".
-
-    Args:
-        vocab: `Vocabulary`
-        text_field_embedder: `TextFieldEmbedder`
-        text_encoder: `Seq2SeqEncoder`
-        target_encoder: `Seq2SeqEncoder`
-        initializer: `InitializerApplicator`, optional
-        **kwargs: The arguments of `TdsaClassifier`.
     """
 
     reads = ("text", "target")

@@ -24,18 +24,11 @@ class SemEvalTdsaReader(DatasetReader):
     Fields: those of `left`, `target`, `right` and `text` that `inputs` names; `label`; `metadata` with `sentence_id`,
     `target`, `from`, `to` and `text`.
 
-    Registered as a `DatasetReader` with name "semeval_tdsa".
-
     Args:
-        tokenizer: `Tokenizer`, optional (default = `WordTokenizer()`)
-        token_indexers: `Dict[str, TokenIndexer]`, optional (default = `{"tokens": SingleIdTokenIndexer()}`)
-        inputs: `List[str]`, optional (default = all four) The text fields to make. Every model ignores the fields that
-            it does not read. Fewer fields are faster.
-        include_target: `bool`, optional (default = `False`) Whether `left` ends and `right` starts with the target's
-            own words, as in Tang et al. (2016), section 3.2.
-        lowercase: `bool`, optional (default = `True`)
-        keep_conflict: `bool`, optional (default = `False`) Whether to keep terms with the polarity `conflict`. The
-            literature leaves them out.
+        inputs: The text fields to make. Every model ignores the fields that it does not read. Fewer fields are faster.
+        include_target: Whether `left` ends and `right` starts with the target's own words, as in Tang et al. (2016),
+            section 3.2.
+        keep_conflict: Whether to keep terms with the polarity `conflict`. The literature leaves them out.
     """
 
     group_by = "sentence_id"
@@ -121,7 +114,6 @@ class SemEvalTdsaReader(DatasetReader):
 
 
 def _target_span(text: str, target: str, start: Optional[int], end: Optional[int]) -> "tuple[int, int]":
-    """Return the target's offsets, and look them up if they are not given."""
     if start is None and end is None:
         if text.count(target) != 1 or not target:
             raise DataError(

@@ -19,15 +19,6 @@ class TargetLstm(TdsaClassifier):
 
     The representation is the last hidden state over the whole sentence, so all targets of a sentence get the same
     answer. Use it to measure how much knowledge of the target improves the other models.
-
-    Registered as a `Model` with name "target_lstm".
-
-    Args:
-        vocab: `Vocabulary`
-        text_field_embedder: `TextFieldEmbedder`
-        text_encoder: `Seq2VecEncoder`
-        initializer: `InitializerApplicator`, optional
-        **kwargs: The arguments of `TdsaClassifier`.
     """
 
     reads = ("text",)

@@ -21,16 +21,6 @@ class TdLstm(TdsaClassifier):
     sentence towards the target. The model concatenates their last hidden states. The reader's option `include_target`
     sets whether the target's own words belong to the contexts. The paper includes them; Moss et al. (2019) leave them
     out.
-
-    Registered as a `Model` with name "td_lstm".
-
-    Args:
-        vocab: `Vocabulary`
-        text_field_embedder: `TextFieldEmbedder`
-        left_encoder: `Seq2VecEncoder`
-        right_encoder: `Seq2VecEncoder`
-        initializer: `InitializerApplicator`, optional
-        **kwargs: The arguments of `TdsaClassifier`.
     """
 
     reads = ("left", "right")

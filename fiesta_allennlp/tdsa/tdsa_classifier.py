@@ -31,12 +31,10 @@ class TdsaClassifier(Model):
     the encoders, calls `add_projection` and, last, its initializer.
 
     Args:
-        vocab: `Vocabulary`
-        text_field_embedder: `TextFieldEmbedder` Embeds context and target words alike.
-        dropout: `float`, optional (default = `0.0`) Regular dropout (Hinton et al. 2012) on the representation.
-        variational_dropout: `float`, optional (default = `0.0`) Dropout on the embedded words with one mask for all
-            words of a text (Gal and Ghahramani 2016).
-        label_namespace: `str`, optional (default = `"labels"`)
+        text_field_embedder: Embeds context and target words alike.
+        dropout: Regular dropout (Hinton et al. 2012) on the representation.
+        variational_dropout: Dropout on the embedded words with one mask for all words of a text (Gal and Ghahramani
+            2016).
     """
 
     default_predictor = "tdsa"
@@ -134,7 +132,6 @@ class TdsaPredictor(Predictor):
     The input is `{"text": ..., "target": ..., "from": ..., "to": ...}`. You may leave out the offsets if the target
     occurs once.
 
-    Registered as a `Predictor` with name "tdsa".
     """
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:

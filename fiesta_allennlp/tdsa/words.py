@@ -22,7 +22,6 @@ class WordTokenizer(Tokenizer):
     The result is close to the tokens of the texts behind GloVe, so that few words lack a vector. The tokenizer needs no
     spaCy model, unlike AllenNLP's default. For a language without spaces between words, use another tokenizer.
 
-    Registered as a `Tokenizer` with name "words".
     """
 
     def tokenize(self, text: str) -> List[Token]:

@@ -2,9 +2,8 @@
 
 import argparse
 import os
-import re
 from pathlib import Path
-from typing import Callable, Iterable, List, Mapping, Optional, Sequence, TypeVar
+from typing import Callable, Iterable, List, Optional, Sequence
 
 import numpy as np
 
@@ -17,8 +16,6 @@ RELEASED = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data")) / "score
 EVALUATIONS_PER_SPLIT = 5
 EIGHT = ("tdlstm", "atae", "ian", "tdlstm_50", "lstm", "atae_50", "ian_50", "lstm_50")
 TWELVE = (*EIGHT, "tdlstm_200", "atae_200", "ian_200", "lstm_200")
-
-Row = TypeVar("Row")
 
 
 def make_parser(
@@ -46,21 +43,6 @@ def print_table(
     say(f"{heading}| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
     for row in rows:
         say(f"| {' | '.join(map(str, row))} |")
-
-
-def print_sections(
-    headings: Sequence[str],
-    sections: Mapping[str, Sequence[Row]],
-    cells: Callable[[Row], Sequence[object]],
-    *,
-    label: Callable[[Row], str],
-    only: str,
-) -> None:
-    """A table for each section that has a row whose label has the regular expression `only`."""
-    for title, rows in sections.items():
-        chosen = [row for row in rows if re.search(only, label(row))]
-        if chosen:
-            print_table(headings, map(cells, chosen), title=title)
 
 
 def mean_and_error(values: Sequence[float]) -> str:

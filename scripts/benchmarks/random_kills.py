@@ -17,15 +17,18 @@ from collections import Counter
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple, Union
 
 import psutil
 from common import show
-from ray_nodes import ray_nodes
-from slurm_node import slurm_node
+from ray_nodes import RayNodes, ray_nodes
+from slurm_node import SlurmNode, slurm_node
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.selection.store import RunStore
+
+Nodes = Union[RayNodes, SlurmNode]
+"""What can be killed on a cluster."""
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CANDIDATES = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm", "tdrnn", "ian")]
@@ -37,23 +40,6 @@ LONGEST_WAIT = 2.0
 SHORT = json.dumps({"trainer.num_epochs": 1})
 SLEEP = "sleep $(($1 % 2)).$(($1 % 10)); echo accuracy 0.$(($1 % 1000))$(($2 % 1000))$3"
 """A program whose score follows from its seeds: it takes up to two seconds, and no processor."""
-
-
-class Nodes(Protocol):
-    """What can be killed on a cluster."""
-
-    @property
-    def options(self) -> List[str]:
-        """What a selection is told of it."""
-
-    def processes(self) -> List[psutil.Process]:
-        """All that runs on its nodes."""
-
-    def working(self) -> List[Any]:
-        """Return what waits for a training there, and can be killed: Ray's workers, or Slurm's jobs."""
-
-    def kill_one(self) -> None:
-        """Kill a node, or what makes it one."""
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@
 of the released scores.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, TWELVE, make_parser, print_sections, share
+from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, TWELVE, make_parser, print_table, share
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.replays.settings import ReplaySettings
@@ -141,9 +142,10 @@ SECTIONS: Dict[str, List[Row]] = {
 
 def main() -> None:
     args = make_parser(__doc__, repetitions=500, only="rows whose label").parse_args()
-    print_sections(
-        HEADINGS, SECTIONS, lambda row: row.cells(args.repetitions), label=lambda row: row.label, only=args.only
-    )
+    for title, rows in SECTIONS.items():
+        chosen = [row for row in rows if re.search(args.only, row.label)]
+        if chosen:
+            print_table(HEADINGS, (row.cells(args.repetitions) for row in chosen), title=title)
 
 
 if __name__ == "__main__":

@@ -47,15 +47,6 @@ def test_what_splits_share_falls_out() -> None:
     assert np.hypot(*paired.scale[:2]) < np.hypot(*alone.scale[:2]) / 2
 
 
-def test_without_split_effects_it_is_near_the_unpaired_answer() -> None:
-    # Over 40 histories, so that the noise's own estimate evens out.
-    pairs = [
-        (SplitPaired().posterior(now), StudentT().posterior(now)) for now in (drawn(s, split_sd=0) for s in range(40))
-    ]
-    ratio = [np.hypot(*paired.scale[:2]) / np.hypot(*alone.scale[:2]) for paired, alone in pairs]
-    assert 0.8 < np.mean(ratio) < 1.05
-
-
 def test_splits_that_nobody_shares_are_not_paired() -> None:
     now = drawn(3, split_sd=0.1, shared=False)
     paired = SplitPaired().posterior(now)

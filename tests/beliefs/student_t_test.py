@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from fiesta_allennlp.beliefs import StudentT, StudentTPosterior
+from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.beliefs.student_t import LogitStudentT
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from tests.strategies.histories import THREE_EACH, history
@@ -58,28 +58,6 @@ def test_equal_scores_are_a_mean_known_exactly() -> None:
     posterior = StudentT().posterior(history({"a": [0.8] * 3, "b": [0.8] * 4, "c": [0.7] * 3}))
     assert posterior.scale.tolist() == [0, 0, 0]
     assert_allclose(posterior.prob_best(), [0.5, 0.5, 0])
-
-
-def test_draws_follow_the_posterior() -> None:
-    posterior = StudentTPosterior.simple(
-        np.array([0.5, 0.7, 0.2]), np.array([0.1, 0.2, 0.0]), np.array([5.0, 9.0, 3.0])
-    )
-    draws = posterior.sample(20000, np.random.default_rng(3))
-    assert draws.shape == (20000, 3)
-    for column in range(2):
-        law = stats.t(posterior.df[0, column], posterior.location[column], posterior.scale[column])
-        assert stats.kstest(draws[:, column], law.cdf).pvalue > 0.01
-    assert (draws[:, 2] == 0.2).all()
-    assert abs(np.corrcoef(draws[:, 0], draws[:, 1])[0, 1]) < 0.03
-
-
-def test_logit_posterior_is_the_posterior_of_logits() -> None:
-    scores = {"a": [0.9, 0.95, 0.97], "b": [0.93, 0.94, 0.96]}
-    logits = {name: [np.log(x / (1 - x)) for x in values] for name, values in scores.items()}
-    on_scores, on_logits = LogitStudentT().posterior(history(scores)), StudentT().posterior(history(logits))
-    assert_allclose(on_scores.location, on_logits.location)
-    assert_allclose(on_scores.scale, on_logits.scale)
-    assert_allclose(on_scores.prob_best(), on_logits.prob_best())
 
 
 def test_logit_refuses_a_margin_and_scores_above_one() -> None:

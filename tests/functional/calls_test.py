@@ -74,11 +74,6 @@ def test_goes_on_until_the_confidence_is_reached(until_sure: Callable[..., Any])
     assert_allclose(result.proportions, np.array(counts) / sum(counts))
 
 
-def test_non_adaptive_evaluates_all_equally_often() -> None:
-    result = non_adaptive_fc(DATA, noisy(0.6, 0.63, 0.64), split, 0.1)
-    assert_allclose(result.proportions, [1 / 3] * 3)
-
-
 def test_the_same_generator_makes_the_same_choices() -> None:
     first = TTTS(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, False, rng=np.random.default_rng(3))
     second = TTTS(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, rng=np.random.default_rng(3))
@@ -136,37 +131,30 @@ def test_every_evaluation_has_a_split_of_its_own(call: Callable[..., Any]) -> No
     assert seen == splits
 
 
-@pytest.mark.parametrize("p_value", [0, 1, -0.1, 1.5, math.nan])
-def test_p_value_must_be_between_0_and_1(until_sure: Callable[..., Any], p_value: float) -> None:
-    with pytest.raises(ValueError, match="p_value must be above 0 and below 1"):
-        until_sure(DATA, scripted(*CLEAR), split, p_value)
+@pytest.mark.parametrize(
+    ("models", "options", "message"),
+    [
+        (CLEAR, {"p_value": 1}, "p_value must be above 0 and below 1"),
+        (CLEAR, {"p_value": math.nan}, "p_value must be above 0 and below 1"),
+        (([0.5], [math.nan]), {}, r"model_functions\[1\] returned nan in evaluation 1"),
+        (
+            ([0.5], [61.5]),
+            {"logit_transform": True},
+            r'scores from 0 to 1 but candidate "model_functions\[1\]" has 61.5',
+        ),
+        (([0.5],), {}, "at least 2 candidates but got 1"),
+        (CLEAR, {"max_evaluations": 0}, "max_evaluations must be at least 9"),
+    ],
+)
+def test_what_is_wrong_is_a_value_error(models: Any, options: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TTTS(DATA, scripted(*models), split, **{"p_value": 0.05, **options})
 
 
-@pytest.mark.parametrize("score", [math.nan, math.inf])
-def test_a_score_must_be_finite(call: Callable[..., Any], score: float) -> None:
-    with pytest.raises(ValueError, match=rf"model_functions\[1\] returned {score} in evaluation 1"):
-        call(DATA, scripted([0.5], [score]), split)
-
-
-def test_a_score_without_a_logit_is_refused(call: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match=r"scores from 0 to 1 but candidate \"model_functions\[1\]\" has 61.5"):
-        call(DATA, scripted([0.5], [61.5]), split, logit_transform=True)
-
-
-def test_one_model_is_refused(call: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match="at least 2 candidates but got 1"):
-        call(DATA, scripted([0.5]), split)
-
-
-def test_too_small_a_budget_is_refused() -> None:
+def test_too_small_a_budget_or_batch_is_refused() -> None:
     with pytest.raises(ValueError, match=r"at least 8 \(4 candidates x 2 rounds\) but got 7"):
         sequential_halving(DATA, noisy(1, 2, 3, 4), split, 7)
     with pytest.raises(ValueError, match=r"at least 4 \(4 candidates x 1 evaluation\) but got 3"):
         non_adaptive_fb(DATA, noisy(1, 2, 3, 4), split, 3)
-
-
-def test_too_small_a_limit_or_batch_is_refused() -> None:
-    with pytest.raises(ValueError, match="max_evaluations must be at least 9"):
-        TTTS(DATA, scripted(*CLEAR), split, 0.05, max_evaluations=0)
     with pytest.raises(ValueError, match="batch_size must be at least 1"):
         BTS(DATA, scripted(*CLEAR), split, 0.05, 0)

@@ -4,7 +4,13 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import polygamma
 
-from fiesta_allennlp.probability.noise import _inverse_trigamma, common_noise, noise_posterior
+from fiesta_allennlp.probability.noise import NoisePosterior, _inverse_trigamma, common_noise
+from fiesta_allennlp.probability.noise import noise_posterior as posterior_near
+
+
+def noise_posterior(squares: np.ndarray, *, df: np.ndarray) -> NoisePosterior:
+    return posterior_near(squares, df=df, near=common_noise(squares, df=df))
+
 
 CLASSES = (2.0, 256.0)
 

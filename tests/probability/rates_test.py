@@ -12,7 +12,6 @@ from fiesta_allennlp.probability.rates import (
     even_ranks,
     log_gamma_quantiles,
     log_sum_exp,
-    rounded,
 )
 
 PRIOR = np.full(4, 0.25)
@@ -79,15 +78,6 @@ def test_documents_that_are_all_alike_give_the_conjugate_posterior() -> None:
     assert_allclose(deviation, dirichlet.var(conjugate) ** 0.5, rtol=0.01)
 
 
-def test_one_item_in_each_document_is_conjugate_whatever_the_concentration() -> None:
-    # Of one draw nothing is left of the rates of its document but their mean.
-    counts = np.eye(4)[[0, 0, 1, 3, 3, 3, 3]]
-    for concentration in (0.1, 30.0):
-        mean, deviation = moments(model(concentration).posterior(counts))
-        assert_allclose(mean, dirichlet.mean(PRIOR + counts.sum(axis=0)), atol=1e-3)
-        assert_allclose(deviation, dirichlet.var(PRIOR + counts.sum(axis=0)) ** 0.5, rtol=0.01)
-
-
 @pytest.mark.parametrize("concentration", [0.3, 1.0, 20.0])
 def test_agrees_with_a_sum_over_the_simplex(concentration: float) -> None:
     prior, counts = np.array([1.0, 1.0, 1.5]), COUNTS[:, [0, 1, 3]]
@@ -96,8 +86,7 @@ def test_agrees_with_a_sum_over_the_simplex(concentration: float) -> None:
         assert_allclose(found, expected, rtol=0.01, atol=5e-4)
 
 
-@pytest.mark.parametrize("concentration", [0.3, 1.0, 20.0])
-@pytest.mark.parametrize("num_documents", [1, 3, 12])
+@pytest.mark.parametrize(("concentration", "num_documents"), [(0.3, 12), (1.0, 3), (20.0, 1)])
 def test_agrees_with_gibbs_sampling(concentration: float, num_documents: int) -> None:
     counts = np.tile(COUNTS, (4, 1))[:num_documents]
     drawn = model(concentration).posterior(counts)
@@ -108,7 +97,7 @@ def test_agrees_with_gibbs_sampling(concentration: float, num_documents: int) ->
     assert_allclose(chains.std(axis=0) / deviation, 1, atol=0.08)
 
 
-@pytest.mark.parametrize("num_kinds", [4, 9, 36])
+@pytest.mark.parametrize("num_kinds", [4, 36])
 @pytest.mark.parametrize("concentration", [0.05, 1.0, 20.0, 1e6])
 @pytest.mark.parametrize("learned", [False, True])
 def test_enough_draws_count(num_kinds: int, concentration: float, learned: bool) -> None:
@@ -126,16 +115,6 @@ def test_the_order_of_documents_plays_no_part_and_nothing_is_left_to_chance() ->
     first, second = (model().posterior(counts) for counts in (COUNTS, COUNTS[::-1]))
     assert first.log_rates.tolist() == second.log_rates.tolist()
     assert_allclose(first.weights, second.weights, rtol=1e-10)
-
-
-def test_huge_documents_and_many_of_them() -> None:
-    rng = np.random.default_rng(3)
-    rates = np.array([0.5, 0.02, 0.03, 0.45])
-    counts = rng.multinomial(10**6, rng.dirichlet(rates, 400)).astype(float)
-    mean, deviation = moments(model().posterior(counts))
-    assert (np.abs(mean - rates) < 4 * deviation).all()
-    # The smallest counts tell most: a mean of 400 documents has 8 times this standard deviation.
-    assert deviation[1] < 0.0025
 
 
 class TestLearnedConcentration:
@@ -160,17 +139,6 @@ class TestLearnedConcentration:
             float((weight * p).sum()), abs=2e-3
         )
 
-    @pytest.mark.parametrize("concentration", [0.3, 8.0])
-    def test_finds_the_concentration(self, concentration: float) -> None:
-        rng = np.random.default_rng(5)
-        rates = np.array([0.4, 0.1, 0.1, 0.4])
-        counts = rng.multinomial(30, rng.dirichlet(concentration * rates, 500)).astype(float)
-        drawn = model(learned=True).posterior(counts)
-        mean = float(drawn.weights @ drawn.log_concentration)
-        deviation = float(drawn.weights @ (drawn.log_concentration - mean) ** 2) ** 0.5
-        assert abs(mean - np.log(concentration)) < 3 * deviation
-        assert deviation < 0.12
-
 
 def test_every_coordinate_has_every_rank_once() -> None:
     ranks = even_ranks(256, 5)
@@ -178,24 +146,10 @@ def test_every_coordinate_has_every_rank_once() -> None:
     assert not ranks.flags.writeable
 
 
-def test_points_fill_the_square_evenly() -> None:
-    cells = even_ranks(256, 3) // 16
-    for first, second in ((0, 1), (0, 2), (1, 2)):
-        assert (np.bincount(cells[:, first] * 16 + cells[:, second], minlength=256) == 1).all()
-
-
 @pytest.mark.parametrize("shape", [0.25, 1.0, 7.5, 4000.0])
 def test_quantiles_agree_with_scipy(shape: float) -> None:
     found = log_gamma_quantiles(shape, 64)
     assert_allclose(found, np.log(gamma.ppf((np.arange(64) + 0.5) / 64, shape)), rtol=1e-6, atol=1e-8)
-
-
-def test_quantiles_too_small_for_a_number() -> None:
-    # P(X < x) = x^a / Gamma(a + 1), as long as x is small.
-    found = log_gamma_quantiles(1e-3, 64)
-    assert_allclose(found[0], np.log(1 / 128) / 1e-3, rtol=1e-3)
-    assert (np.diff(found) > 0).all()
-    assert np.isfinite(found).all()
 
 
 def one_cell(shapes: "list[float]", scales: "list[float]") -> ScaledDirichlet:
@@ -238,12 +192,6 @@ def test_cells_are_drawn_by_their_mass() -> None:
     assert (edges[drawn.cell] <= drawn.log_concentration).all()
     assert (drawn.log_concentration <= edges[drawn.cell + 1]).all()
     assert_allclose(drawn.log_concentration[drawn.cell == 1].mean(), 2, atol=1e-2)
-
-
-def test_rounding_is_within_one_percent() -> None:
-    values = np.geomspace(1e-3, 1e6, 50)
-    assert_allclose(rounded(values), values, rtol=0.0101)
-    assert_allclose(rounded(rounded(values)), rounded(values))
 
 
 def test_log_sum_exp() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiesta_allennlp.probability.split_effects import MeanScores, Scores, _as_independent, mean_scores
+from fiesta_allennlp.probability.split_effects import MeanScores, Scores, _as_independent, mean_scores_of_all
 from fiesta_allennlp.probability.student_t import prob_best
 
 
@@ -16,6 +16,10 @@ def drawn(seed: int, *, num_candidates: int, num_splits: int, split_sd: float, n
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, noise_sd, (num_candidates, num_splits))
     return rng.normal(0, 1, (num_candidates, 1)) + rng.normal(0, split_sd, num_splits) + noise
+
+
+def mean_scores(scores: Scores) -> MeanScores:
+    return mean_scores_of_all([scores])[0]
 
 
 def scales(found: MeanScores) -> np.ndarray:
@@ -37,8 +41,7 @@ def test_a_balanced_table_gives_the_scale_of_paired_differences() -> None:
     assert_allclose(difference_scale(found), differences.std(ddof=1) / np.sqrt(200), rtol=0.03)
 
 
-@pytest.mark.parametrize("split_sd", [0.0, 1.0, 10.0])
-@pytest.mark.parametrize(("num_candidates", "num_splits"), [(2, 4), (8, 2), (8, 6)])
+@pytest.mark.parametrize(("num_candidates", "num_splits", "split_sd"), [(2, 4, 1.0), (8, 2, 0.0), (8, 6, 10.0)])
 def test_probabilities_are_right_as_often_as_they_say(num_candidates: int, num_splits: int, split_sd: float) -> None:
     # P(mu_0 - mu_1 > its true value) is uniform: a tenth of 500 tables give less than .05 or more than .95, with a
     # standard error of 1.3 %.
@@ -62,14 +65,6 @@ def test_where_no_split_is_shared_it_is_the_unpaired_scale() -> None:
     found = mean_scores(table(values, present))
     apart = np.sqrt(values[0, :100].var(ddof=1) / 100 + values[1, 100:].var(ddof=1) / 100)
     assert_allclose(difference_scale(found), apart, rtol=0.05)
-
-
-def test_a_shift_of_a_split_moves_nothing_once_splits_are_large() -> None:
-    values = drawn(4, num_candidates=5, num_splits=30, split_sd=10.0)
-    shifted = values.copy()
-    shifted[:, 3] += 2.0
-    before, after = mean_scores(table(values)), mean_scores(table(shifted))
-    assert_allclose(np.diff(after.location), np.diff(before.location), atol=1e-3)
 
 
 def test_a_candidate_with_few_evaluations_is_corrected_for_its_splits() -> None:

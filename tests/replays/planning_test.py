@@ -10,7 +10,8 @@ import pytest
 
 from fiesta_allennlp import plan
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.probability.split_effects import Scores, effects_posterior
+from fiesta_allennlp.probability.split_draws import effects_posterior
+from fiesta_allennlp.probability.split_effects import Scores
 from fiesta_allennlp.replays.margins import NestedMargins, margins_of, with_margin
 from fiesta_allennlp.replays.pilot import problem_of
 from fiesta_allennlp.replays.plan_settings import PlanSettings

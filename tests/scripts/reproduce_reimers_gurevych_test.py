@@ -1,11 +1,8 @@
 import csv
-import gzip
-import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Callable, Dict, List
 
-import pytest
+from tests.scripts.conftest import cells_of
 
 BASE = {
     "ID": "1", "Backend": "theano", "Setting": "SingleTask", "Dataset": "ace.pkl", "Embeddings": "levy_dep",
@@ -16,79 +13,37 @@ BASE = {
     "Dev_F1": "0.8", "Test_F1": "0.8", "Max_Test_F1": "0.8",
 }  # fmt: skip
 
-CNN = {"CharEmbeddings": "CNN", "CharEmbeddingsSize": "30", "CharFilterSize": "30", "CharFilterLength": "3"}
-LSTM = {"CharEmbeddings": "LSTM", "CharEmbeddingsSize": "30", "CharLSTMSize": "25"}
+
+def tables_of(printed: str) -> Dict[str, List[List[str]]]:
+    """The cells of the body of each table, by the first two words of its title."""
+    sections = printed.split("### ")[1:]
+    return {" ".join(section.split()[:2]).rstrip(":"): cells_of(section)[2:] for section in sections}
 
 
-@pytest.fixture
-def reproduce(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> Callable[..., Dict[str, List[List[str]]]]:
-    """Runs the script on rows. Returns the cells of the body of each table, by the first word of its title."""
-    script = import_module("reproduce_reimers_gurevych")
-
-    def run(rows: List[Dict[str, str]]) -> Dict[str, List[List[str]]]:
-        path = tmp_path / "runs.csv.gz"
-        with gzip.open(path, "wt", encoding="utf-8", newline="") as out:
-            writer = csv.DictWriter(out, BASE, delimiter="\t")
-            writer.writeheader()
-            writer.writerows({**BASE, "ID": str(number), **row} for number, row in enumerate(rows))
-        return printed(path)
-
-    def printed(path: Path) -> Dict[str, List[List[str]]]:
-        monkeypatch.setattr(sys, "argv", ["x", "--data", str(path)])
-        script.main()
-        tables = {}
-        for section in capsys.readouterr().out.split("### ")[1:]:
-            lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
-            tables[" ".join(section.split()[:2]).rstrip(":")] = lines[2:]
-        return tables
-
-    run.printed = printed  # type: ignore[attr-defined]
-    return run
-
-
-def test_runs_of_one_configuration_are_told_from_others(reproduce: Callable) -> None:
+def test_the_tables_of_a_small_file(tmp_path: Path, run_script: Callable[..., str]) -> None:
     rows = [
-        {"Test_F1": "0.80"},
-        {"Test_F1": "0.83", "Backend": "tensorflow", "Epochs": "9"},  # the same configuration, 3 points apart
-        {"Test_F1": "0.90", "Optimizer": "Adam"},
-        {"Test_F1": "0.91", "Optimizer": "Adam"},  # 1 point apart
-        {"Test_F1": "0.10", "EarlyStopping": "0"},
-        {"Test_F1": "0.50", "Setting": "MultiTask"},  # once each
+        {"Test_F1": "0.80", "Dev_F1": "0.50"},
+        {"Test_F1": "0.83", "Dev_F1": "0.51", "Backend": "tensorflow", "Epochs": "9"},  # the same, 3 points apart
+        {"Test_F1": "0.80", "Decoder": "['Softmax']", "Dev_F1": "0.52"},  # the CRF has .815 on average
+        {"Test_F1": "0.90", "Optimizer": "Adam", "Dev_F1": "0.80"},
+        {"Test_F1": "0.91", "Optimizer": "Adam", "Dev_F1": "0.79"},  # 1 point apart
+        {"Test_F1": "0.10", "EarlyStopping": "0", "Setting": "MultiTask"},
     ]
-    (cells,) = reproduce(rows)["Table 2"]
-    assert cells == ["entities", "405", "0.72", "2.10", "8.23", "2", "2.00", "2.90", "3.00"]
+    path = tmp_path / "runs.csv"
+    with path.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, BASE, delimiter="\t")
+        writer.writeheader()
+        writer.writerows({**BASE, "ID": str(number), **row} for number, row in enumerate(rows))
+    tables = tables_of(run_script("reproduce_reimers_gurevych", "--data", path))
+    assert tables["Table 2"] == [["entities", "405", "0.72", "2.10", "8.23", "2", "2.00", "2.90", "3.00"]]
+    assert tables["Table 3"] == [["entities", "210", "86.7 %", "-0.84", "1", "100.0 %", "-1.50"]]
+    # The runs minus the means of their configuration, development and test: -.5 -1.5, .5 1.5, .5 -.5 and -.5 .5.
+    assert [row[3:] for row in tables["Spearman's correlation"]] == [["4", "0.447"]]
 
 
-def test_the_crf_wins_where_its_mean_is_higher(reproduce: Callable) -> None:
-    rows = [
-        {"Test_F1": "0.80", "Decoder": "Softmax"},
-        {"Test_F1": "0.79", "Decoder": "['CRF']"},
-        {"Test_F1": "0.83", "Decoder": "CRF"},  # .81 on average
-        {"Test_F1": "0.70", "Decoder": "CRF", "Optimizer": "Adam"},
-        {"Test_F1": "0.75", "Decoder": "['Softmax']", "Optimizer": "Adam"},
-        {"Test_F1": "0.99", "Decoder": "CRF", "Optimizer": "SGD"},  # without a softmax
-        {"Test_F1": "0.99", "Decoder": "Softmax", "Setting": "MultiTask", "Optimizer": "SGD"},
-    ]
-    tables = reproduce(rows)
-    assert tables["Table 3"] == [["entities", "210", "86.7 %", "-0.84", "2", "50.0 %", "+2.00"]]
-    assert tables["Tests of"] == [["entities", "3.54", "7.78", "-", "-", "-"]]
-
-
-def test_development_scores_between_runs_and_between_seeds_alone(reproduce: Callable) -> None:
-    rows = [
-        {"Optimizer": optimizer, "Dev_F1": dev, "Test_F1": test}
-        for optimizer, dev, test in (
-            ("Adam", "0.50", "0.62"), ("Adam", "0.51", "0.61"), ("Adam", "0.52", "0.60"), ("SGD", "0.80", "0.90"),
-        )
-    ]  # fmt: skip
-    # Over all runs the ranks are 1 2 3 4 and 3 2 1 4: 1 - 6 * 8 / 60. Between the seeds of Adam the order is reversed.
-    assert reproduce(rows)["Spearman's correlation"] == [["entities", "4", "0.200", "3", "-1.000"]]
-
-
-def test_the_released_runs(shared_data: Path, reproduce: Callable) -> None:
-    tables = reproduce.printed(shared_data / "tables" / "reimers_gurevych" / "hyperparameter_results.csv.gz")  # type: ignore[attr-defined]
+def test_the_released_runs(shared_data: Path, run_script: Callable[..., str]) -> None:
+    path = shared_data / "tables" / "reimers_gurevych" / "hyperparameter_results.csv.gz"
+    tables = tables_of(run_script("reproduce_reimers_gurevych", "--data", path))
     assert [row[:6] + row[7:] for row in tables["Table 5"]] == [
         ["chunking", "241", "13.3 %", "43.2 %", "43.6 %", "241", "43.2 %", "43.6 %"],
         ["entities", "228", "26.8 %", "36.0 %", "37.3 %", "228", "36.0 %", "37.7 %"],

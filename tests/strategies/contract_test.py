@@ -23,7 +23,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize(("num_workers", "shuffled"), [(1, False), (3, True), (8, True)])
+@pytest.mark.parametrize(("num_workers", "shuffled"), [(1, False), (8, True)])
 @pytest.mark.parametrize("belief", ["student_t", ON_COUNTS], ids=["scores", "counts"])
 def test_finds_a_candidate_and_stops_within_its_bounds(
     name: str, num_workers: int, shuffled: bool, belief: "str | dict[str, object]"
@@ -37,8 +37,7 @@ def test_finds_a_candidate_and_stops_within_its_bounds(
     assert least <= end.total_started <= most
 
 
-@pytest.mark.parametrize("num_workers", [1, 3, 8])
-@pytest.mark.parametrize("failure_rate", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize(("num_workers", "failure_rate"), [(8, 0.1), (3, 0.5), (1, 1.0)])
 def test_stops_whatever_fails(name: str, num_workers: int, failure_rate: float) -> None:
     simulation = Simulation(built(name, **LIMITS), MEANS, num_workers, True, failure_rate, seed=num_workers)
     decision, end = simulation.run()
@@ -57,10 +56,6 @@ def test_equal_candidates_end_at_the_limit(name: str, num_workers: int) -> None:
     assert decision.stopped_by in {"max_evaluations", "budget"}
     assert decision.best in end.candidates
     assert end.total_started <= 30
-
-
-def test_no_slots_give_no_names(name: str) -> None:
-    assert built(name, **LIMITS).propose(history({"a": [], "b": []}), 0, np.random.default_rng(1)) == []
 
 
 def test_begins_with_each_candidate_once_in_their_order(name: str) -> None:

@@ -55,15 +55,6 @@ def test_the_stopping_rule_sees_negated_scores() -> None:
         assert (decision.best, decision.stopped_by) == (best, "confidence")
 
 
-def test_a_margin_is_a_distance() -> None:
-    scores = {"low": [1.00, 1.01, 0.99], "near": [1.05, 1.06, 1.04], "far": [2.0, 2.01, 1.99]}
-    strategy = Minimising(built("top_two", belief="split_paired", margin=0.1))
-    decision = strategy.recommend(history(scores))
-    assert decision.margin == 0.1
-    assert decision.prob_within_margin["near"] > 0.9 > decision.prob_best["near"]
-    assert decision.prob_within_margin["far"] < 0.01
-
-
 @pytest.mark.parametrize("name", ["logit_student_t", "logit_split_paired"])
 def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right(name: str) -> None:
     errors = {key: [1 - score for score in scores] for key, scores in THREE_EACH.items()}

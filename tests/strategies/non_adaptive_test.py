@@ -47,22 +47,6 @@ def test_a_round_that_the_limit_would_cut_is_not_begun() -> None:
     assert strategy.bounds(3) == (9, 9)
 
 
-@pytest.mark.parametrize("num_workers", [1, 4])
-def test_every_candidate_is_evaluated_equally_often(num_workers: int) -> None:
-    strategy = built("non_adaptive_fc", max_evaluations=200)
-    decision, end = Simulation(strategy, {"a": 0.60, "b": 0.62, "c": 0.61}, num_workers, True).run()
-    assert decision.stopped_by == "confidence"
-    assert len({end.num_finished(name) for name in "abc"}) == 1
-
-
-def test_budget_is_divided_and_the_best_mean_wins() -> None:
-    strategy = built("non_adaptive_fb", budget=11)
-    decision, end = Simulation(strategy, {"a": 0.1, "b": 0.9, "c": 0.5}, 2, True).run()
-    assert (decision.best, decision.stopped_by) == ("b", "budget")
-    assert [end.num_finished(name) for name in "abc"] == [3, 3, 3]
-    assert strategy.bounds(3) == (9, 9)
-
-
 def test_of_equal_means_the_first_wins_and_probabilities_are_reported() -> None:
     same = {"b": [0.5, 0.6, 0.7], "a": [0.7, 0.5, 0.6]}
     decision = built("non_adaptive_fb", budget=6).recommend(history(same))

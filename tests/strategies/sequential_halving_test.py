@@ -45,17 +45,6 @@ def test_five_candidates_by_hand() -> None:
     assert strategy.bounds(5) == (58, 58)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_order_of_finishing_plays_no_part(seed: int) -> None:
-    close = {"a": 0.60, "b": 0.61, "c": 0.62, "d": 0.61, "e": 0.60, "f": 0.62}
-    ends = [
-        Simulation(built("sequential_halving", budget=60), close, num_workers, shuffled, seed=seed).run()
-        for num_workers, shuffled in [(1, False), (3, True), (8, True)]
-    ]
-    assert len({decision.best for decision, _ in ends}) == 1
-    assert len({frozenset(done.request for done in end.evaluations) for _, end in ends}) == 1
-
-
 def test_a_round_counts_its_own_scores_by_replicate() -> None:
     # A third score of "d" that the first round did not plan does not bring it into the second.
     now = history({"a": [0.5, 0.5], "b": [0.6, 0.6], "c": [0.1, 0.1], "d": [0.2, 0.2, 9.0]})
@@ -77,15 +66,6 @@ def test_a_displaced_candidate_takes_the_place_of_a_withdrawn_one_within_the_bud
     spent = history({**scores, "c": [0.7, 0.7, 0.7, 0.9, 0.9]}, withdrawn=["a"])
     decision = strategy.recommend(spent)
     assert (decision.best, decision.stopped_by) == ("b", "budget")
-
-
-def test_probabilities_are_reported_where_all_have_enough_evaluations() -> None:
-    strategy = built("sequential_halving", budget=24)
-    decision, _ = Simulation(strategy, FAR_APART).run()
-    assert set(decision.prob_best) == set("abcd")
-    assert decision.confidence == decision.prob_best["a"]
-    few, _ = Simulation(built("sequential_halving", budget=16), FAR_APART).run()
-    assert few.confidence is None
 
 
 @pytest.mark.parametrize(("size", "least", "rounds"), [(2, 2, 1), (3, 6, 2), (4, 8, 2), (5, 15, 3), (12, 48, 4)])

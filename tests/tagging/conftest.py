@@ -1,13 +1,12 @@
-import json
+import copy
 from pathlib import Path
 
 import pytest
-import torch
 from allennlp.common import Params
-from allennlp.data import Batch, DatasetReader, Vocabulary
-from allennlp.models import Model
+from allennlp.data import DatasetReader
 
 import fiesta_allennlp.tagging  # noqa: F401
+from tests.workbench import Workbench
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tagging" / "small.conll"
 
@@ -39,27 +38,13 @@ MODEL = {
 NAMES = ["crf_sequence_tagger", "softmax_sequence_tagger"]
 
 
-class Workbench:
-    """A small model of each kind and the sentences it is tried on."""
-
-    def __init__(self, **reader):
-        params = {**READER, **reader}
-        self.reader = DatasetReader.from_params(Params(json.loads(json.dumps(params))))
-        self.instances = list(self.reader.read(FIXTURE))
-        self.vocab = Vocabulary.from_instances(self.instances)
-        self.encoding = params["convert_to"] or params["encoding"]
-
-    def model(self, name, **options):
-        params = {"type": name, "label_encoding": self.encoding, **MODEL, **options}
-        torch.manual_seed(7)
-        return Model.from_params(Params(json.loads(json.dumps(params))), vocab=self.vocab).eval()
-
-    def tensors(self, *instances):
-        batch = Batch(list(instances))
-        batch.index_instances(self.vocab)
-        return batch.as_tensor_dict()
+def made(convert_to="BIO"):
+    """Taggers of the small file, whose tags are converted to this encoding, or stay IOB1."""
+    reader = DatasetReader.from_params(Params(copy.deepcopy({**READER, "convert_to": convert_to})))
+    models = {name: {"label_encoding": convert_to or "IOB1", **MODEL} for name in NAMES}
+    return Workbench(reader, reader.read(FIXTURE), models)
 
 
 @pytest.fixture
 def workbench():
-    return Workbench()
+    return made()

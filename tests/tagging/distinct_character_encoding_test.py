@@ -30,7 +30,7 @@ def characters(num_characters, seed=1, batch_size=3, num_words=5):
     return words
 
 
-@pytest.mark.parametrize("num_characters", [3, 12, 13, 40])
+@pytest.mark.parametrize("num_characters", [3, 13])
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_vectors_and_gradients_are_those_of_allennlp(encoder, num_characters):
     mine, theirs = (embedder(kind, encoder) for kind in ("distinct_character_encoding", "character_encoding"))

@@ -3,7 +3,7 @@ import torch
 from allennlp.modules import ConditionalRandomField
 from allennlp.modules.conditional_random_field import allowed_transitions
 
-from fiesta_allennlp.tagging.viterbi import FORBIDDEN, Transitions, best_paths, transitions_of
+from fiesta_allennlp.tagging.viterbi import Transitions, best_paths, transitions_of
 
 TAGS = {
     "BIO": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"],
@@ -33,7 +33,7 @@ def batch(rng, num_tags):
 def test_tags_and_scores_are_exactly_those_of_allennlp(encoding, has_ends):
     rng = torch.Generator().manual_seed(7)
     torch.manual_seed(11)
-    for _ in range(30):
+    for _ in range(15):
         crf = crf_of(encoding, has_ends=has_ends)
         logits, mask = batch(rng, crf.num_tags)
         paths = best_paths(logits, mask, transitions_of(crf))
@@ -54,26 +54,3 @@ def test_a_case_by_hand():
     paths = best_paths(logits, mask, Transitions(torch.tensor([9.0, 0.0]), between, torch.tensor([9.0, 0.0])))
     assert paths.tags.tolist() == [[0, 0, 0]]
     assert paths.scores.tolist() == [9.0 + 4.0 + 9.0]
-
-
-def test_a_forbidden_tag_is_never_given():
-    # BIO with the tags O, B, I: word by word I, I would be best, but a sentence begins with O or B.
-    crf = ConditionalRandomField(3, allowed_transitions("BIO", {0: "O", 1: "B-PER", 2: "I-PER"}))
-    torch.nn.init.zeros_(crf.transitions)
-    torch.nn.init.zeros_(crf.start_transitions)
-    torch.nn.init.zeros_(crf.end_transitions)
-    logits = torch.tensor([[[0.0, 1.0, 50.0], [0.0, 1.0, 50.0]]])
-    paths = best_paths(logits, torch.ones(1, 2, dtype=torch.bool), transitions_of(crf))
-    assert paths.tags.tolist() == [[1, 2]]
-    assert paths.scores.tolist() == [51.0]
-
-
-def test_transitions_by_hand():
-    crf = ConditionalRandomField(2, [(2, 0), (0, 0), (0, 1), (1, 3)])
-    for parameter in (crf.transitions, crf.start_transitions, crf.end_transitions):
-        torch.nn.init.constant_(parameter, 0.5)
-    start, between, end = transitions_of(crf)
-    assert start.tolist() == [0.5, FORBIDDEN]
-    assert between.tolist() == [[0.5, 0.5], [FORBIDDEN, FORBIDDEN]]
-    assert end.tolist() == [FORBIDDEN, 0.5]
-    assert not any(scores.requires_grad for scores in (start, between, end))

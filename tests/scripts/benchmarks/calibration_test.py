@@ -1,7 +1,6 @@
-import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import pytest
@@ -15,20 +14,16 @@ def noise_of(**settings: Any) -> np.ndarray:
     return family.noise("a", np.random.default_rng(1), 200_000)
 
 
-@pytest.mark.parametrize(
-    ("settings", "sd"),
-    [
-        ({}, NOISE_SD),
+def test_noise_has_mean_0_and_the_standard_deviation_of_its_family() -> None:
+    for settings, sd in (
         ({"tail_df": 5.0}, NOISE_SD),
         ({"skew": 2.0}, NOISE_SD),
         ({"noise_growth": 0.3}, NOISE_SD * np.exp(0.3)),
         ({"failing": {"a": (0.2, 5)}}, NOISE_SD * np.sqrt(1 + 25 * 0.2 * 0.8)),
-    ],
-)
-def test_noise_has_mean_0_and_the_standard_deviation_of_its_family(settings: Any, sd: float) -> None:
-    noise = noise_of(**settings)
-    assert abs(noise.mean()) < 0.02 * sd
-    assert noise.std() == pytest.approx(sd, rel=0.02)
+    ):
+        noise = noise_of(**settings)
+        assert abs(noise.mean()) < 0.02 * sd
+        assert noise.std() == pytest.approx(sd, rel=0.02)
 
 
 def test_no_family_is_for_tuning_and_for_reporting() -> None:
@@ -39,21 +34,16 @@ def test_no_family_is_for_tuning_and_for_reporting() -> None:
     assert not any(family.has_wrong_answers for family in families.EQUAL)
 
 
-def test_every_call_draws_another_seed_and_appends_its_counts(
-    tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, run_script: Callable[..., str]) -> None:
     calibration, results = import_module("calibration"), tmp_path / "results.csv"
-    arguments = ["--set", "reporting", "--only", "^2 candidates$", "--repetitions", "2", "--processes", "1"]
-    for _ in range(2):
-        monkeypatch.setattr(sys, "argv", ["x", *arguments, "--results", str(results)])
-        calibration.main()
+    arguments = ("--set", "reporting", "--only", "^2 candidates$", "--repetitions", 2, "--processes", 1)
+    printed = [run_script("calibration", *arguments, "--results", results) for _ in range(2)]
     first, second = lines = calibration.recorded(results)
-    assert first.seed != second.seed and f"seed {second.seed}" in capsys.readouterr().out
+    assert first.seed != second.seed and f"seed {second.seed}" in printed[1]
     assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
     (row,) = calibration.pooled(lines, [first.rule], "reporting")
     assert row[:2] == ("2 candidates", "4")
     assert not calibration.pooled(lines, ["another"], "reporting")
-    assert not calibration.pooled(lines, [first.rule], "tuning")
 
 
 def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:

@@ -1,11 +1,11 @@
 import json
 import random
-import sys
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Callable
 
 import pytest
+
+from tests.scripts.conftest import cells_of
 
 
 @pytest.fixture
@@ -23,21 +23,15 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, *arguments: Any) -> str:
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(sys, "argv", ["documents.py", *map(str, arguments)])
-    import_module("documents").main()
-    return capsys.readouterr().out
-
-
 def test_the_table_tells_queries_and_right_winners(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    directory: Path, monkeypatch: pytest.MonkeyPatch, run_script: Callable[..., str]
 ) -> None:
-    how = ["--repetitions", 6, "--processes", 1, "--strategies", "top_two", "--beliefs", "student_t"]
-    output = run(monkeypatch, capsys, directory, *how)
+    monkeypatch.setenv("COLUMNS", "200")
+    how = ("--repetitions", 6, "--processes", 1, "--strategies", "top_two", "--beliefs", "student_t")
+    output = run_script("documents", directory, *how)
     assert "30 documents with 90 items; macro_f1 over all of them:" in output
     assert "good: 1.0000 (mean of the documents' own 1.0000)" in output
     assert "Fixed size for good against fair" in output
-    rows = [line[2:-2].split(" | ") for line in output.splitlines() if line.startswith(("| shared", "| independent"))]
+    rows = cells_of(output)[2:]
     assert [row[:3] for row in rows] == [[order, "student_t", "top_two"] for order in ("shared", "independent")]
     assert all(9 <= float(row[3]) <= 90 and row[6] == "100.0%" for row in rows)

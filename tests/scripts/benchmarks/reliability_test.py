@@ -14,8 +14,6 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Candidate, Evaluation
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.store import RunStore
-from tests.conftest import REPOSITORY
-from tests.scripts.conftest import BENCHMARKS
 
 
 @pytest.fixture
@@ -65,10 +63,8 @@ def test_what_is_gone_or_has_changed_is_lost(killed: Any, damage: str, num_lost:
 
 
 def test_what_was_trained_again_is_lost(killed: Any) -> None:
-    first, second = sorted(killed.written)[:2]
-    os.utime(first, ns=(1, 1))
-    second.unlink()
-    assert killed.num_lost() == 2
+    os.utime(sorted(killed.written)[0], ns=(1, 1))
+    assert killed.num_lost() == 1
 
 
 def test_another_score_or_order_is_unequal(kills: ModuleType, killed: Any) -> None:
@@ -80,11 +76,7 @@ def test_another_score_or_order_is_unequal(kills: ModuleType, killed: Any) -> No
         assert (counts.unequal, counts.evaluations, counts.kills["worker"]) == (unequal, 3, 1)
 
 
-def test_a_short_soak_samples_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([BENCHMARKS, str(REPOSITORY)]))  # for the workers
+def test_a_short_soak_samples_every_step(tmp_path: Path) -> None:
     samples = importlib.import_module("reliability").soak(13, 2, tmp_path)
     assert len(samples) == 12
-    assert all(
-        sample.megabytes > 0 and sample.step > 0 and sample.processor > 0 and sample.processes >= 1
-        for sample in samples
-    )
+    assert all(sample.megabytes > 0 and sample.step > 0 and sample.processes >= 1 for sample in samples)

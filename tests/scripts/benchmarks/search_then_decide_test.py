@@ -1,35 +1,21 @@
 import csv
 import gzip
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Dict, List
+from typing import Callable, Dict, List
 
 import numpy as np
 import pytest
 
-from fiesta_allennlp.searches.searchers import Points
+from tests.scripts.conftest import cells_of
 
 SAME = {
-    "Backend": "theano",
-    "Setting": "SingleTask",
-    "Dataset": "ace.pkl",
-    "Embeddings": "glove",
-    "TaggingScheme": "BIO",
-    "Decoder": "CRF",
-    "Dropout": "[0.25, 0.1]",
-    "DropoutType": "Variational",
-    "VariationalDropoutType": "drop_both",
-    "LSTM-Layers": "2",
-    "LSTM-Neurons": "200",
-    "Optimizer": "Adam",
-    "clipvalue": "0",
-    "clipnorm": "5",
-    "miniBatchSize": "32",
-    "CharEmbeddings": "False",
-    "EarlyStopping": "5",
-}
+    "Backend": "theano", "Setting": "SingleTask", "Dataset": "ace.pkl", "Embeddings": "glove", "TaggingScheme": "BIO",
+    "Decoder": "CRF", "Dropout": "[0.25, 0.1]", "DropoutType": "Variational", "VariationalDropoutType": "drop_both",
+    "LSTM-Layers": "2", "LSTM-Neurons": "200", "Optimizer": "Adam", "clipvalue": "0", "clipnorm": "5",
+    "miniBatchSize": "32", "CharEmbeddings": "False", "EarlyStopping": "5",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -61,11 +47,6 @@ def test_a_config_is_what_is_equal_in_all_but_results(script: ModuleType, tmp_pa
     assert dropout.tolist() == [[0.25, 0.1], [0.5, 0.5]]
 
 
-def made_up(script: ModuleType, noise_sd: float = 1e-9) -> "object":
-    inputs = np.linspace(0, 1, 30)[:, None]
-    return script.Surface("line", Points(inputs), inputs[:, 0] ** 2, noise_sd)
-
-
 def test_halving_by_hand(script: ModuleType) -> None:
     # Two rounds of 8 runs: 2 for each of 4, then 4 for each of the best 2. The noise of the first round puts the second
     # finalist last. The third one ends with the mean of 0.5 twice and 0.7 four times.
@@ -79,21 +60,15 @@ def test_halving_by_hand(script: ModuleType) -> None:
         script.halved(truth, 7, np.zeros)
 
 
-def test_the_table_names_every_way(
-    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
+def test_the_table_names_every_way(tmp_path: Path, run_script: Callable[..., str]) -> None:
     rng = np.random.default_rng(1)
     rows = [{"LSTM-Neurons": str(n), "Test_F1": f"{rng.random():.3f}"} for n in range(40) for _ in range(2)]
     data = write(tmp_path / "runs.csv.gz", rows)
-    options = ["--data", data, "--tasks", "entities", "--runs", 36, "--pool", 40, "--repetitions", 3]
-    more = ["--searchers", "random", "gp_ei", "--picture", str(tmp_path / "loss.png")]
-    monkeypatch.setattr(sys, "argv", ["x", *map(str, options), "--repeats", "2", "--shares", "20:4", *more])
-    script.main()
-    random, gp_ei = (part.strip().splitlines() for part in capsys.readouterr().out.split("###")[1:])
-    assert random[0] == "random, 36 runs among 40 configs, 1e-4 F1"
-    assert gp_ei[0] == "gp_ei, 36 runs among 40 configs, 1e-4 F1"
-    ways = [line.split(" | ")[0].strip("| ") for line in random[4:]]
-    assert ways == [
+    options = ("--data", data, "--tasks", "entities", "--runs", 36, "--pool", 40, "--repetitions", 3, "--repeats", 2)
+    more = ("--shares", "20:4", "--searchers", "random", "gp_ei", "--picture", tmp_path / "loss.png")
+    random, gp_ei = run_script("search_then_decide", *options, *more).split("###")[1:]
+    assert gp_ei.startswith(" gp_ei, 36 runs among 40 configs, 1e-4 F1\n")
+    assert [row[0] for row in cells_of(random)[2:]] == [
         "36 configs once",
         "18 configs 2 times",
         "20 once, 16 on the best 4",

@@ -1,16 +1,16 @@
 """That both sides train, on a few sentences. AllenNLP's field stands in for pytorch-crf, which may not be there."""
 
 import sys
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import List
+from typing import Callable, List
 
 import pytest
 import torch
 from allennlp.modules import ConditionalRandomField
 
 from tests.conftest import REPOSITORY
+from tests.scripts.conftest import cells_of
 
 SENTENCES = REPOSITORY / "tests" / "fixtures" / "tagging" / "small.conll"
 
@@ -30,7 +30,7 @@ class StandIn(ConditionalRandomField):
 
 
 def test_epochs_of_both_are_timed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_script: Callable[..., str]
 ) -> None:
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setitem(sys.modules, "torchcrf", SimpleNamespace(CRF=StandIn))  # type: ignore[arg-type]
@@ -39,16 +39,12 @@ def test_epochs_of_both_are_timed(
     rows = [f"{word} " + " ".join([f"{number / 9:.3f}"] * 100) for number, word in enumerate(("rome", "the", "met"))]
     (tmp_path / "vectors.txt").write_text("\n".join(rows) + "\n")
     files = ",".join([str(SENTENCES)] * 3)
-    how = ["--files", files, "--vectors", str(tmp_path / "vectors.txt"), "--epochs", "25"]
-    monkeypatch.setattr(sys, "argv", ["tagging.py", *how])
-    import_module("tagging").main()
-    lines = capsys.readouterr().out.splitlines()
+    how = ("--files", files, "--vectors", tmp_path / "vectors.txt", "--epochs", 25)
+    printed = run_script("tagging", *how)
+    rows = {row[0]: row[1:] for row in cells_of(printed)}
     for name in ("fiesta_allennlp", "bare PyTorch, pytorch-crf"):
-        training, validation, epoch, score = map(
-            float, next(line for line in lines if line.startswith(f"| {name} ")).strip("| ").split(" | ")[1:]
-        )
+        training, validation, epoch, score = map(float, rows[name])
         assert epoch > 0 and training >= 0 and validation >= 0
         assert score > 0.1
-    assert any(line.startswith("ratio of an epoch ") for line in lines)
-    parts = [line.strip("| ").split(" | ")[0] for line in lines[lines.index("| part | seconds | share |") + 2 :]]
-    assert set(parts) >= {"batches", "characters", "word vectors", "encoder", "CRF", "gradients", "forward, the rest"}
+    assert "\nratio of an epoch " in printed
+    assert set(rows) >= {"batches", "characters", "word vectors", "encoder", "CRF", "gradients", "forward, the rest"}

@@ -1,25 +1,22 @@
 """That both sides train: on the sample's sentences, with random vectors."""
 
-import os
 import shutil
-import sys
-from importlib import import_module
 from pathlib import Path
+from typing import Callable
 
 import numpy as np
 import pytest
 
 from tests.conftest import REPOSITORY
-from tests.scripts.conftest import BENCHMARKS
+from tests.scripts.conftest import cells_of
 
 SAMPLE = REPOSITORY / "data" / "sample"
 
 
 def test_an_evaluation_is_timed_and_so_is_the_bare_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_script: Callable[..., str]
 ) -> None:
     monkeypatch.chdir(REPOSITORY)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([BENCHMARKS, str(REPOSITORY)]))  # for the workers
     for name in ("FIESTA_DATA", "FIESTA_VECTORS"):
         monkeypatch.setenv(name, "")  # restores what the script sets
     for ours, theirs in (("train", "Train_v2"), ("test", "Test_Gold")):
@@ -28,14 +25,11 @@ def test_an_evaluation_is_timed_and_so_is_the_bare_loop(
     words = [line.split(" ")[0] for line in (SAMPLE / "vectors.25d.txt").open(encoding="utf-8")]
     rows = [f"{word} " + " ".join(f"{value:.3f}" for value in rng.normal(0, 0.5, 50)) for word in words]
     (tmp_path / "vectors.50d.txt").write_text("\n".join(rows), encoding="utf-8")
-    how = ["--data", str(tmp_path), "--vectors", str(tmp_path / "vectors.50d.txt"), "--epochs", "3"]
-    monkeypatch.setattr(sys, "argv", ["training.py", *how, "--repetitions", "1"])
-    import_module("training").main()
-    lines = capsys.readouterr().out.splitlines()
+    how = ("--data", tmp_path, "--vectors", tmp_path / "vectors.50d.txt", "--epochs", 3, "--repetitions", 1)
+    printed = run_script("training", *how)
+    rows = {row[0]: row[1:] for row in cells_of(printed)}
     for name in ("fiesta_allennlp", "bare PyTorch"):
-        row = next(line for line in lines if line.startswith(f"| {name} "))
-        *seconds, score = map(float, row.strip("| ").split(" | ")[1:])
-        assert len(seconds) == 4
-        assert seconds[0] >= seconds[1] > 0
+        *seconds, score = map(float, rows[name])
+        assert len(seconds) == 4 and seconds[0] >= seconds[1] > 0
         assert score > 0.4
-    assert any(line.startswith("whole-evaluation ratio ") for line in lines)
+    assert "\nwhole-evaluation ratio " in printed
