@@ -9,7 +9,7 @@ from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, with_absolute_paths
-from fiesta_allennlp.trainings.preparations import Preparation
+from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.settings import Settings

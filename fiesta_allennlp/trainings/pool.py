@@ -1,9 +1,11 @@
-"""The pool of a candidate: all official sets together, from which every split is drawn. It must be equal for all."""
+"""The result of checking a candidate once. Its pool, all official sets together, must be equal for all candidates,
+because every split is drawn from it."""
 
 import hashlib
 import json
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
@@ -36,6 +38,49 @@ class Pool:
     @property
     def size(self) -> int:
         return sum(self.official.values())
+
+
+Vectors = Tuple[Tuple[str, str], ...]
+"""Pairs of a word-vector file as the config names it and the filtered file to read in its place."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The result of building a candidate once: the pool, the parameters and the names of its metrics. Of a program only
+    the pool is known.
+
+    `coverage` is, for each file of word vectors, the share of the tokens in the data that have a vector.
+    """
+
+    pool: Pool
+    num_parameters: Optional[int] = None
+    metrics: Optional[FrozenSet[str]] = None
+    vectors: Vectors = ()
+    coverage: Tuple[float, ...] = ()
+
+
+def facts_of(preparation: Preparation) -> Dict[str, Any]:
+    """Return a preparation as plain data for the store, without the words of the pool and notes on it."""
+    facts = asdict(preparation)
+    for name in ("words", "counts", "untrained"):
+        del facts["pool"][name]
+    return {**facts, "metrics": None if preparation.metrics is None else sorted(preparation.metrics)}
+
+
+def preparation_of(facts: Mapping[str, Any]) -> Preparation:
+    """Return the preparation that `facts_of` made plain, without the words."""
+    return Preparation(
+        pool=Pool(**{**facts["pool"], "pairing": tuple(facts["pool"].get("pairing", ()))}),
+        num_parameters=facts["num_parameters"],
+        metrics=None if facts["metrics"] is None else frozenset(facts["metrics"]),
+        vectors=tuple((original, filtered) for original, filtered in facts["vectors"]),
+        coverage=tuple(facts.get("coverage", ())),
+    )
+
+
+def vectors_are_there(preparation: Preparation) -> bool:
+    """Return whether the filtered vectors exist; they do not if the run directory was moved or cleaned."""
+    return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
 
 
 def scored_on(pool: Pool, division: Division) -> str:

@@ -25,13 +25,19 @@ from fiesta_allennlp.trainings.config import SEED_KEYS, Config
 from fiesta_allennlp.trainings.data_files import found_again
 from fiesta_allennlp.trainings.evaluator_choice import evaluator_of, packages_of
 from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
-from fiesta_allennlp.trainings.kept_archives import BestArchives
-from fiesta_allennlp.trainings.metric_checks import with_metric
-from fiesta_allennlp.trainings.pool import Pool, check_same_pool, note_on_labels, scored_on
-from fiesta_allennlp.trainings.preparation import prepare_all
-from fiesta_allennlp.trainings.preparations import Preparation, facts_of, preparation_of, vectors_are_there
+from fiesta_allennlp.trainings.pool import (
+    Pool,
+    Preparation,
+    check_same_pool,
+    facts_of,
+    note_on_labels,
+    preparation_of,
+    scored_on,
+    vectors_are_there,
+)
+from fiesta_allennlp.trainings.preparation import prepare_all, with_metric
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
-from fiesta_allennlp.trainings.progress_setup import MetricNames, outlook, told_of_jobs, watching
+from fiesta_allennlp.trainings.progress_setup import BestArchives, MetricNames, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
 
 

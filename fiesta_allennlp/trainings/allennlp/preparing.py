@@ -9,7 +9,7 @@ from fiesta_allennlp.trainings.allennlp.first_batch import build_once, check_tra
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.vectors import coverage_of, filtered_vectors, rows_of, width_of
 from fiesta_allennlp.trainings.config import Config, vector_references
-from fiesta_allennlp.trainings.preparations import Preparation
+from fiesta_allennlp.trainings.pool import Preparation
 
 
 def prepare_candidate(
