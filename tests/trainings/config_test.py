@@ -147,6 +147,7 @@ def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
         ({"data_loader": None}, "a.jsonnet: .*'data_loader'"),
         ({"model": "basic_classifier"}, "a.jsonnet: 'model' must be an object such as .* but is \"basic_classifier\""),
         ({"dataset_reader": []}, r"a.jsonnet: 'dataset_reader' must be an object such as .* but is \[\]"),
+        ({"validation_dataset_reader": "x"}, "a.jsonnet: 'validation_dataset_reader' must be an object"),
         ({"distributed": {"cuda_devices": [0, 1]}}, r"a.jsonnet: 'distributed' is {\"cuda_devices\": \[0, 1\]}, but"),
     ],
 )

@@ -116,9 +116,6 @@ def test_options_that_do_not_go_with_a_program(reviews: Path) -> None:
     config["data"]["group_by"] = "id"
     with pytest.raises(ConfigError, match=r"'data.group_by' is 'id' but --group-by is 'document'"):
         checked(config, group_by="document")
-    config["data"]["test"] = config["data"]["train"]
-    with pytest.raises(ConfigError, match=r"'data.train' and 'data.test' are the same data"):
-        checked(config)
 
 
 def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: Path) -> None:
