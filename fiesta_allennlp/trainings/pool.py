@@ -97,26 +97,32 @@ def scored_on(pool: Pool, division: Division) -> str:
 
 
 def untrained_labels(
-    groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]], num_training: Optional[int]
+    groups: Sequence[Hashable],
+    fields: Mapping[str, Sequence[Hashable]],
+    sizes: Mapping[str, int],
+    division: Division,
 ) -> Tuple[str, ...]:
     """Return the labels that no training set has while they are tested.
+
+    On official splits these are the labels that the training set lacks. On random splits a label is never tested and
+    trained if all its items are in one group.
 
     Args:
         groups: the group of each item. Shape: `(num_items,)`.
         fields: the labels of each item by field; a tuple has several. Shape of each: `(num_items,)`.
-        num_training: the size of the official training set, whose items come first; None for random splits, where a
-            label is never tested and trained if all its items are in one group.
+        sizes: the sizes of the official sets, of which the training set comes first.
+        division: how runs get their sets.
     """
     found: List[str] = []
+    sides = [number < sizes["train"] for number in range(len(groups))] if division.is_official else groups
     for values in fields.values():
         places: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
-        for number, (group, value) in enumerate(zip(groups, values, strict=True)):
+        for side, value in zip(sides, values, strict=True):
             for label in value if isinstance(value, tuple) else (value,):
-                places[label].add(group if num_training is None else number < num_training)
+                places[label].add(side)
         if 2 * len(places) <= len(values):  # else they are numbers or names, not labels
-            found += [
-                str(label) for label, of in places.items() if len(of) == 1 and (num_training is None or of == {False})
-            ]
+            never = [label for label, at in places.items() if (at == {False} if division.is_official else len(at) == 1)]
+            found += map(str, never)
     return tuple(found)
 
 

@@ -13,9 +13,8 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
 from fiesta_allennlp.trainings.allennlp.multitask import by_task, check_one_task
-from fiesta_allennlp.trainings.allennlp.pool_checks import check_match, check_reads_alike
-from fiesta_allennlp.trainings.allennlp.reading import check_same_fields, read_parts
-from fiesta_allennlp.trainings.allennlp.resplit import groups_of
+from fiesta_allennlp.trainings.allennlp.pool_checks import check_match, check_reads_alike, check_same_fields
+from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
 from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, untrained_labels, with_labels
 
@@ -67,9 +66,7 @@ def read_pool(
         pairing=views[-1].pairing,
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
-        untrained=untrained_labels(
-            views[-1].groups, views[-1].labels, views[-1].sizes["train"] if division.is_official else None
-        ),
+        untrained=untrained_labels(views[-1].groups, views[-1].labels, views[-1].sizes, division),
     )
 
 

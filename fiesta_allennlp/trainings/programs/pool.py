@@ -104,7 +104,7 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         fingerprint=_fingerprint(groups, read.records),
         pairing=pairing_digests(groups, fields),
         is_of_program=True,
-        untrained=untrained_labels(groups, labels, read.sizes["train"] if division.is_official else None),
+        untrained=untrained_labels(groups, labels, read.sizes, division),
     )
 
 

@@ -157,7 +157,7 @@ def test_the_config_of_a_run_is_a_candidate_with_the_same_splits(reviews: Path) 
     assert evaluation_config(made, REQUEST, group_by="id") == made
     assert read_pool(made, None) == read_pool(config, "id")
     made["dataset_reader"]["split_reader"]["skip"] = 5
-    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*5.* but 'validation_dataset_reader'"):
+    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*5.*, but a run of this"):
         check_config(made, metric=Metric("accuracy"))
     del made["validation_dataset_reader"]
     with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .* reads the data files by null"):

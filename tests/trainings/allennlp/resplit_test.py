@@ -13,8 +13,7 @@ from allennlp.data.fields import LabelField, MetadataField
 from allennlp.data.vocabulary import Vocabulary
 
 from fiesta_allennlp.errors import DataError, ReaderError
-from fiesta_allennlp.trainings.allennlp.reading import read_parts
-from fiesta_allennlp.trainings.allennlp.resplit import groups_of
+from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from tests.conftest import classifier_config
 
 PARTS = ("train", "validation", "test")

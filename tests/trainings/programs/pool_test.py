@@ -84,7 +84,7 @@ def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
         )
         assert note_on_labels(official, OFFICIAL).startswith("the training set lacks labels of the other sets")
     untouched = {name: ["x", "y"] * 3 for name in ("label", "other")}
-    assert untrained_labels(range(6), {**untouched, "number": [*range(6)]}, None) == ()
+    assert untrained_labels(range(6), {**untouched, "number": [*range(6)]}, {"train": 6}, AT_OFFICIAL_RATIOS) == ()
 
 
 def test_groups_are_whole_in_the_sets(reviews: Path) -> None:
