@@ -174,25 +174,14 @@ def mine(tmp_path: Path) -> Iterator[str]:
     os.close(opened)
 
 
-def test_a_node_that_lacks_a_data_file_is_told_before_the_first_training(
+def test_a_node_that_lacks_a_data_file_ends_the_selection_and_blames_no_candidate(
     make: Callable[..., RayExecutor], mine: str
 ) -> None:
-    evaluator = Reading((mine,), ())
-    executor = make()
+    evaluator, executor = Reading((mine,), ()), make()
+    executor.submit(evaluator, request(0))
     with pytest.raises(DataError, match=f"node {socket.gethostname()} does not have {mine}. .* --ship-data"):
-        executor.submit(evaluator, request(0))
-    assert list(executor.completed()) == []
-    assert isinstance(only(make(ship_data=True), evaluator), Evaluation)
-
-
-def test_a_node_that_came_later_without_a_data_file_ends_the_selection_and_blames_no_candidate(
-    make: Callable[..., RayExecutor], mine: str
-) -> None:
-    executor = make()
-    executor._cluster._checked.add(mine)
-    executor.submit(Reading((mine,), ()), request(0))
-    with pytest.raises(DataError, match=f"does not have {mine}"):
         next(executor.completed())
+    assert isinstance(only(make(ship_data=True), evaluator), Evaluation)
 
 
 def test_a_config_that_asks_for_a_gpu_is_refused_where_it_would_get_none(
