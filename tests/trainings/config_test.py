@@ -73,13 +73,6 @@ def test_no_epoch_is_saved_unless_the_config_says_so(reviews: Path) -> None:
     assert evaluation_config(config, REQUEST)["trainer"] == {"type": "my_trainer"}
 
 
-def test_the_candidate_itself_is_not_changed(reviews: Path) -> None:
-    config = classifier_config(reviews)
-    before = json.dumps(config)
-    evaluation_config(config, REQUEST)
-    assert json.dumps(config) == before
-
-
 def test_a_validation_reader_is_wrapped_too(reviews: Path) -> None:
     config = {**classifier_config(reviews), "validation_dataset_reader": {"type": "text_classification_json"}}
     made = evaluation_config(config, REQUEST)
@@ -120,10 +113,6 @@ def test_existing_files_become_absolute_and_other_paths_stay(reviews: Path, monk
     paths = official_paths(config)
     assert paths["train"] == str(reviews / "train.jsonl")
     assert paths["test"] == "s3://bucket/x"
-
-
-def test_overrides_are_laid_over(write_config: Any) -> None:
-    assert load_config(CandidateSpec(write_config("a")), '{"trainer.num_epochs": 7}')["trainer"]["num_epochs"] == 7
 
 
 def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:

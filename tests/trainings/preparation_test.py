@@ -196,13 +196,6 @@ def test_the_package_of_the_strategy_is_imported(
     assert type(checked.strategy).__name__ == "OfAUser"
 
 
-def test_a_validation_reader_that_reads_other_instances_is_refused(reviews: Path) -> None:
-    config = classifier_config(reviews)
-    config["validation_dataset_reader"] = {**config["dataset_reader"], "max_instances": 5}
-    with pytest.raises(ConfigError, match="'validation_dataset_reader' reads 15 instances.*reads 72"):
-        read_pool(config, None)
-
-
 def write_pairs(path: Path, num_sentences: int) -> str:
     """Sentences of which every two have one text. Returns the path."""
     text, aspect = "<text>soup {pair}</text>", '<aspectTerm term="soup" polarity="{polarity}" from="0" to="4"/>'
@@ -229,10 +222,3 @@ def test_the_config_of_an_evaluation_is_a_candidate_with_the_same_groups(tmp_pat
     again = read_pool(made, None)
     assert again == first
     assert evaluation_config(made, Request("a", 0, 1, 2, 3, 4), group_by=again.group_by) == made
-
-
-def test_candidates_with_other_groups_are_told_the_option(reviews: Path, tmp_path: Path) -> None:
-    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
-    other = dataclasses.replace(preparation, pool=dataclasses.replace(preparation.pool, group_by="author"))
-    with pytest.raises(ConfigError, match=r"'a' and 'b' .* whole nothing in one and author in the other\. Say it for"):
-        check_same_pool({"a": preparation.pool, "b": other.pool})

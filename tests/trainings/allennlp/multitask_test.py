@@ -19,8 +19,8 @@ from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
-from fiesta_allennlp.trainings.config import official_paths, with_absolute_paths
-from fiesta_allennlp.trainings.config_checks import check_config, check_parts
+from fiesta_allennlp.trainings.config import with_absolute_paths
+from fiesta_allennlp.trainings.config_checks import check_config
 from fiesta_allennlp.trainings.data_files import mark_data
 from tests.conftest import classifier_config, write_reviews
 
@@ -119,9 +119,3 @@ def test_every_task_needs_a_path(config: Dict[str, Any], path: Any) -> None:
     config["train_data_path"], config["test_data_path"] = config["test_data_path"], path
     with pytest.raises(ConfigError, match="'test_data_path' is .* but 'validation_dataset_reader' reads the tasks"):
         read_pool(config, None, division=OFFICIAL)
-
-
-def test_one_file_in_two_sets_is_refused(config: Dict[str, Any]) -> None:
-    config["test_data_path"]["hotels"] = config["train_data_path"]["hotels"]
-    with pytest.raises(ConfigError, match=r"'train_data_path' and 'test_data_path' are the same data, \S+hotels_train"):
-        check_parts(config, OFFICIAL, mark_data(official_paths(config)))

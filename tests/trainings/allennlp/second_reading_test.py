@@ -40,13 +40,6 @@ class Drawing(TextClassificationJsonReader):
             yield instance
 
 
-def test_the_reader_that_draws_is_named(reviews: Path) -> None:
-    config = classifier_config(reviews)
-    config["validation_dataset_reader"] = {"type": "drawing", "drop": "labels"}
-    with pytest.raises(ConfigError, match=r"'validation_dataset_reader' \(Drawing\) reads other instances"):
-        read_pool(config, None)
-
-
 def pool_of(reviews: Path, **reader: Any) -> None:
     read_pool({**classifier_config(reviews), "dataset_reader": {"type": "drawing", **reader}}, None)
 
