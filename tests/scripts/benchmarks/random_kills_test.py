@@ -15,7 +15,7 @@ from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.records import Evaluation
 from tests.conftest import LocalSlurm, still_runs, until
-from tests.executors.light import Light, Waiting, request, started
+from tests.executors.light import Light, request, started
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_node_is_killed_with_all_that_runs_on_it_and_replaced(
     scene = kills.Scene(psutil.Process(), nodes)
     executor = RayExecutor(RunDirectory(tmp_path / "run"), workers=2)
     for replicate in range(2):
-        executor.submit(Waiting(str(tmp_path)), request(replicate))
+        executor.submit(Light("wait", str(tmp_path)), request(replicate))
     until(lambda: len(started(tmp_path)) == 2, seconds=120)
     assert sorted(process.pid for process in kills.trainings(scene)) == sorted(started(tmp_path))
     assert sorted(process.name() for process in nodes.working()) == ["ray::a-0", "ray::a-1"]
@@ -81,7 +81,7 @@ def test_a_worker_on_this_machine_is_found_and_killed(kills: ModuleType, tmp_pat
     executor = ProcessExecutor(RunDirectory(tmp_path / "run"))
     scene = kills.Scene(psutil.Process())
     assert not kills.kill_worker(scene)
-    executor.submit(Waiting(str(tmp_path)), request(0))
+    executor.submit(Light("wait", str(tmp_path)), request(0))
     until(lambda: bool(started(tmp_path)))
     assert [process.pid for process in kills.trainings(scene)] == started(tmp_path)
     assert not kills.kill_node(scene)
