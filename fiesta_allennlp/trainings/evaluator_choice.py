@@ -1,6 +1,5 @@
 """Chooses the evaluator that makes the runs of each candidate."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -90,7 +89,6 @@ def evaluator_of(
     }
     run = ProgramRun(
         programs,
-        working_directory=os.getcwd(),
         keep_models=settings.keep != "none",
         most_records=TRIAL_RECORDS if is_trial else None,
         **shared,

@@ -29,7 +29,7 @@ KEEP = 'cat "$1" > "$5/1"; cat "$2" > "$5/2"; cat "$3" > "$5/3"; echo "accuracy 
 
 
 def make_run(config: Dict[str, Any], **options: Any) -> ProgramRun:
-    return ProgramRun({"a": config}, "accuracy", os.getcwd(), **options)
+    return ProgramRun({"a": config}, "accuracy", **options)
 
 
 def ran(reviews: Path, script: str, *, config: Any = (), **options: Any) -> Tuple[Evaluation, Path]:
