@@ -1,4 +1,4 @@
-"""What runs of configs and of programs have in common: their data, their clock, and the outcome that each leaves."""
+"""The common part of runs of configs and of programs: their data, their time, and the outcome that each leaves."""
 
 import json
 import time

@@ -235,13 +235,11 @@ def mark_of(candidate: Candidate, division: Division) -> DataMark:
 
 
 def _sources(stored: Mapping[str, Candidate]) -> str:
-    """The stored candidates as they are typed."""
     sources = {name: candidate.source for name, candidate in stored.items()}
     return shlex.join(place if read_place(place).name == name else f"{name}={place}" for name, place in sources.items())
 
 
 def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
-    """Refuse to go on with another config or other data than at the start."""
     difference = first_difference(stored.config, given.config)
     if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
         before = stored.facts.get("files", {})

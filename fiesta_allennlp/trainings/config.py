@@ -49,7 +49,6 @@ def load_config(
 
 
 def _check_complete(config: Config) -> None:
-    """Refuse what is no complete config of one process."""
     for key in NEEDED:
         if config.get(key) is None:
             program = f' With a \'command\' it is a program: add "type": "{TYPE}".' if "command" in config else ""
@@ -90,7 +89,6 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
 
 
 def _check_values(error: ConfigError, spec: CandidateSpec, *, where: str) -> None:
-    """Name the variable because of which a config could not be read, with the remedy."""
     missing = UNDEFINED.search(str(error))
     if missing:
         name, known = missing[1], spec.point.variables
@@ -227,7 +225,6 @@ def evaluation_config(
 
 
 def _draw_split(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
-    """Wrap the readers of a config, and name their parts as its data."""
     drawn: Config = {"paths": division.used(official_paths(config)), "split_seed": split_seed}
     if group_by is not None:
         drawn["group_by"] = group_by

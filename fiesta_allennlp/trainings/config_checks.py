@@ -32,7 +32,7 @@ REMEDIES = {
     "has_test": "Give --score validation",
     "split_reader": "Splits are drawn over what the validation reader reads: give the reader inside that one",
 }
-"""What to do about a key that disagrees with the options or the other reader."""
+"""Remedies for a key that disagrees with the options or the other reader."""
 
 
 def check_config(

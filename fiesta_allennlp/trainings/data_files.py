@@ -77,9 +77,12 @@ def _is_hidden(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class FileMark:
-    """By what a file, or the content of a URL, is known again: `stamp` is its size in bytes and the nanoseconds of its
-    last changes, of the content and of the file itself; `digest` its content's, which counts where the stamp is
-    another."""
+    """Identifies a file or the content of a URL.
+
+    Attributes:
+        stamp: size in bytes, and nanoseconds of the last change of the content and of the file itself.
+        digest: SHA-256 of the content, which counts if the stamp differs.
+    """
 
     path: str
     stamp: Tuple[int, int, int]
@@ -88,8 +91,8 @@ class FileMark:
 
 @dataclass(frozen=True)
 class DataMark:
-    """By what the data of a candidate are known again: its data paths, the files behind them, and a fingerprint of all,
-    which stays the same where the files are moved."""
+    """Identifies the data of a candidate: its data paths, the files behind them, and a fingerprint of all, which stays
+    the same if the files are moved."""
 
     data_paths: Tuple[Any, ...] = ()
     files: Tuple[FileMark, ...] = ()
@@ -155,12 +158,7 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
 
 
 def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
-    """The mark with the places and the stamps of this machine.
-
-    Raises:
-        DataChangedError: see `unchanged`.
-        FileNotFoundError: see `unchanged`.
-    """
+    """Return the mark with the places and the stamps of this machine. Raises the errors of `unchanged`."""
     data_paths = moved(list(mark.data_paths), places)
     wanted = {places.get(file.path, file.path): file for file in mark.files}
     new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))

@@ -75,7 +75,6 @@ def prepare_all(
 
 
 def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) -> str:
-    """The message about a candidate that cannot be built, with its name."""
     log = place.check_log(candidate.name)
     says_all = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
     where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
@@ -86,7 +85,6 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
 
 
 def _found_in(directory: RunDirectory, preparation: Preparation) -> Preparation:
-    """The preparation with its word vectors where they are found afterwards."""
     vectors = directory.vectors.resolve()
     found = tuple((original, str(vectors / Path(filtered).name)) for original, filtered in preparation.vectors)
     return replace(preparation, vectors=found)

@@ -137,7 +137,6 @@ class MetricNames(Listener):
 
 
 def _gpu_room(settings: Settings, console: Console) -> List[Listener]:
-    """The note on room on the GPUs, where runs are given some."""
     devices = settings.executor_params().get("cuda_devices") or []
     memory = smallest_gpu_mib() if devices else None
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)

@@ -125,7 +125,6 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         ]
 
     def _facts(self, prepared: PreparedTrainings, name: str) -> Dict[str, Any]:
-        """The facts of a candidate for the store, with the digests of its data files."""
         files = {file.path: file.digest for file in prepared.checked.roster.data[name].files}
         return {**facts_of(prepared.preparations[name]), "files": files}
 
@@ -214,7 +213,6 @@ def prepared_trainings(
 
 
 def _notes_on_workers(checked: CheckedTrainings, executor: Executor) -> Iterator[str]:
-    """Notes on more workers than can help."""
     settings = checked.settings
     _, most = checked.strategy.bounds(len(checked.roster.given))
     room = num_workers("auto", settings.threads_per_worker)

@@ -75,7 +75,6 @@ def _by_position(training: Sequence[Identity], evaluated: Sequence[Identity]) ->
 
 
 def _labels_by_group(read: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, ...]]]:
-    """The labels that occur in each group, in the order of the groups."""
     found: DefaultDict[Hashable, Set[Tuple[Any, ...]]] = defaultdict(set)
     for group, labels in read:
         found[group].update({tuple(labels)} if labels else ())

@@ -70,7 +70,6 @@ def read_pool(
 
 
 def _group_key(config: Config, group_by: Optional[str], readers: Sequence[DatasetReader]) -> Optional[str]:
-    """The key of what splits keep whole: the first given by the option, the config or a reader."""
     return first_said(
         [group_by, *own_group_by(config).values(), *(getattr(reader, "group_by", None) for reader in readers)]
     )
@@ -83,7 +82,6 @@ def _official_view(readers: Sequence[Tuple[str, DatasetReader]], paths: Mapping[
 
 
 def _official_targets(sizes: Mapping[str, int], paths: Mapping[str, Any]) -> Dict[str, int]:
-    """The sizes of the official sets, none of which may be empty."""
     for part, size in sizes.items():
         if not size:
             raise DataError(f"'{part}_data_path': {paths[part]} has no instances. Give a file that has some.")

@@ -80,7 +80,6 @@ class ResplitReader(DatasetReader):
         yield from self._sets[file_path]
 
     def _drawn(self) -> Dict[str, List[Instance]]:
-        """The instances of each set of the split, in the reader's order."""
         by_part = read_parts(self._reader, self._paths)
         set_of = self._set_of(by_part if self._split_reader is None else read_parts(self._split_reader, self._paths))
         pool = list(itertools.chain.from_iterable(by_part.values()))
@@ -94,7 +93,6 @@ class ResplitReader(DatasetReader):
         return sets
 
     def _set_of(self, by_part: Dict[str, List[Instance]]) -> Dict[Hashable, str]:
-        """The set that each group belongs to."""
         sizes = {part: len(instances) for part, instances in by_part.items()}
         targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
         groups = groups_of(list(itertools.chain.from_iterable(by_part.values())), self._group_by)

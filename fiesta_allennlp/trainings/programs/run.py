@@ -136,7 +136,6 @@ class ProgramRun(CandidateRun):
         )
 
     def _absolute(self, part: str) -> str:
-        """The path of a file that a command names."""
         return os.path.abspath(os.path.join(self.working_directory, part))
 
     def _about(self, request: Request) -> Dict[str, Any]:
