@@ -21,10 +21,8 @@ from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.executors.ray_cluster import connect
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.trainings.dry_run import plan
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
-from fiesta_allennlp.trainings.settings import merge
 from tests.conftest import REPOSITORY, until
 from tests.executors.light import (
     Light,
@@ -166,16 +164,6 @@ def test_a_node_that_lacks_a_data_file_ends_the_selection_and_blames_no_candidat
     with pytest.raises(DataError, match=f"node {socket.gethostname()} does not have {mine}. .* --ship-data"):
         next(executor.completed())
     assert isinstance(only(make(ship_data=True), evaluator), Evaluation)
-
-
-def test_a_config_that_asks_for_a_gpu_is_refused_where_it_would_get_none(
-    cluster: Any, write_config: Callable[..., Path]
-) -> None:
-    on_gpu = {"trainer": {"optimizer": "adam", "num_epochs": 1, "cuda_device": 0}}
-    candidates = [str(write_config("one")), str(write_config("two", on_gpu))]
-    options = {"candidates": candidates, "metric": "accuracy", "executor": "ray", "ray_address": cluster.address}
-    with pytest.raises(ConfigError, match="'two': 'trainer.cuda_device' is 0, .* Give --gpus-per-evaluation 1, or "):
-        plan(merge(options), Console(quiet=True))
 
 
 def test_a_cluster_of_ones_own_gets_a_token_that_no_file_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

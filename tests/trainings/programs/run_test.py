@@ -84,12 +84,9 @@ def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: 
     ("script", "kind", "message"),
     [
         ("echo reading; echo broken >&2; exit 3", ProgramError, r"exit status 3. The end of its output: broken$"),
-        ("echo only here; exit 1", ProgramError, r"exit status 1. The end of its output: only here$"),
         ("exit 1", ProgramError, r"exit status 1 and wrote nothing"),
-        ("kill -TERM $$", ProgramKilledError, r"was ended by signal 15 \(SIGTERM\) and wrote nothing"),
         ("kill -9 $$", ProgramKilledError, r"signal 9 \(SIGKILL\), on Linux often for lack of memory"),
         ("true", FiestaError, r"the last line of the program's standard output is missing"),
-        ("echo accuracy nan", FiestaError, r"accuracy = nan, which is not a finite number"),
         ("echo f1 0.5", MetricError, r"no metric 'accuracy', .* or 'eval_accuracy' but: f1"),
     ],
 )
