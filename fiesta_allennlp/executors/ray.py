@@ -9,11 +9,11 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import FiestaError, describe
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
-from fiesta_allennlp.executors.ray_cluster import RayCluster, raise_if_ours
+from fiesta_allennlp.executors.ray_cluster import RayCluster
 from fiesta_allennlp.files import PART
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
-from fiesta_allennlp.isolation.worker import NO_ROOM, WorkerSettings
+from fiesta_allennlp.isolation.worker import NO_ROOM
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
@@ -85,10 +85,6 @@ class RayExecutor(QueueingExecutor):
             self.close()
             raise
 
-    def submit(self, evaluator: Evaluator, request: Request) -> None:
-        self._cluster.check_files(self._needed(evaluator, request))
-        super().submit(evaluator, request)
-
     def describe(self) -> str:
         num_nodes = len(self._cluster.nodes())
         return f"up to {self.slots} at once on a Ray cluster of {num_nodes} node(s), each with {self._cluster.wants()}"
@@ -140,24 +136,18 @@ class RayExecutor(QueueingExecutor):
     def _ships(self, path: str) -> bool:
         return self._ship_data and os.path.isfile(path)
 
-    def _needed(self, evaluator: Evaluator, request: Request) -> Tuple[str, ...]:
-        """Return the data files that a node must have, which are here and are not sent."""
-        return tuple(path for path in evaluator.files(request) if os.path.exists(path) and not self._ships(path))
-
     def _node_work(self, evaluator: Evaluator, request: Request) -> NodeWork:
         """Describe a run for its node. What no other machine can have is sent, with `ship_data` the data files too."""
         sent = [*filter(self._ships, evaluator.files(request)), *evaluator.made_files(request)]
         for path in sent:
             if path not in self._sent:
                 self._sent[path] = self._ray.put(Path(path).read_bytes())
+        needed = tuple(path for path in evaluator.files(request) if os.path.exists(path) and path not in sent)
         return NodeWork(
-            evaluator=self._ray.cloudpickle.dumps(evaluator),
-            request=request,
+            self._work(evaluator, request, self._directory.evaluation(request.name)),
             current_directory=os.getcwd(),
-            settings=WorkerSettings(num_threads=self._num_threads, packages=self._packages),
             num_gpus=self._resources["GPU"],
-            time_limit=self._time_limit,
-            needed=self._needed(evaluator, request),
+            needed=needed,
             sent={path: self._sent[path] for path in sent},
         )
 
@@ -183,7 +173,8 @@ class RayExecutor(QueueingExecutor):
         except errors.OutOfMemoryError as error:
             return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")
         except errors.RayTaskError as error:
-            raise_if_ours(error)
+            if isinstance(error.cause, FiestaError):  # raised on the node on purpose
+                raise error.cause from error
             return Failure(request, _kind(error.cause), describe(error.cause))
         except errors.RayError as error:
             return Failure(request, "machine", describe(error))

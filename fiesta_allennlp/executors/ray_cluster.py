@@ -1,4 +1,4 @@
-"""Connects to a Ray cluster, and finds out what room its nodes have for runs and whether they have the data."""
+"""Connects to a Ray cluster, and finds out what room its nodes have for runs."""
 
 import logging
 import os
@@ -7,10 +7,9 @@ import signal
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from fiesta_allennlp.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.isolation.ray_node import check_files
+from fiesta_allennlp.errors import ConfigError, describe
 
 GIB = 2**30
 
@@ -32,7 +31,6 @@ class RayCluster:
         self.resources = checked_resources(cpus, gpus, memory)
         self.ray = import_ray()
         self._connected_here = not self.ray.is_initialized()
-        self._checked: Set[str] = set()
         if self._connected_here:
             connect(self.ray, address)
 
@@ -66,32 +64,6 @@ class RayCluster:
         """Return what a run takes, in words."""
         wanted = {**self.resources, "GiB of memory": self.resources["memory"] / GIB, "memory": 0.0}
         return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
-
-    def check_files(self, paths: Sequence[str]) -> None:
-        """Ask all nodes with room for a run for these files, at once, and for each file only the first time.
-
-        A node that gives no answer, as one that has just gone, is passed over: every run looks again.
-
-        Raises:
-            DataError: with the first node that lacks a file.
-        """
-        new = [path for path in paths if path not in self._checked]
-        if not new:
-            return
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        ask = self.ray.remote(num_cpus=0, max_retries=0)(check_files)
-        places = [
-            NodeAffinitySchedulingStrategy(node["NodeID"], soft=False) for node in self.nodes() if self._fits(node)
-        ]
-        for answer in [ask.options(scheduling_strategy=place).remote(new) for place in places]:
-            try:
-                self.ray.get(answer)
-            except self.ray.exceptions.RayTaskError as error:
-                raise_if_ours(error)
-            except self.ray.exceptions.RayError:
-                continue
-        self._checked.update(new)
 
     def close(self) -> None:
         """Disconnect, where this object connected."""
@@ -168,9 +140,3 @@ def _own_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def raise_if_ours(error: Any) -> None:
-    """Raise the error that this package raised on a node on purpose, where a task's error is such a one."""
-    if isinstance(error.cause, FiestaError):
-        raise error.cause from error

@@ -195,7 +195,6 @@ class SlurmExecutor(QueueingExecutor):
             time.sleep(min(SECONDS_BETWEEN_LOOKS, max(0.0, end - time.monotonic())))
 
     def _ended(self, shared: RunQueue) -> Optional[str]:
-        """Return the ticket of a run that has ended, or that was lost."""
         taken, done = shared.taken(), shared.done()
         self._jobs.note([*taken.values(), *done.values()])
         ended = next((ticket for ticket in done if ticket in self._running), None)
@@ -243,7 +242,6 @@ class SlurmExecutor(QueueingExecutor):
         return None
 
     def _note_timeout(self, request: Request) -> None:
-        """Count a job that reached its time limit with this run alone."""
         self._num_timeouts[request] += 1
         if self._num_timeouts[request] >= MAX_TIMEOUTS:
             raise FiestaError(

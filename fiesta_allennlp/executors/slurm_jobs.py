@@ -152,7 +152,6 @@ class SlurmJobs:
         return True
 
     def _check_vain(self, failed: Set[str]) -> None:
-        """Refuse to go on with jobs that fail before they take a run."""
         self._submitted -= {job for job, _ in self._num_taken}
         self._vain |= self._submitted & failed
         self._submitted -= self._vain

@@ -2,22 +2,18 @@
 
 Neither AllenNLP nor torch is imported here, because every Ray worker imports this file.
 
-The server's socket lies in the temporary directory of `multiprocessing`. The server deletes this directory also where
-the process that started it was killed; where the server was killed too, the next command does.
+The server's socket lies in the temporary directory of `multiprocessing`, which the server deletes if the process that
+started it was killed.
 """
 
-import glob
 import multiprocessing
 import os
-import platform
 import shutil
-import tempfile
 import time
 from concurrent.futures import TimeoutError, wait
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from multiprocessing import util
-from pathlib import Path
 from typing import Any, Callable, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
@@ -32,9 +28,6 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 PARENT, SOCKETS, PRELOAD = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"
 """Name the variables that tell the fork server its parent process, its directory, and the modules to import."""
-
-MARK = "fiesta-of-"
-"""Begins the name of a directory's mark; the machine and the process that it belongs to follow."""
 
 WORKER_NAME = "fiesta-worker"
 SECONDS_TO_STOP = 10.0
@@ -65,8 +58,7 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     warnings = os.environ.get("PYTHONWARNINGS", "")
     if QUIET_TRACKER not in warnings:
         os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, QUIET_TRACKER]))
-    delete_stale_directories()
-    os.environ[PARENT], os.environ[SOCKETS] = str(os.getpid()), own_directory()
+    os.environ[PARENT], os.environ[SOCKETS] = str(os.getpid()), util.get_temp_dir()
     os.environ[PRELOAD] = " ".join(package for package in packages if package.startswith(OURS))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
@@ -196,22 +188,6 @@ def _exit_reason(exitcode: Optional[int]) -> str:
     return f"exit status {exitcode}"
 
 
-def own_directory() -> str:
-    """Return the directory of this process for sockets, with a mark of the process in it."""
-    directory = util.get_temp_dir()
-    Path(directory, f"{MARK}{platform.node()}-{os.getpid()}").touch()
-    return directory
-
-
-def delete_stale_directories() -> None:
-    """Delete the directories whose process was killed on this machine. Others may vanish meanwhile."""
-    begin = f"{MARK}{platform.node()}-"
-    for mark in glob.glob(f"pymp-*/{glob.escape(begin)}*", root_dir=tempfile.gettempdir()):
-        directory, _, name = mark.rpartition(os.sep)
-        if not _is_alive(int(name.removeprefix(begin))):
-            shutil.rmtree(Path(tempfile.gettempdir(), directory), ignore_errors=True)
-
-
 def has_lost_parent() -> bool:
     """Return whether the process that started this fork server has ended."""
     return os.environ.get(PARENT, str(os.getppid())) != str(os.getppid())
@@ -221,13 +197,3 @@ def delete_of_lost_parent() -> None:
     """Delete the directory if the parent process has ended, and so cannot do it itself."""
     if has_lost_parent() and SOCKETS in os.environ:
         shutil.rmtree(os.environ[SOCKETS], ignore_errors=True)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

@@ -14,15 +14,14 @@ import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
 
 from filelock import FileLock, Timeout
 
-from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.isolation.fork_server import make, start_fork_server
-from fiesta_allennlp.isolation.worker import Work, WorkerSettings
-from fiesta_allennlp.records import Failure, Outcome, Request
+from fiesta_allennlp.isolation.worker import Work
+from fiesta_allennlp.records import Failure, Outcome
 
 
 @dataclass(frozen=True)
@@ -30,20 +29,16 @@ class NodeWork:
     """Describes a run for whatever node it comes to.
 
     Attributes:
+        work: the run as the driver's machine would make it. The node has other places, and Ray gives it its device.
         current_directory: that of the driver, taken where the node has it too.
-        settings: how the run's process is set up; Ray gives it its device.
         num_gpus: GPUs that Ray reserves for the run.
         needed: files that the node must have.
         sent: files that come along, as Ray object references by their path on the driver's machine.
-        evaluator, request, time_limit: as in `Work`.
     """
 
-    evaluator: bytes
-    request: Request
+    work: Work
     current_directory: str
-    settings: WorkerSettings
     num_gpus: float
-    time_limit: Optional[float]
     needed: Tuple[str, ...]
     sent: Mapping[str, Any]
 
@@ -56,34 +51,32 @@ class Returned:
     files: Mapping[str, bytes]
 
 
-def evaluate_on_node(work: NodeWork) -> Returned:
+def evaluate_on_node(node_work: NodeWork) -> Returned:
     """Make one run in a fresh process and in a directory of this node that is deleted afterwards.
 
     Raises:
         DataError: if the node lacks a data file.
         OSError: if the node cannot write one.
     """
-    check_files(work.needed)
-    if os.path.isdir(work.current_directory):
-        os.chdir(work.current_directory)
+    check_files(node_work.needed)
+    if os.path.isdir(node_work.current_directory):
+        os.chdir(node_work.current_directory)
     vars(sys.modules["__main__"]).pop("__file__", None)  # else each fresh process runs Ray's worker program again
     with scratch_directory(Path(tempfile.gettempdir()) / f"fiesta-{os.getuid()}") as scratch:
-        run, name = RunDirectory(scratch), work.request.name
-        device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if work.num_gpus else ""
-        made = Work(
-            evaluator=work.evaluator,
-            places=_unpack(work.sent, scratch / "sent"),
-            request=work.request,
-            directory=run.evaluation(name),
-            log=run.evaluation_log(name),
+        work, directory = node_work.work, scratch / "run"
+        device = os.environ.get("CUDA_VISIBLE_DEVICES", "") if node_work.num_gpus else ""
+        made = replace(
+            work,
+            places=_unpack(node_work.sent, scratch / "sent"),
+            directory=directory,
+            log=directory / work.log.name,
             settings=replace(work.settings, device=device),
-            time_limit=work.time_limit,
         )
         outcome = make(made, start_fork_server(work.settings.num_threads, work.settings.packages))
         if isinstance(outcome, Failure) and outcome.kind in ("disk", "data"):
             place = f" below {scratch.parent}" if outcome.kind == "disk" else ""
             outcome = replace(outcome, error=f"{outcome.error}, on node {socket.gethostname()}{place}")
-        return Returned(outcome, _contents(made.directory))
+        return Returned(outcome, _contents(directory))
 
 
 def check_files(paths: Sequence[str]) -> None:

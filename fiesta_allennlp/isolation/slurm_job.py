@@ -74,7 +74,6 @@ def _job_id() -> str:
 
 
 def _make(queue: RunQueue, claim: Claim, context: Any) -> None:
-    """Make one run in a fresh process, and stop it when nobody wants it any more."""
     num_before = num_killed_for_memory()
     outcome = make(queue.work(claim), context, is_wanted=lambda: queue.has(claim))
     if isinstance(outcome, Failure) and outcome.kind == "killed":

@@ -27,14 +27,13 @@ from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
 from fiesta_allennlp.selection.workspace import clear
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_place
-from fiesta_allennlp.trainings.candidates import Roster, candidate_of, read_roster
+from fiesta_allennlp.trainings.candidates import Roster, candidate_of, check_variables, mark_of, read_roster
 from fiesta_allennlp.trainings.config import official_paths, readers_of, vector_references
+from fiesta_allennlp.trainings.pool import Preparation, facts_of
 from fiesta_allennlp.trainings.preparation import prepare_all
-from fiesta_allennlp.trainings.preparations import Preparation, facts_of
 from fiesta_allennlp.trainings.progress_setup import told_of_jobs
 from fiesta_allennlp.trainings.select import CheckedTrainings, PreparedTrainings, prepared_trainings
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.variables import check_variables
 
 INPUTS = "inputs"
 """The key of a point's inputs in the facts of a candidate."""
@@ -181,7 +180,7 @@ def _check_selection(settings: SearchSettings, num_finalists: int, example: Cand
         settings.include_package,
         lambda: build_strategy(staged, names, minimise=staged.scored_by.minimise),
     )
-    candidate_of(read_place(example.source), staged)
+    mark_of(candidate_of(read_place(example.source), staged), staged.division)
 
 
 def prepare_by_reader(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -145,13 +146,6 @@ def is_command(text: str) -> bool:
     return len(text.split()) > 1 and PLACEHOLDER.search(text) is not None and not is_template
 
 
-def _named_command(text: str) -> CandidateSpec:
-    name, place = split_name(text)
-    if name is None or len(name.split()) != 1:
-        raise ConfigError(f"the command '{text}' needs a name without blanks in front: 'NAME={text}'.")
-    return read_place(place, name=name)
-
-
 def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
     """The candidates that are typed as `PLACE` or `NAME=PLACE`, each point of the template as one of them.
 
@@ -166,31 +160,48 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
     specs: List[CandidateSpec] = []
     for text in texts:
         name, place = split_name(text)
-        if is_command(text):
-            specs.append(_named_command(text))
-        else:
-            specs += made if text == template else [read_place(place, name=name)]
+        if is_command(text) and (name is None or len(name.split()) != 1):
+            raise ConfigError(f"the command '{text}' needs a name without blanks in front: 'NAME={text}'.")
+        specs += made if text == template else [read_place(place, name=name)]
     return specs
 
 
 def read_points(points: Any) -> List[Point]:
-    """The points of a JSONL file, or of a list of objects.
+    """Read the points of a JSONL file, or of a list of objects.
 
     Raises:
         ConfigError: where a point is wrong, or two are equal.
     """
-    return _distinct(_with_places(points))
+    if isinstance(points, str):
+        rows = [(f"--points {points}, line {line}", row) for line, row in read_lines(Path(points), distinct_keys=True)]
+    elif isinstance(points, (list, tuple)):
+        rows = [(f"--points, point {number}", row) for number, row in enumerate(points, start=1)]
+    else:
+        raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shortened(points)}.")
+    if not rows:
+        what = points if isinstance(points, str) else "the list"
+        raise ConfigError(f'--points: {what} is empty. Give an object of values for each candidate: {{"lr": 0.01}}.')
+    made: Dict[str, Tuple[str, Point]] = {}
+    for where, row in rows:
+        point = _point(row, where)
+        before, _ = made.setdefault(point.identity, (where, point))
+        if before != where:
+            raise ConfigError(
+                f"{where}: its values are those of {before.rpartition(', ')[2]}: {point.typed or 'none'}. Leave one of "
+                "them out."
+            )
+    return [point for _, point in made.values()]
 
 
 def given_points(points: Any) -> Any:
-    """Points that Python gives, as plain data: the file's path as text, or a list.
+    """Return points that Python gives as plain data: the path of a file as text, or a list.
 
     Raises:
         ConfigError: where they are neither, or a point is wrong.
     """
     if points is None or isinstance(points, (str, Path)):
         return None if points is None else str(points)
-    return [dict(point.values) for _, point in _with_places(points)]
+    return [dict(point.values) for point in read_points(points)]
 
 
 def _template(candidates: Sequence[str]) -> str:
@@ -206,20 +217,6 @@ def _template(candidates: Sequence[str]) -> str:
     return alone[0]
 
 
-def _with_places(points: Any) -> List[Tuple[str, Point]]:
-    """The points, each with what a message calls its place."""
-    if isinstance(points, str):
-        rows = [(f"--points {points}, line {line}", row) for line, row in read_lines(Path(points), distinct_keys=True)]
-    elif isinstance(points, (list, tuple)):
-        rows = [(f"--points, point {number}", row) for number, row in enumerate(points, start=1)]
-    else:
-        raise ConfigError(f"--points must be a JSONL file or a list of objects but is {shortened(points)}.")
-    if not rows:
-        what = points if isinstance(points, str) else "the list"
-        raise ConfigError(f'--points: {what} is empty. Give an object of values for each candidate: {{"lr": 0.01}}.')
-    return [(where, _point(row, where)) for where, row in rows]
-
-
 def _point(row: Any, where: str) -> Point:
     if not isinstance(row, Mapping):
         raise ConfigError(f'{where}: must be an object such as {{"lr": 0.01}} but is {shortened(row)}.')
@@ -227,18 +224,6 @@ def _point(row: Any, where: str) -> Point:
         return Point(row)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-
-
-def _distinct(points: Sequence[Tuple[str, Point]]) -> List[Point]:
-    places: Dict[str, str] = {}
-    for where, point in points:
-        if point.identity in places:
-            raise ConfigError(
-                f"{where}: its values are those of {places[point.identity].rpartition(', ')[2]}: "
-                f"{point.typed or 'none'}. Leave one of them out."
-            )
-        places[point.identity] = where
-    return [point for _, point in points]
 
 
 # Keys and values.
@@ -279,14 +264,11 @@ def _text(value: Any) -> str:
 
 
 def _typed(value: Any) -> str:
-    return value if isinstance(value, str) and _reads_back(value) else _json(value)
-
-
-def _reads_back(text: str) -> bool:
-    try:
-        return _first_value(text, "") == (text, "")
-    except ConfigError:
-        return False
+    """Return a text as it is where `_first_value` reads it back, and anything else as JSON."""
+    with suppress(ConfigError):
+        if _first_value(_text(value), "") == (value, "") and isinstance(value, str):
+            return value
+    return _json(value)
 
 
 def _first_value(text: str, key: str) -> Tuple[Any, str]:

@@ -6,9 +6,10 @@ import shlex
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, List, Mapping, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, all_in_one, plainly
+from fiesta_allennlp.files import DEFAULTS, read_jsonnet
 from fiesta_allennlp.names import check_distinct, check_names
 from fiesta_allennlp.records import Candidate, History
 from fiesta_allennlp.selection.family import Resumed
@@ -22,11 +23,10 @@ from fiesta_allennlp.trainings.config import (
     official_paths,
     with_absolute_paths,
 )
-from fiesta_allennlp.trainings.config_checks import check_config
+from fiesta_allennlp.trainings.config_checks import check_config, check_parts
 from fiesta_allennlp.trainings.data_files import DataMark, mark_data
 from fiesta_allennlp.trainings.programs.config import division_for, is_program
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.variables import check_variables
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,34 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
     if not all(is_program(candidate.config) for candidate in made.values()):
         _check_allennlp()
     return made
+
+
+def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
+    """Refuse a variable that its template reads at none of its points; a variable that some points read is allowed.
+
+    Raises:
+        ConfigError: with the template and the variable.
+    """
+    for path in dict.fromkeys(spec.path for spec in specs):
+        same = [spec for spec in specs if spec.path == path]
+        for name in dict.fromkeys(name for spec in same for name in spec.point.variables):
+            if not any(name in spec.point.variables and _reads(spec, name, overrides) for spec in same):
+                raise ConfigError(
+                    f"{path}: the config, with the files that it imports, never reads the variable '{name}'. Correct "
+                    f"the name, read it with std.extVar('{name}'), or remove it. To override a key of the config, give "
+                    f"its whole path, such as model.{name}, or .{name} at the top."
+                )
+
+
+def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
+    """Return whether a config that is valid at this point is invalid without the variable. Variables of the environment
+    and those with a default count as read."""
+    others = {key: text for key, text in spec.point.variables.items() if key != name}
+    try:
+        read_jsonnet(spec.path, overrides=overrides, variables=others, where=str(spec.path))
+    except ConfigError:
+        return True
+    return name in os.environ or name in DEFAULTS
 
 
 def _check_allennlp() -> None:
@@ -182,32 +210,36 @@ def _how(points: Any) -> str:
 
 
 def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataMark]:
-    """The data of each candidate. Files that several have in common are looked at once.
-
-    Raises:
-        ConfigError: where a file cannot be read.
-    """
+    """Return the data of each candidate. Files that several have in common are read once."""
     known: Dict[str, DataMark] = {}
     marks: Dict[str, DataMark] = {}
     for name, candidate in candidates.items():
-        paths = division.used(official_paths(dict(candidate.config)))
-        if repr(paths) not in known:
-            try:
-                known[repr(paths)] = mark_data(paths)
-            except OSError as error:
-                raise ConfigError(f"candidate '{name}' ({candidate.source}): {plainly(error)}") from error
-        marks[name] = known[repr(paths)]
+        paths = repr(division.used(official_paths(dict(candidate.config))))
+        known[paths] = marks[name] = known[paths] if paths in known else mark_of(candidate, division)
     return marks
 
 
+def mark_of(candidate: Candidate, division: Division) -> DataMark:
+    """Return the data of a candidate as they are now.
+
+    Raises:
+        ConfigError: if a file cannot be read, or if the data are given as two sets.
+    """
+    config = dict(candidate.config)
+    try:
+        mark = mark_data(division.used(official_paths(config)))
+        check_parts(config, division_for(config, division), mark)
+    except (OSError, ConfigError) as error:
+        raise ConfigError(f"candidate '{candidate.name}' ({candidate.source}): {plainly(error)}") from error
+    return mark
+
+
 def _sources(stored: Mapping[str, Candidate]) -> str:
-    """The stored candidates as they are typed."""
     sources = {name: candidate.source for name, candidate in stored.items()}
     return shlex.join(place if read_place(place).name == name else f"{name}={place}" for name, place in sources.items())
 
 
 def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: Path) -> None:
-    """Refuse to go on with another config or other data than at the start."""
     difference = first_difference(stored.config, given.config)
     if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
         before = stored.facts.get("files", {})

@@ -2,22 +2,26 @@
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, Union
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, did_you_mean
 from fiesta_allennlp.files import read_jsonnet, with_overrides
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.programs.config import TYPE, check_keys, config_of_command, is_program
-from fiesta_allennlp.trainings.variables import check_values
 
 Config = Dict[str, Any]
 
 READER_KEYS = ("dataset_reader", "validation_dataset_reader")
 
+NEEDED = ("dataset_reader", "model", "data_loader", "trainer")
+
 SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
+
+UNDEFINED = re.compile(r"undefined external variable: (.+)")
 
 
 def load_config(
@@ -45,14 +49,14 @@ def load_config(
 
 
 def _check_complete(config: Config) -> None:
-    """Refuse what is no complete config of one process."""
-    for key in ("dataset_reader", "model", "data_loader", "trainer"):
-        if key not in config:
+    for key in NEEDED:
+        if config.get(key) is None:
             program = f' With a \'command\' it is a program: add "type": "{TYPE}".' if "command" in config else ""
             raise ConfigError(
                 f"the key '{key}' is missing. A candidate is a complete `allennlp train` config.{program}"
             )
-        if not isinstance(config[key], dict):
+    for key in (*NEEDED, "validation_dataset_reader"):
+        if config.get(key) is not None and not isinstance(config[key], dict):
             raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(config[key])}.")
     if config.get("distributed") is not None:
         # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
@@ -72,7 +76,7 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
     except ConfigError as error:
         if overrides:  # which may not be what is wrong
             _evaluated(spec, "", data)
-        check_values(error, spec, where=where)
+        _check_values(error, spec, where=where)
         raise
     if not isinstance(config, dict):
         raise ConfigError(f"{where}: a config must be an object with keys but is a {type(config).__name__}.")
@@ -81,6 +85,22 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
     except (ValueError, KeyError) as error:
         raise ConfigError(
             f"{spec.what}: there is no place in the config for the values with a dot: {error}."
+        ) from error
+
+
+def _check_values(error: ConfigError, spec: CandidateSpec, *, where: str) -> None:
+    missing = UNDEFINED.search(str(error))
+    if missing:
+        name, known = missing[1], spec.point.variables
+        given = f" Values are given for: {', '.join(known)}." if known else ""
+        raise ConfigError(
+            f"{where}: the config reads the external variable '{name}', which has no value.{given}"
+            f"{did_you_mean(name, known)} Give one with '{spec.path}?{name}=VALUE', with --points, or in the "
+            "environment."
+        ) from error
+    if "[json.exception" in str(error):
+        raise ConfigError(
+            f"{error}\nstd.parseJson reads numbers, lists, true, false and null. Read a text with std.extVar alone."
         ) from error
 
 
@@ -205,7 +225,6 @@ def evaluation_config(
 
 
 def _draw_split(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
-    """Wrap the readers of a config, and name their parts as its data."""
     drawn: Config = {"paths": division.used(official_paths(config)), "split_seed": split_seed}
     if group_by is not None:
         drawn["group_by"] = group_by
@@ -247,37 +266,26 @@ def _find_key(value: Any, wanted: str) -> Iterator[Tuple[Dict[str, Any], str]]:
             yield from _find_key(child, wanted)
 
 
-def keys_of(value: Any) -> FrozenSet[str]:
-    """The keys of a config, on every level."""
-    if isinstance(value, dict):
-        return frozenset(value).union(*map(keys_of, value.values()))
-    return frozenset().union(*map(keys_of, value)) if isinstance(value, list) else frozenset()
-
-
-def set_keys(value: Any, key: str) -> Iterator[Tuple[str, Any]]:
-    """Every key below this one that is neither null nor false, with its path and value."""
-    if isinstance(value, (dict, list)):
+def leaves_of(value: Any, key: str = "") -> Iterator[Tuple[str, Any]]:
+    """Yield what a config holds below `key` that is neither an object nor a list, or is an empty one, by its path."""
+    if isinstance(value, (dict, list)) and value:
         for name, child in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from set_keys(child, f"{key}.{name}")
-    elif value is not None and value is not False:
+            yield from leaves_of(child, f"{key}.{name}" if key else str(name))
+    else:
         yield key, value
 
 
-def first_difference(old: Any, new: Any, key: str = "") -> Optional[str]:
-    """The first key at which two configs differ, with both values; `None` where they are equal."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in sorted(set(old) | set(new)):
-            path = f"{key}.{name}" if key else name
-            if name not in old or name not in new:
-                here = "is new" if name not in old else "is gone"
-                return f"'{path}' {here}"
-            difference = first_difference(old[name], new[name], path)
-            if difference is not None:
-                return difference
-        return None
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        differences = (
-            first_difference(a, b, f"{key}.{index}") for index, (a, b) in enumerate(zip(old, new, strict=True))
-        )
-        return next((difference for difference in differences if difference is not None), None)
-    return None if old == new else f"'{key}' was {json.dumps(old)} and is now {json.dumps(new)}"
+def keys_of(config: Mapping[str, Any]) -> FrozenSet[str]:
+    """Return the keys of a config, on every level."""
+    return frozenset(name for path, _ in leaves_of(config) for name in path.split("."))
+
+
+def first_difference(old: Any, new: Any) -> Optional[str]:
+    """Describe the first key at which two configs differ, with both values; return None if they are equal."""
+    before, now = dict(leaves_of(old)), dict(leaves_of(new))
+    for key in sorted(before.keys() | now.keys()):
+        if key not in before or key not in now:
+            return f"'{key}' {'is new' if key not in before else 'is gone'}"
+        if before[key] != now[key]:
+            return f"'{key}' was {json.dumps(before[key])} and is now {json.dumps(now[key])}"
+    return None

@@ -1,29 +1,38 @@
 """Refuses what AllenNLP accepts in a config although it would silently give a wrong score."""
 
 import json
-from itertools import combinations
-from typing import Any, Dict, Mapping, Optional, Tuple
+from itertools import combinations, product
+from typing import Any, Mapping, Optional, Tuple
 
-from fiesta_allennlp.errors import ConfigError, describe
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.config import (
     Config,
     is_resplit,
+    leaves_of,
     official_paths,
     own_group_by,
     part_key,
     readers_of,
-    set_keys,
     unwrapped,
 )
-from fiesta_allennlp.trainings.data_files import files_behind, shared_files
+from fiesta_allennlp.trainings.data_files import DataMark, files_behind
 from fiesta_allennlp.trainings.programs.config import check_program, division_for, is_program
 
 SHORTENING = ("batches_per_epoch", "instances_per_epoch", "drop_last")
 """Keys of data loaders and what is in them that leave instances out of an epoch."""
 
-RESPLIT_KEYS = {"type", "reader", "paths", "split_seed", "group_by", "ratios", "has_test", "split_reader"}
+REPLACED = {"type", "reader", "split_seed", "group_by"}
+"""Keys of a resplit reader of which runs have their own, or which are checked apart."""
+
+REMEDIES = {
+    "paths": "All readers of a candidate read the same files: give this one those of 'dataset_reader'",
+    "ratios": "Give --split-ratios these numbers",
+    "has_test": "Give --score validation",
+    "split_reader": "Splits are drawn over what the validation reader reads: give the reader inside that one",
+}
+"""Remedies for a key that disagrees with the options or the other reader."""
 
 
 def check_config(
@@ -63,10 +72,10 @@ def check_sets(config: Config, *, group_by: Optional[str], division: Division) -
     if division.is_official:
         check_official(config, division)
     else:
-        check_readers(config)
+        if not is_program(config):
+            check_resplit(config, division)
         check_drawn(config, division)
         check_group_by(config, group_by)
-    check_parts(config, division)
 
 
 def check_official(config: Config, division: Division) -> None:
@@ -75,7 +84,6 @@ def check_official(config: Config, division: Division) -> None:
     Raises:
         ConfigError: with the key and the other ways.
     """
-    _check_objects(config)
     for key, reader in readers_of(config).items():
         if is_resplit(reader):
             raise ConfigError(
@@ -93,14 +101,11 @@ def check_official(config: Config, division: Division) -> None:
 
 
 def check_drawn(config: Config, division: Division) -> None:
-    """Refuse a config that does not tell how large the sets of a random split are, or tells otherwise than the options.
+    """Refuse a config that does not tell how large the sets of a random split are.
 
     Raises:
         ConfigError: with the key and the option to give.
     """
-    for key, reader in readers_of(config).items():
-        if is_resplit(reader):
-            _check_same_division(key, reader, division)
     if division.ratios or len(division.used(official_paths(config))) > 1:
         return
     if "test" not in division.parts:
@@ -117,56 +122,49 @@ def check_drawn(config: Config, division: Division) -> None:
     )
 
 
-def _check_same_division(key: str, reader: Mapping[str, Any], division: Division) -> None:
-    ratios = reader.get("ratios")
-    if ratios is not None and ratios != list(division.ratios):
-        given = ",".join(f"{ratio:g}" for ratio in division.ratios) or "not given"
-        raise ConfigError(
-            f"'{key}.ratios' is {json.dumps(ratios)} but --split-ratios is {given}. Give the option these numbers, or "
-            "take the key out."
-        )
-    if not reader.get("has_test", True) and "test" in division.parts:
-        raise ConfigError(
-            f"'{key}.has_test' is false, but --score is test. Give --score validation, or take the key out."
-        )
-
-
-def check_readers(config: Config) -> None:
-    """Refuse what a candidate's own resplit reader says and its evaluations would not heed.
+def check_resplit(config: Config, division: Division) -> None:
+    """Refuse a resplit reader of the candidate's own that says otherwise than its runs would.
 
     Raises:
         ConfigError: with the key.
     """
-    paths = official_paths(config)
-    _check_objects(config)
-    for key, reader in readers_of(config).items():
+    readers = readers_of(config)
+    made = {
+        "paths": official_paths(config),
+        "ratios": list(division.ratios) or None,
+        "has_test": "test" in division.parts,
+        "split_reader": unwrapped(readers.get("validation_dataset_reader")),
+    }
+    for key, reader in readers.items():
         if is_resplit(reader):
-            _check_resplit(key, reader, {**config, "dataset_reader": reader}, paths)
-    if is_resplit(config.get("dataset_reader")):
+            _check_inner(key, reader)
+            given = {name: value for name, value in reader.items() if name not in REPLACED}
+            if given.get("paths"):
+                given["paths"] = official_paths({**config, "dataset_reader": reader})
+            _check_agrees(key, given, made)
+    if is_resplit(config["dataset_reader"]):
         _check_data_paths(config)
-        _check_split_reader(config)
 
 
-def _check_objects(config: Config) -> None:
-    for key, reader in readers_of(config).items():
-        if not isinstance(reader, dict):
-            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(reader)}.")
-
-
-def _check_resplit(key: str, reader: Mapping[str, Any], alone: Config, paths: Dict[str, Any]) -> None:
+def _check_inner(key: str, reader: Mapping[str, Any]) -> None:
     inner = reader.get("reader")
     if not isinstance(inner, dict) or is_resplit(inner):
         raise ConfigError(f"'{key}.reader' must be the reader of the data files but is {json.dumps(inner)}.")
-    for other in sorted(set(reader) - RESPLIT_KEYS):
-        raise ConfigError(
-            f"'{key}.{other}' would have no effect: a selection takes {', '.join(sorted(RESPLIT_KEYS))} of a resplit "
-            f"reader. Move it into '{key}.reader', or remove it."
-        )
-    if reader.get("paths") and official_paths(alone) != paths:
-        raise ConfigError(
-            f"'{key}.paths' is {json.dumps(reader['paths'])} but the parts of the candidate are {json.dumps(paths)}. "
-            "All its readers must read the same files: make them equal, or leave the paths of the second reader out."
-        )
+
+
+def _check_agrees(key: str, given: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+    """Refuse a key that a run does not take over, unless it says what the run has."""
+    for name, value in given.items():
+        if name not in made:
+            raise ConfigError(
+                f"'{key}.{name}' would have no effect: a selection takes {', '.join(sorted({*REPLACED, *made}))} of a "
+                f"resplit reader. Move it into '{key}.reader', or remove it."
+            )
+        if value not in (None, {}) and value != made[name]:
+            raise ConfigError(
+                f"'{key}.{name}' is {json.dumps(value)}, but a run of this selection has {json.dumps(made[name])}. "
+                f"{REMEDIES[name]}, or take the key out."
+            )
 
 
 def _check_data_paths(config: Config) -> None:
@@ -177,18 +175,6 @@ def _check_data_paths(config: Config) -> None:
                 f"'{part}_data_path' is {json.dumps(path)} beside a resplit reader, which has its files in "
                 f"'dataset_reader.paths'. Write '{part}', or leave it out."
             )
-
-
-def _check_split_reader(config: Config) -> None:
-    """Refuse another reader to draw the splits over than the one that they are drawn over."""
-    given = config["dataset_reader"].get("split_reader")
-    drawn_over = unwrapped(readers_of(config).get("validation_dataset_reader"))
-    if given is not None and given != drawn_over:
-        raise ConfigError(
-            f"'dataset_reader.split_reader' is {json.dumps(given)} but 'validation_dataset_reader' reads the data "
-            f"files by {json.dumps(drawn_over)}. Splits are drawn over what the validation reader reads: make them "
-            "equal, or leave 'split_reader' out."
-        )
 
 
 def check_group_by(config: Config, group_by: Optional[str]) -> None:
@@ -213,29 +199,33 @@ def check_group_by(config: Config, group_by: Optional[str]) -> None:
                 )
 
 
-def check_parts(config: Config, division: Division = AT_OFFICIAL_RATIOS) -> None:
+def check_parts(config: Config, division: Division, mark: DataMark) -> None:
     """Refuse data that are given as two parts: a run would be scored on what it was trained on, or chose its epoch by.
+
+    Two parts are the same if they share a file, or if the contents of one are all among those of the other.
+
+    Args:
+        mark: the data as they are now.
 
     Raises:
         ConfigError: with the two keys.
     """
-    paths = official_paths(config)
-    given = [part for part in division.parts if part in paths]
-    files = {part: files_behind(paths[part]) for part in given}
-    for pair in combinations(given, 2):
-        one, other = pair
-        try:
-            shared = shared_files(files[one], files[other])
-        except OSError as error:
-            raise ConfigError(f"the data of '{part_key(config, one)}' cannot be read: {describe(error)}.") from error
-        if shared is not None or paths[one] == paths[other]:
-            named = (paths[one], paths[other]) if shared is None else shared
-            raise ConfigError(_twice(config, pair, *map(str, named), division=division))
+    paths, digests = official_paths(config), {file.path: file.digest for file in mark.files}
+    for one, other in combinations([part for part in division.parts if part in paths], 2):
+        first, second = ({file.resolve(): digests[str(file)] for file in files_behind(paths[p])} for p in (one, other))
+        contents, others = set(first.values()), set(second.values())
+        if paths[one] == paths[other] or first.keys() & second.keys():
+            shared = sorted(map(str, first.keys() & second.keys())) or [str(paths[one])]
+            raise ConfigError(_twice(config, (one, other), f"are the same data, {shared[0]}", division=division))
+        if first and second and (contents <= others or others <= contents):
+            pair = next((mine, its) for mine, its in product(first, second) if first[mine] == second[its])
+            raise ConfigError(
+                _twice(config, (one, other), f"have equal contents, {pair[0]} and {pair[1]}", division=division)
+            )
 
 
-def _twice(config: Config, pair: Tuple[str, str], one: str, other: str, *, division: Division) -> str:
+def _twice(config: Config, pair: Tuple[str, str], what: str, *, division: Division) -> str:
     keys = [part_key(config, part) for part in pair]
-    what = f"are the same data, {one}" if one == other else f"have equal contents, {one} and {other}"
     which = f"'{keys[1]}'" if "train" in pair else "one of them"
     if division.is_official:
         without = "" if "train" in pair else ", or leave 'test_data_path' out and give --score validation"
@@ -258,8 +248,8 @@ def check_test_loader(config: Config) -> None:
         ConfigError: with the key.
     """
     loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
-    for key, value in set_keys(config[loader], loader):
-        if key.rpartition(".")[2] in SHORTENING:
+    for key, value in leaves_of(config[loader], loader):
+        if key.rpartition(".")[2] in SHORTENING and value is not None and value is not False:
             remedy = (
                 "Give a 'validation_data_loader' without it, such as {\"batch_size\": 64}, which is for both."
                 if loader == "data_loader"

@@ -9,11 +9,11 @@ import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import DataChangedError
 from fiesta_allennlp.files import CHUNK, digest_of
-from fiesta_allennlp.trainings.config import moved, set_keys
+from fiesta_allennlp.trainings.config import leaves_of, moved
 
 logger = logging.getLogger(__name__)
 
@@ -77,9 +77,12 @@ def _is_hidden(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class FileMark:
-    """By what a file, or the content of a URL, is known again: `stamp` is its size in bytes and the nanoseconds of its
-    last changes, of the content and of the file itself; `digest` its content's, which counts where the stamp is
-    another."""
+    """Identifies a file or the content of a URL.
+
+    Attributes:
+        stamp: size in bytes, and nanoseconds of the last change of the content and of the file itself.
+        digest: SHA-256 of the content, which counts if the stamp differs.
+    """
 
     path: str
     stamp: Tuple[int, int, int]
@@ -88,8 +91,8 @@ class FileMark:
 
 @dataclass(frozen=True)
 class DataMark:
-    """By what the data of a candidate are known again: its data paths, the files behind them, and a fingerprint of all,
-    which stays the same where the files are moved."""
+    """Identifies the data of a candidate: its data paths, the files behind them, and a fingerprint of all, which stays
+    the same if the files are moved."""
 
     data_paths: Tuple[Any, ...] = ()
     files: Tuple[FileMark, ...] = ()
@@ -155,12 +158,7 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
 
 
 def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
-    """The mark with the places and the stamps of this machine.
-
-    Raises:
-        DataChangedError: see `unchanged`.
-        FileNotFoundError: see `unchanged`.
-    """
+    """Return the mark with the places and the stamps of this machine. Raises the errors of `unchanged`."""
     data_paths = moved(list(mark.data_paths), places)
     wanted = {places.get(file.path, file.path): file for file in mark.files}
     new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
@@ -187,37 +185,12 @@ def _stamp(file: Path) -> Tuple[int, int, int]:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def shared_files(first: Sequence[Path], second: Sequence[Path]) -> Optional[Tuple[Path, Path]]:
-    """A file of each that are one and the same, or equal in content where all of one side stand on the other, so that a
-    licence beside both does not count. None where there are none."""
-    by_place = {file.resolve(): file for file in first}
-    for file in second:
-        if file.resolve() in by_place:
-            return by_place[file.resolve()], file
-    pair = _first_of_all_inside(first, second)
-    if pair is not None:
-        return pair
-    pair = _first_of_all_inside(second, first)
-    return None if pair is None else (pair[1], pair[0])
-
-
-def _first_of_all_inside(few: Sequence[Path], many: Sequence[Path]) -> Optional[Tuple[Path, Path]]:
-    """The first of `few` with its equal in `many`, where each of `few` has one. Only files of equal size are read."""
-    sizes = {file.stat().st_size for file in few}
-    alike = [file for file in many if file.stat().st_size in sizes]
-    if not few or not sizes <= {file.stat().st_size for file in alike}:
-        return None
-    by_digest = {digest_of(file): file for file in alike}
-    digests = [digest_of(file) for file in few]
-    return (few[0], by_digest[digests[0]]) if all(digest in by_digest for digest in digests) else None
-
-
 def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional[str]:
-    """The key of the file that an error says is not there, where it was looked for, and whether it stands beside the
-    config `source`; None where the error says something else, or names no file of the config."""
+    """Describe the file of a config that an error calls missing: its key, where it was looked for, and whether it is
+    next to the config `source`. Return None for another error, or for one that names no file of the config."""
     if not any(words in said for words in ("not found", "No such file")):
         return None
-    texts = [(key, value) for key, value in set_keys(config, "") if isinstance(value, str) and value]
+    texts = [(key, value) for key, value in leaves_of(config) if isinstance(value, str) and value]
     paths = [(key, value) for key, value in texts if "/" in value or Path(value).suffix]
     named = [(key, value) for key, value in paths if _names(said, value) and not Path(value).exists()]
     if not named:
@@ -230,7 +203,7 @@ def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional
         if beside.exists()
         else ""
     )
-    return f"'{key[1:]}' is '{value}', but there is no such file{where}.{remedy}"
+    return f"'{key}' is '{value}', but there is no such file{where}.{remedy}"
 
 
 def _names(said: str, path: str) -> bool:

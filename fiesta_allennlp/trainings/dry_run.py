@@ -16,8 +16,7 @@ from fiesta_allennlp.seeding import fresh_seed, make_request
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.session import rehearsed
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.pool import Pool, scored_on
-from fiesta_allennlp.trainings.preparations import Preparation
+from fiesta_allennlp.trainings.pool import Pool, Preparation, scored_on
 from fiesta_allennlp.trainings.programs.config import example_command, is_program
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings

@@ -1,6 +1,5 @@
 """Chooses the evaluator that makes the runs of each candidate."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -9,7 +8,7 @@ from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, with_absolute_paths
-from fiesta_allennlp.trainings.preparations import Preparation
+from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.settings import Settings
@@ -90,7 +89,6 @@ def evaluator_of(
     }
     run = ProgramRun(
         programs,
-        working_directory=os.getcwd(),
         keep_models=settings.keep != "none",
         most_records=TRIAL_RECORDS if is_trial else None,
         **shared,

@@ -1,10 +1,12 @@
-"""The pool of a candidate: all official sets together, from which every split is drawn. It must be equal for all."""
+"""The result of checking a candidate once. Its pool, all official sets together, must be equal for all candidates,
+because every split is drawn from it."""
 
 import hashlib
 import json
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import Division
@@ -18,7 +20,7 @@ class Pool:
     data files, `fingerprint` one of the instances' groups and labels in their order. `words` are those of all
     vocabulary namespaces, `counts` how often each occurs, by namespace. `pairing` are digests by which a program and an
     AllenNLP config have the same items at the same positions; see `pairing_digests`. `is_of_program`: it is what the
-    files hold, not what a reader makes of them. `untrained` are labels by `untrained_labels`.
+    files hold, not what a reader makes of them.
     """
 
     official: Mapping[str, int]
@@ -29,13 +31,55 @@ class Pool:
     fingerprint: str
     pairing: Tuple[str, ...] = ()
     is_of_program: bool = False
-    untrained: Tuple[str, ...] = ()
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         return sum(self.official.values())
+
+
+Vectors = Tuple[Tuple[str, str], ...]
+"""Pairs of a word-vector file as the config names it and the filtered file to read in its place."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The result of building a candidate once: the pool, the parameters and the names of its metrics. Of a program only
+    the pool is known.
+
+    `coverage` is, for each file of word vectors, the share of the tokens in the data that have a vector.
+    """
+
+    pool: Pool
+    num_parameters: Optional[int] = None
+    metrics: Optional[FrozenSet[str]] = None
+    vectors: Vectors = ()
+    coverage: Tuple[float, ...] = ()
+
+
+def facts_of(preparation: Preparation) -> Dict[str, Any]:
+    """Return a preparation as plain data for the store, without the words of the pool."""
+    facts = asdict(preparation)
+    for name in ("words", "counts"):
+        del facts["pool"][name]
+    return {**facts, "metrics": None if preparation.metrics is None else sorted(preparation.metrics)}
+
+
+def preparation_of(facts: Mapping[str, Any]) -> Preparation:
+    """Return the preparation that `facts_of` made plain, without the words."""
+    return Preparation(
+        pool=Pool(**{**facts["pool"], "pairing": tuple(facts["pool"].get("pairing", ()))}),
+        num_parameters=facts["num_parameters"],
+        metrics=None if facts["metrics"] is None else frozenset(facts["metrics"]),
+        vectors=tuple((original, filtered) for original, filtered in facts["vectors"]),
+        coverage=tuple(facts.get("coverage", ())),
+    )
+
+
+def vectors_are_there(preparation: Preparation) -> bool:
+    """Return whether the filtered vectors exist; they do not if the run directory was moved or cleaned."""
+    return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
 
 
 def scored_on(pool: Pool, division: Division) -> str:
@@ -49,44 +93,6 @@ def scored_on(pool: Pool, division: Division) -> str:
         return "Scores are on the validation sets of random resplits, and no run sees the official test set."
     included = ", official test set included" if "test" in pool.official else ""
     return f"Scores are on the test sets of random resplits of all data{included}."
-
-
-def untrained_labels(
-    groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]], num_training: Optional[int]
-) -> Tuple[str, ...]:
-    """Return the labels that no training set has while they are tested.
-
-    Args:
-        groups: the group of each item. Shape: `(num_items,)`.
-        fields: the labels of each item by field; a tuple has several. Shape of each: `(num_items,)`.
-        num_training: the size of the official training set, whose items come first; None for random splits, where a
-            label is never tested and trained if all its items are in one group.
-    """
-    found: List[str] = []
-    for values in fields.values():
-        places: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
-        for number, (group, value) in enumerate(zip(groups, values, strict=True)):
-            for label in value if isinstance(value, tuple) else (value,):
-                places[label].add(group if num_training is None else number < num_training)
-        if 2 * len(places) <= len(values):  # else they are numbers or names, not labels
-            found += [
-                str(label) for label, of in places.items() if len(of) == 1 and (num_training is None or of == {False})
-            ]
-    return tuple(found)
-
-
-MOST_LABELS = 5
-
-
-def note_on_labels(pool: Pool, division: Division) -> str:
-    """Name the labels that cannot be learnt for the test; empty if there are none."""
-    if not pool.untrained:
-        return ""
-    more = f" and {len(pool.untrained) - MOST_LABELS} more" if len(pool.untrained) > MOST_LABELS else ""
-    named = ", ".join(map(repr, pool.untrained[:MOST_LABELS])) + more
-    if division.is_official:
-        return f"the training set lacks labels of the other sets, so no candidate can learn them: {named}."
-    return f"labels of a single {pool.group_by or 'record'}, which a split can train or test but never both: {named}."
 
 
 def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:

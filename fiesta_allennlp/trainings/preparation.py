@@ -14,23 +14,25 @@ from fiesta_allennlp.errors import (
     ReaderError,
     all_in_one,
     describe,
+    did_you_mean,
     plainly,
 )
 from fiesta_allennlp.executors.processes import num_workers, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.listeners.progress import counting
 from fiesta_allennlp.records import Candidate
+from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_values import read_place
 from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, keys_of
+from fiesta_allennlp.trainings.config_checks import check_direction
 from fiesta_allennlp.trainings.data_files import missing_file
 from fiesta_allennlp.trainings.evaluator_choice import packages_of
-from fiesta_allennlp.trainings.pool import check_same_pool
-from fiesta_allennlp.trainings.preparations import Preparation
+from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.programs.pool import program_pool
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
 
 
 def prepare_all(
@@ -69,12 +71,10 @@ def prepare_all(
     if wrong:
         refusals = [_refusal(candidates[name], error, place) for name, error in wrong.items()]
         raise ConfigError(all_in_one(refusals, what="candidates are wrong")) from next(iter(wrong.values()))
-    check_same_pool({name: result.pool for name, result in results.items()})
     return {name: _found_in(directory, result) for name, result in results.items()}
 
 
 def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) -> str:
-    """The message about a candidate that cannot be built, with its name."""
     log = place.check_log(candidate.name)
     says_all = isinstance(error, FiestaError) and not isinstance(error, (ModelError, ReaderError))
     where = "" if says_all or not place.store.exists() or not log.exists() else f" The log is {log}."
@@ -85,7 +85,6 @@ def _refusal(candidate: Candidate, error: BaseException, place: RunDirectory) ->
 
 
 def _found_in(directory: RunDirectory, preparation: Preparation) -> Preparation:
-    """The preparation with its word vectors where they are found afterwards."""
     vectors = directory.vectors.resolve()
     found = tuple((original, str(vectors / Path(filtered).name)) for original, filtered in preparation.vectors)
     return replace(preparation, vectors=found)
@@ -103,3 +102,63 @@ def _prepare_task(config: Config, group_by: Optional[str], division: Division, d
     from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 
     return prepare_candidate(config, group_by=group_by, division=division, data=data, vectors_directory=vectors)
+
+
+# The metric that the candidates are compared by.
+
+LOSS = "loss"
+"""The metric that AllenNLP's trainer reports for every model."""
+
+
+def with_metric(
+    settings: Settings,
+    candidates: Mapping[str, Candidate],
+    preparations: Mapping[str, Preparation],
+    console: Console,
+) -> Settings:
+    """The settings with a metric that every candidate reports. Where none was given it is the default, or else the only
+    one that all of them report; the console says so.
+
+    Raises:
+        ConfigError: with every candidate that does not report it, or where it has no direction.
+    """
+    if settings.metric is None:
+        settings = replace(settings, metric=_metric_of(candidates, preparations, console))
+    refusals = [_metric_refusal(name, preparation, settings.scored_by) for name, preparation in preparations.items()]
+    told = [refusal for refusal in refusals if refusal]
+    if told:
+        raise ConfigError(all_in_one(told, what="candidates are wrong"))
+    return settings
+
+
+def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console) -> str:
+    reported = [preparation.metrics for preparation in preparations.values() if preparation.metrics is not None]
+    if len(reported) < len(preparations):
+        raise ConfigError(
+            "--metric is missing. What a program reports is not known before its first run, so name the metric: "
+            "--metric NAME, or --metric=-NAME where less is better."
+        )
+    shared = frozenset.intersection(*reported)
+    if DEFAULT_METRIC in shared or len(shared) != 1:
+        return DEFAULT_METRIC
+    (found,) = shared
+    check_sign(found)
+    for candidate in candidates.values():
+        check_direction(dict(candidate.config), Metric(found))
+    console.print(f"Comparing by {found}, the only metric that all candidates report.", markup=False, highlight=False)
+    return found
+
+
+def _metric_refusal(name: str, preparation: Preparation, metric: Metric) -> Optional[str]:
+    """The refusal of a model that does not report the metric, with what it reports; None where it does, or that is
+    not known. The trainer reports the loss of every model."""
+    if preparation.metrics is None:
+        return None
+    reported = sorted(preparation.metrics | {LOSS})
+    if metric.name in reported:
+        return None
+    return (
+        f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
+        f"{', '.join(reported)}.{did_you_mean(metric.name, reported)} Choose one of these with --metric NAME, or with "
+        "--metric=-NAME where less is better."
+    )

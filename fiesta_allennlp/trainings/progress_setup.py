@@ -3,7 +3,8 @@
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Set
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from rich.console import Console
 
@@ -11,18 +12,18 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
+from fiesta_allennlp.files import delete
 from fiesta_allennlp.listeners.gpu_room import GpuRoom, smallest_gpu_mib
 from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
-from fiesta_allennlp.records import Decision, Evaluation, History, Outcome, Request
+from fiesta_allennlp.records import Evaluation, History, Outcome
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.loop import Listener, Listeners
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.kept_archives import BestArchives
 from fiesta_allennlp.trainings.programs.config import placeholders_of
 from fiesta_allennlp.trainings.programs.metrics import metric_in
 from fiesta_allennlp.trainings.settings import Settings
@@ -60,7 +61,50 @@ def watching(
         yield Listeners([*listeners, *_gpu_room(settings, console)])
 
 
-class MetricNames:
+class BestArchives(Listener):
+    """Deletes the model of every run that is not the best of its candidate: the archive of a training, and the
+    directory `model` of a program.
+
+    Args:
+        directory: the run directory.
+        history: what finished before; of these runs too, only the best of each candidate is kept.
+        sign: -1 where the lowest score is the best.
+    """
+
+    def __init__(self, directory: RunDirectory, history: History, *, sign: int = 1) -> None:
+        self._directory = directory
+        self._sign = sign
+        self._best: Dict[str, Tuple[float, str]] = {}
+        for evaluation in history.evaluations:
+            self.on_outcome(evaluation)
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        name = outcome.request.name
+        if not isinstance(outcome, Evaluation) or not self._models(name):
+            return
+        candidate = outcome.request.candidate
+        before = self._best.get(candidate)
+        if before is None or self._sign * outcome.score > before[0]:
+            self._best[candidate] = (self._sign * outcome.score, name)
+            name = before[1] if before is not None else ""
+        if name:
+            self._delete(name)
+
+    def keep_only(self, winner: Optional[str]) -> None:
+        """Delete all models except one of this candidate."""
+        for candidate, (_, name) in self._best.items():
+            if candidate != winner:
+                self._delete(name)
+
+    def _models(self, name: str) -> List[Path]:
+        return [path for path in (self._directory.archive(name), self._directory.model(name)) if path.exists()]
+
+    def _delete(self, name: str) -> None:
+        for path in self._models(name):
+            delete(path)
+
+
+class MetricNames(Listener):
     """Says once for each name under which programs report the metric, if it is not its own name.
 
     Args:
@@ -70,12 +114,6 @@ class MetricNames:
     def __init__(self, settings: Settings, configs: Mapping[str, Config], division: Division, console: Console) -> None:
         self._metric, self._configs, self._division, self._console = settings.scored_by.name, configs, division, console
         self._told: Set[str] = set()
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        pass
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        pass
 
     def on_outcome(self, outcome: Outcome) -> None:
         name = outcome.request.candidate
@@ -99,7 +137,6 @@ class MetricNames:
 
 
 def _gpu_room(settings: Settings, console: Console) -> List[Listener]:
-    """The note on room on the GPUs, where runs are given some."""
     devices = settings.executor_params().get("cuda_devices") or []
     memory = smallest_gpu_mib() if devices else None
     say = partial(console.print, highlight=False, markup=False, soft_wrap=True)

@@ -25,13 +25,18 @@ from fiesta_allennlp.trainings.config import SEED_KEYS, Config
 from fiesta_allennlp.trainings.data_files import found_again
 from fiesta_allennlp.trainings.evaluator_choice import evaluator_of, packages_of
 from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
-from fiesta_allennlp.trainings.kept_archives import BestArchives
-from fiesta_allennlp.trainings.metric_checks import with_metric
-from fiesta_allennlp.trainings.pool import Pool, check_same_pool, note_on_labels, scored_on
-from fiesta_allennlp.trainings.preparation import prepare_all
-from fiesta_allennlp.trainings.preparations import Preparation, facts_of, preparation_of, vectors_are_there
+from fiesta_allennlp.trainings.pool import (
+    Pool,
+    Preparation,
+    check_same_pool,
+    facts_of,
+    preparation_of,
+    scored_on,
+    vectors_are_there,
+)
+from fiesta_allennlp.trainings.preparation import prepare_all, with_metric
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
-from fiesta_allennlp.trainings.progress_setup import MetricNames, outlook, told_of_jobs, watching
+from fiesta_allennlp.trainings.progress_setup import BestArchives, MetricNames, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -120,7 +125,6 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
         ]
 
     def _facts(self, prepared: PreparedTrainings, name: str) -> Dict[str, Any]:
-        """The facts of a candidate for the store, with the digests of its data files."""
         files = {file.path: file.digest for file in prepared.checked.roster.data[name].files}
         return {**facts_of(prepared.preparations[name]), "files": files}
 
@@ -203,15 +207,12 @@ def prepared_trainings(
             known.update(prepare(fresh, roster, settings, directory, place, console))
             _check_data(roster)
             check_same_pool({name: known[name].pool for name in roster.given})
-            if note := note_on_labels(known[next(iter(fresh))].pool, roster.division):
-                console.print(f"Note: {note}", highlight=False, markup=False, soft_wrap=True)
         taking_part = {name: known[name] for name in roster.given}
         settings = with_metric(settings, roster.given, taking_part, console)
         yield PreparedTrainings(replace(checked, settings=settings), directory, executor, known)
 
 
 def _notes_on_workers(checked: CheckedTrainings, executor: Executor) -> Iterator[str]:
-    """Notes on more workers than can help."""
     settings = checked.settings
     _, most = checked.strategy.bounds(len(checked.roster.given))
     room = num_workers("auto", settings.threads_per_worker)

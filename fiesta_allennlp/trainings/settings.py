@@ -153,7 +153,6 @@ class Settings(ExecutorSettings):
         self._check_splits()
 
     def _check_splits(self) -> None:
-        """Refuse options of random splits beside official ones, and ratios that are none."""
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
                 raise ConfigError(

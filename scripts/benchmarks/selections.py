@@ -73,4 +73,4 @@ def prepared_trainings(paths: Sequence[Path], vectors_directory: Path, *, overri
         name: dict(prepare_candidate(config, group_by=None, vectors_directory=vectors_directory).vectors)
         for name, config in configs.items()
     }
-    return AllenNLPTraining(configs, "macro_f1", "sentence_id", vectors)
+    return AllenNLPTraining(configs, "macro_f1", "sentence_id", vectors=vectors)

@@ -1,5 +1,6 @@
 """Runs for tests of jobs: they load neither torch nor AllenNLP, which would take each job seconds of processor time."""
 
+import itertools
 import json
 import os
 import resource
@@ -9,11 +10,12 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.seeding import make_request
 
 SELECTION: Dict[str, Any] = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "seed": 77}
 """The options of a whole selection, whose scores are the same wherever it runs."""
@@ -29,6 +31,16 @@ def write_programs(directory: Path) -> List[str]:
     return [str(path) for path in paths]
 
 
+def wanted_scores() -> Set[Tuple[str, str, str]]:
+    """Return candidate, replicate and score of each run of the whole selection."""
+    wanted = set()
+    for name, replicate in itertools.product(("one", "two"), range(SELECTION["budget"] // 2)):
+        made = make_request(SELECTION["seed"], name, replicate, shared_splits=True)
+        score = float(f"0.{made.random_seed % 1000}{made.split_seed % 1000}")
+        wanted.add((name, str(replicate), str(score)))
+    return wanted
+
+
 def start_selection(directory: Path, candidates: Sequence[str], *options: str) -> "subprocess.Popen[bytes]":
     """Start the command of a selection with the options `SELECTION`."""
     told = [word for name, value in SELECTION.items() for word in (f"--{name}", str(value))]
@@ -38,8 +50,8 @@ def start_selection(directory: Path, candidates: Sequence[str], *options: str) -
 
 @dataclass(frozen=True)
 class Light(Evaluator):
-    """Leaves files in its directory and in a place that all can see, then does what it is told; the score is its
-    replicate."""
+    """Leaves its process id in its directory, then does what it is told; the score is its replicate, unless that gives
+    another. `place` is one that all can see."""
 
     what: str
     place: str = ""
@@ -52,29 +64,79 @@ class Light(Evaluator):
         print("this is the log of", request.name, flush=True)
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "pid").write_text(str(os.getpid()))
-        getattr(self, f"_{self.what}", lambda *_: None)(request, directory)
-        return Evaluation(request, float(request.replicate), "m")
+        score = getattr(self, f"_{self.what.replace(' ', '_')}")(request, directory)
+        return Evaluation(request, float(request.replicate) if score is None else score, "m")
+
+    def _score(self, *_: Any) -> None:
+        """Do nothing else."""
 
     def _raise(self, *_: Any) -> None:
-        raise ValueError("no such luck")
+        raise ValueError("no such\nluck")
 
     def _lack(self, *_: Any) -> None:
         raise OSError(24, "Too many open files")
 
+    def _lack_in_a_reader(self, *_: Any) -> None:
+        raise ReaderError("a.txt, after 0 instances") from RuntimeError("CUDA out of memory")
+
+    def _lack_in_a_program(self, *_: Any) -> None:
+        raise ProgramError("the program ended with exit status 1. The end of its output: CUDA out of memory")
+
+    def _lose_a_program(self, *_: Any) -> None:
+        raise ProgramKilledError("the program was ended by signal 9")
+
+    def _find_other_data(self, *_: Any) -> None:
+        raise DataChangedError("the data changed: train.jsonl is gone")
+
+    def _fill_the_disk(self, *_: Any) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        raise RuntimeError("what a library makes of it")
+
     def _die(self, *_: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
+    def _exit(self, *_: Any) -> None:
+        os._exit(3)
+
+    def _exit_in_order(self, *_: Any) -> None:
+        sys.exit(0)
+
+    def _interrupt(self, *_: Any) -> None:
+        raise KeyboardInterrupt
+
     def _hang(self, request: Request, directory: Path) -> None:
+        """Hang with a child in a session of its own."""
         child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], start_new_session=True)
         (directory / "child").write_text(str(child.pid))
         time.sleep(600)
 
-    def _see_a_gpu(self, *_: Any) -> None:
-        assert os.environ["CUDA_VISIBLE_DEVICES"]
+    def _hang_on(self, request: Request, directory: Path) -> None:
+        """Hang, and do not end on SIGTERM."""
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self._hang(request, directory)
+
+    def _leave_a_child(self, request: Request, directory: Path) -> None:
+        child = subprocess.Popen(["sleep", "600"])
+        apart = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        (directory / "child").write_text(f"{child.pid} {apart.pid}")
+
+    def _leave_a_child_and_exit(self, request: Request, directory: Path) -> None:
+        self._leave_a_child(request, directory)
+        os._exit(3)
+
+    def _leave_a_child_and_hang(self, request: Request, directory: Path) -> None:
+        self._leave_a_child(request, directory)
+        time.sleep(600)
+
+    def _order(self, *_: Any) -> float:
+        return float(hash("a text"))
+
+    def _device(self, *_: Any) -> float:
+        return float(os.environ["CUDA_VISIBLE_DEVICES"])
 
     def _wait(self, request: Request, directory: Path) -> None:
-        """Until there is a file `go`."""
-        (Path(self.place) / f"{request.name}.{os.getpid()}.{os.environ['SLURM_JOB_ID']}").touch()
+        """Wait until there is a file `go`."""
+        (Path(self.place) / f"{request.name}.{os.getpid()}.{os.environ.get('SLURM_JOB_ID', '')}").touch()
         while not (Path(self.place) / "go").exists():
             time.sleep(0.05)
 
@@ -89,86 +151,6 @@ class Light(Evaluator):
         taken = bytearray(600 * 2**20)
         taken[:: 2**12] = b"x" * len(taken[:: 2**12])
         time.sleep(600)
-
-
-@dataclass(frozen=True)
-class Behaviour(Evaluator):
-    """Writes its process id, then does what it is told."""
-
-    what: str
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        directory.mkdir(parents=True, exist_ok=True)
-        print("this is the log of", request.name, flush=True)
-        (directory / "pid").write_text(str(os.getpid()))
-        if self.what == "raise":
-            raise ValueError("no such\nluck")
-        if self.what == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.what == "sys.exit":
-            sys.exit(0)
-        if self.what == "interrupt":
-            raise KeyboardInterrupt
-        if self.what == "lacking":
-            raise OSError(24, "Too many open files")
-        if self.what == "lacking in a reader":
-            raise ReaderError("a.txt, after 0 instances") from RuntimeError("CUDA out of memory")
-        if self.what == "lacking in a program":
-            raise ProgramError("the program ended with exit status 1. The end of its output: CUDA out of memory")
-        if self.what == "program killed":
-            raise ProgramKilledError("the program was ended by signal 9")
-        if self.what == "order":
-            return Evaluation(request, float(hash("a text")), "m")
-        if self.what == "exit":
-            os._exit(3)
-        if self.what == "hang":
-            time.sleep(600)
-        if self.what == "hang with child":
-            child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-            (directory / "child").write_text(str(child.pid))
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so that the process is killed
-            time.sleep(600)
-        if self.what.startswith("leave a child"):
-            child = subprocess.Popen(["sleep", "600"])
-            apart = subprocess.Popen(["sleep", "600"], start_new_session=True)
-            (directory / "child").write_text(f"{child.pid} {apart.pid}")
-        if self.what == "leave a child and exit":
-            os._exit(3)
-        if self.what == "leave a child and hang":
-            time.sleep(600)
-        if self.what == "device":
-            return Evaluation(request, float(os.environ["CUDA_VISIBLE_DEVICES"]), "m")
-        return Evaluation(request, float(request.replicate), "m")
-
-
-@dataclass(frozen=True)
-class Waiting(Evaluator):
-    """Leaves a file `started-<its process id>` in a place that all can see, and waits until there is a file `go`."""
-
-    place: str
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        place = Path(self.place)
-        (place / f"started-{os.getpid()}").touch()
-        while not (place / "go").exists():
-            time.sleep(0.05)
-        return Evaluation(request, float(request.replicate), "m")
-
-
-@dataclass(frozen=True)
-class Full(Evaluator):
-    """Raises where no file can be written any more, as on a full disk."""
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-        raise RuntimeError("what a library makes of it")
-
-
-class Changed(Evaluator):
-    """Finds other data than when the selection began."""
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        raise DataChangedError("the data changed: train.jsonl is gone")
 
 
 @dataclass(frozen=True)
@@ -208,4 +190,5 @@ def is_running(pid: int) -> bool:
 
 
 def started(place: Path) -> List[int]:
-    return [int(path.name.partition("-")[2]) for path in place.glob("started-*")]
+    """Return the processes of the runs that have begun to wait."""
+    return [int(path.name.split(".")[1]) for path in place.glob("a-*.*.*")]

@@ -1,13 +1,13 @@
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Dict, Iterator
 
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.systems.base import Unanswered, Unavailable
-from fiesta_allennlp.errors import ConfigError, StoreError
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.threads import ThreadExecutor
 from fiesta_allennlp.records import Evaluation, Failure, Request
@@ -121,12 +121,6 @@ def test_closing_waits_for_what_is_under_way_and_begins_nothing(tmp_path: Path, 
     executor.close()
     assert evaluator.begun == ["a-0"]
     assert list(executor.completed()) == []
-
-
-@pytest.mark.parametrize("workers", [0, -1])
-def test_too_few_workers(tmp_path: Path, workers: Any) -> None:
-    with pytest.raises(ConfigError, match=f"--workers must be above 0 but got {workers}"):
-        ThreadExecutor(RunDirectory(tmp_path), workers=workers)
 
 
 def test_a_failure_over_half_a_character_can_be_written_down(tmp_path: Path, evaluator: Scripted) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, List
@@ -15,7 +14,7 @@ import pytest
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.isolation import fork_server
-from fiesta_allennlp.isolation.fork_server import MARK, PRELOAD, delete_stale_directories, in_process, own_directory
+from fiesta_allennlp.isolation.fork_server import PRELOAD, in_process
 from tests.conftest import REPOSITORY, still_runs, until
 
 LOADS_FOR_EVER = """
@@ -55,35 +54,6 @@ def test_a_server_that_still_loads_ends_with_its_parent_and_leaves_nothing(
     parent.wait()
     until(lambda: not any(still_runs(child) for child in children))
     assert list((tmp_path / "t").iterdir()) == []
-
-
-def test_what_a_killed_process_left_is_deleted_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    host = os.uname().nodename
-    for name, mark in (("a", f"{host}-{ended.pid}"), ("b", f"{host}-{os.getpid()}"), ("c", f"elsewhere-{ended.pid}")):
-        (tmp_path / f"pymp-{name}").mkdir()
-        (tmp_path / f"pymp-{name}" / f"{MARK}{mark}").touch()
-    (tmp_path / "pymp-of-others").mkdir()
-    delete_stale_directories()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["pymp-b", "pymp-c", "pymp-of-others"]
-    assert list(Path(own_directory()).glob(f"{MARK}{host}-{os.getpid()}"))
-
-
-def test_a_directory_that_vanishes_while_stale_ones_are_sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scan = os.scandir
-
-    def scan_late(path: Any) -> Any:
-        if str(path).endswith("pymp-gone"):
-            os.rmdir(path)
-        return scan(path)
-
-    (tmp_path / "pymp-gone").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(os, "scandir", scan_late)
-    delete_stale_directories()
-    assert not (tmp_path / "pymp-gone").exists()
 
 
 def test_a_killed_server_starts_again_and_the_process_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,23 +3,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node, scratch_directory
-from fiesta_allennlp.isolation.worker import WorkerSettings
-from fiesta_allennlp.records import Request
+from fiesta_allennlp.isolation.ray_node import scratch_directory
 from tests.conftest import REPOSITORY
 
-REQUEST = Request("a", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-
-
-def test_a_node_that_lacks_a_file_says_what_to_do(tmp_path: Path) -> None:
-    lacking = str(tmp_path / "train.txt")
-    work = NodeWork(b"", REQUEST, "/", WorkerSettings(), num_gpus=0, time_limit=None, needed=(lacking,), sent={})
-    with pytest.raises(DataError, match=f"does not have {lacking}. .* --ship-data"):
-        evaluate_on_node(work)
 
 
 def test_neither_allennlp_nor_torch_is_imported() -> None:

@@ -6,27 +6,46 @@ import pytest
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
-from fiesta_allennlp.trainings.config_checks import check_config
-from fiesta_allennlp.trainings.data_files import missing_file
+from fiesta_allennlp.trainings.config import official_paths
+from fiesta_allennlp.trainings.config_checks import check_config, check_parts
+from fiesta_allennlp.trainings.data_files import mark_data, missing_file
 from tests.conftest import classifier_config
+
+
+def same_data(config: Dict[str, Any], division: Division = AT_OFFICIAL_RATIOS) -> None:
+    check_config(config, metric=Metric("accuracy"), division=division)
+    check_parts(config, division, mark_data(division.used(official_paths(config))))
 
 
 def test_a_part_within_the_files_of_another_is_refused(reviews: Path) -> None:
     config = {**classifier_config(reviews), "train_data_path": f"{reviews}/t*.jsonl"}
     with pytest.raises(ConfigError, match=r"'train_data_path' and 'test_data_path' are the same data, \S+/test.jsonl"):
-        check_config(config, metric=Metric("accuracy"))
+        same_data(config)
     config["train_data_path"] = f"{reviews}/tr*.jsonl"
-    check_config(config, metric=Metric("accuracy"))
+    same_data(config)
     (reviews / "train.jsonl").write_bytes((reviews / "test.jsonl").read_bytes())
     with pytest.raises(ConfigError, match="'train_data_path' and 'test_data_path' have equal contents"):
-        check_config(config, metric=Metric("accuracy"))
+        same_data(config)
+
+
+def test_a_file_that_is_next_to_both_is_no_data_and_a_link_is_the_file(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    for part in ("train", "test"):
+        (reviews / part).mkdir()
+        (reviews / f"{part}.jsonl").rename(reviews / part / "a.jsonl")
+        (reviews / part / "LICENCE").write_text("free")
+        config[f"{part}_data_path"] = str(reviews / part)
+    same_data(config)
+    (reviews / "train" / "b.jsonl").symlink_to(reviews / "test" / "a.jsonl")
+    with pytest.raises(ConfigError, match=r"are the same data, \S+/test/a.jsonl"):
+        same_data(config)
 
 
 def test_one_path_twice_is_refused_whatever_it_is(reviews: Path) -> None:
-    url = "https://example.org/test.jsonl"
+    url = "none://example.org/test.jsonl"
     config = {**classifier_config(reviews), "validation_data_path": url, "test_data_path": url}
     with pytest.raises(ConfigError, match=f"'validation_data_path' and 'test_data_path' are the same data, {url}"):
-        check_config(config, metric=Metric("accuracy"))
+        same_data(config)
 
 
 def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
@@ -37,7 +56,7 @@ def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
     check_config(config, metric=Metric("accuracy"))
     paths["validation"] = paths["test"]
     with pytest.raises(ConfigError, match=r"'dataset_reader.paths.validation' and 'dataset_reader.paths.test' are"):
-        check_config(config, metric=Metric("accuracy"))
+        same_data(config)
 
 
 def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
@@ -78,7 +97,11 @@ def test_what_a_resplit_reader_says_in_vain_is_refused(reviews: Path, keys: Dict
         ("author", {}, r"'dataset_reader.group_by' is 'topic' but --group-by is 'author'.*or leave one of them out"),
         ("none", {}, r"but --group-by is 'none'"),
         (None, {"group_by": "author"}, r"'dataset_reader.group_by' is 'topic' but validation_dataset_reader.group_by"),
-        (None, {"paths": {"train": "a", "test": "b"}}, r"'validation_dataset_reader.paths' is .* but the parts of the"),
+        (
+            None,
+            {"paths": {"train": "a", "test": "b"}},
+            r"'validation_dataset_reader.paths' is .*, but a run of this selection has",
+        ),
         ("topic", {"max_instances": 3}, r"'validation_dataset_reader.max_instances' would have no effect"),
     ],
 )
@@ -94,12 +117,6 @@ def test_readers_and_option_must_agree(
 def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
     config = {**with_resplit(reviews), "test_data_path": "validation"}
     with pytest.raises(ConfigError, match="'test_data_path' is \"validation\" beside a resplit reader.*Write 'test',"):
-        check_config(config, metric=Metric("accuracy"))
-
-
-def test_a_validation_reader_that_is_no_object_is_refused(reviews: Path) -> None:
-    config = {**classifier_config(reviews), "validation_dataset_reader": "text_classification_json"}
-    with pytest.raises(ConfigError, match="'validation_dataset_reader' must be an object"):
         check_config(config, metric=Metric("accuracy"))
 
 
@@ -138,9 +155,9 @@ def test_every_set_that_is_needed_has_a_file(
     [
         ({}, OFFICIAL, r"'dataset_reader' is a resplit reader, .*--splits shared"),
         ({"ratios": [0.5, 0.2, 0.3]}, AT_RATIOS, None),
-        ({"ratios": [0.5, 0.2, 0.3]}, AT_OFFICIAL_RATIOS, r"'dataset_reader.ratios' is .* --split-ratios is not given"),
-        ({"ratios": [0.5, 0.3, 0.2]}, AT_RATIOS, r"'dataset_reader.ratios' is .* --split-ratios is 0.5,0.2,0.3. Give"),
-        ({"has_test": False}, AT_OFFICIAL_RATIOS, r"'dataset_reader.has_test' is false, but --score is test"),
+        ({"ratios": [0.5, 0.2, 0.3]}, AT_OFFICIAL_RATIOS, r"'dataset_reader.ratios' is .* has null. Give"),
+        ({"ratios": [0.5, 0.3, 0.2]}, AT_RATIOS, r"'dataset_reader.ratios' is .* has .0.5, 0.2, 0.3.. Give --split"),
+        ({"has_test": False}, AT_OFFICIAL_RATIOS, r"'dataset_reader.has_test' is false, but .* true. Give --score val"),
         ({"has_test": False}, BY_VALIDATION, None),
     ],
 )
@@ -158,9 +175,9 @@ def test_a_resplit_reader_and_the_options_must_agree(
 def test_official_sets_must_be_different_data_too(reviews: Path) -> None:
     config = {**classifier_config(reviews), "validation_data_path": str(reviews / "test.jsonl")}
     with pytest.raises(ConfigError, match=r"Every run would be scored on .* and give --score validation"):
-        check_config(config, metric=Metric("accuracy"), division=OFFICIAL)
-    check_config({**config, "test_data_path": None}, metric=Metric("accuracy"), division=BY_VALIDATION)
-    check_config(config, metric=Metric("accuracy"), division=Division(is_official=True, scored="validation"))
+        same_data(config, OFFICIAL)
+    same_data({**config, "test_data_path": None}, BY_VALIDATION)
+    same_data(config, Division(is_official=True, scored="validation"))
 
 
 def test_only_what_looks_like_a_path_is_a_missing_file(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from fiesta_allennlp.trainings.config import (
     first_difference,
     load_config,
     moved,
-    official_paths,
     vector_references,
     with_absolute_paths,
 )
@@ -73,25 +72,6 @@ def test_no_epoch_is_saved_unless_the_config_says_so(reviews: Path) -> None:
     assert evaluation_config(config, REQUEST)["trainer"] == {"type": "my_trainer"}
 
 
-def test_the_candidate_itself_is_not_changed(reviews: Path) -> None:
-    config = classifier_config(reviews)
-    before = json.dumps(config)
-    evaluation_config(config, REQUEST)
-    assert json.dumps(config) == before
-
-
-def test_a_validation_reader_is_wrapped_too(reviews: Path) -> None:
-    config = {**classifier_config(reviews), "validation_dataset_reader": {"type": "text_classification_json"}}
-    made = evaluation_config(config, REQUEST)
-    assert made["validation_dataset_reader"]["reader"] == {"type": "text_classification_json"}
-    assert made["validation_dataset_reader"]["split_seed"] == 11
-
-
-def test_wrapping_twice_is_wrapping_once(reviews: Path) -> None:
-    made = evaluation_config(classifier_config(reviews), REQUEST)
-    assert evaluation_config(made, REQUEST) == made
-
-
 def test_vectors_are_replaced_wherever_they_are_named(reviews: Path) -> None:
     config = with_vectors(classifier_config(reviews), "glove.txt")
     config["vocabulary"] = {"pretrained_files": {"tokens": "glove.txt"}}
@@ -112,18 +92,6 @@ def test_the_device_is_dropped_where_workers_have_their_own(reviews: Path) -> No
     config = classifier_config(reviews)
     assert "cuda_device" not in evaluation_config(config, REQUEST, free_device=True)["trainer"]
     assert evaluation_config(config, REQUEST)["trainer"]["cuda_device"] == -1
-
-
-def test_existing_files_become_absolute_and_other_paths_stay(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(reviews)
-    config = {**classifier_config(reviews), "train_data_path": "train.jsonl", "test_data_path": "s3://bucket/x"}
-    paths = official_paths(config)
-    assert paths["train"] == str(reviews / "train.jsonl")
-    assert paths["test"] == "s3://bucket/x"
-
-
-def test_overrides_are_laid_over(write_config: Any) -> None:
-    assert load_config(CandidateSpec(write_config("a")), '{"trainer.num_epochs": 7}')["trainer"]["num_epochs"] == 7
 
 
 def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
@@ -147,6 +115,7 @@ def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
         ({"data_loader": None}, "a.jsonnet: .*'data_loader'"),
         ({"model": "basic_classifier"}, "a.jsonnet: 'model' must be an object such as .* but is \"basic_classifier\""),
         ({"dataset_reader": []}, r"a.jsonnet: 'dataset_reader' must be an object such as .* but is \[\]"),
+        ({"validation_dataset_reader": "x"}, "a.jsonnet: 'validation_dataset_reader' must be an object"),
         ({"distributed": {"cuda_devices": [0, 1]}}, r"a.jsonnet: 'distributed' is {\"cuda_devices\": \[0, 1\]}, but"),
     ],
 )

@@ -18,16 +18,15 @@ def candidates(*trainers: Dict[str, Any]) -> Dict[str, Candidate]:
     return {name: Candidate(name, "", {"trainer": trainer}) for name, trainer in named}
 
 
-@pytest.mark.parametrize("device", [None, -1, "cpu", 0, 1, "cuda:0"])
-@pytest.mark.parametrize("hides_gpus", [False, True])
-def test_a_gpu_that_is_asked_for_must_be_seen(device: object, hides_gpus: bool) -> None:
+@pytest.mark.parametrize("device", [None, -1, "cpu", 0, "cuda:0"])
+def test_a_gpu_that_is_asked_for_must_be_seen(device: object) -> None:
     configs = candidates({}, {"cuda_device": device})
-    executor = Mock(hides_gpus=hides_gpus)
-    if not hides_gpus or device in (None, -1, "cpu"):
-        check_gpus(configs, executor)
+    check_gpus(configs, Mock(hides_gpus=False))
+    if device in (None, -1, "cpu"):
+        check_gpus(configs, Mock(hides_gpus=True))
         return
     with pytest.raises(ConfigError, match=r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"):
-        check_gpus(configs, executor)
+        check_gpus(configs, Mock(hides_gpus=True))
 
 
 @pytest.mark.parametrize(

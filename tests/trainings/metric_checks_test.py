@@ -7,8 +7,8 @@ from rich.console import Console
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.trainings.metric_checks import with_metric
-from fiesta_allennlp.trainings.preparations import preparation_of
+from fiesta_allennlp.trainings.pool import preparation_of
+from fiesta_allennlp.trainings.preparation import with_metric
 from fiesta_allennlp.trainings.settings import Settings
 from tests.selections import facts
 

@@ -73,7 +73,6 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
         ('{"lr": 1\n', r"p.jsonl, line 2: is not valid JSON: Expecting ',' delimiter at column 9"),
         ("\n[1]", r"p.jsonl, line 3: must be a JSON object but is \[1\]"),
         ('{"lr": NaN}', r"p.jsonl, line 2: is not valid JSON: NaN is no JSON value"),
-        ('{"lr": 1e999}', r"p.jsonl, line 2: 'lr' must be JSON but is inf"),
         ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: is not valid JSON: the key 'lr' appears twice"),
         ('{"l,r": 1}', r"p.jsonl, line 2: the name \"l,r\" must be a text without"),
         ('{"opt": "adam", "lr": 1e-1}', r"p.jsonl, line 2: its values are those of line 1: opt=adam,lr=0.1"),
@@ -103,8 +102,10 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
         (["a"], 3, "must be a JSONL file or a list of objects but is 3"),
         (["a"], "nowhere.jsonl", "nowhere.jsonl: cannot be read: No such file"),
         (["a", "b?x=[1"], None, r"candidate 'b\?x=\[1': 'x' begins as JSON"),
+        (["python train.py {train} {test}", "b=x {seed}"], None, "needs a name without blanks in front: 'NAME=python"),
+        (["a=python train.py", "b=python train.py"], None, "no such config file. A command names what it is given"),
+        (["a=python train.py {train} {test} '", "b=x y {train}"], None, "split into words: No closing quotation"),
         (["a?x=1", "a?x=1"], None, r"the candidate 'x=1' is given twice, as a\?x=1. Leave one"),
-        (["a?x=1", "b?x=1"], None, r"two candidates are named 'x=1': a\?x=1 and b\?x=1.*NAME=b\?x=1"),
     ],
 )
 def test_points_without_a_clear_meaning_are_errors(candidates: List[str], points: Any, message: str) -> None:
@@ -127,11 +128,6 @@ def test_equal_configs_are_found_whatever_their_seeds(template: str) -> None:
     made = loaded(template, f"x={template}?opt=a,lr=3", points=points)
     configs: Dict[str, Config] = {name: dict(candidate.config) for name, candidate in made.items()}
     assert equal_candidates(configs) == [[Point(points[0]).name, Point(points[1]).name]]
-
-
-def test_points_whose_names_differ_by_case_alone_are_refused(template: str) -> None:
-    with pytest.raises(FiestaError, match="candidates 'lr=1,opt=adam' and 'lr=1,opt=Adam' differ only by case"):
-        loaded(template, points=[{"lr": 1, "opt": "adam"}, {"lr": 1, "opt": "Adam"}])
 
 
 def test_points_of_python_become_plain_data() -> None:

@@ -1,4 +1,3 @@
-import dataclasses
 import hashlib
 import math
 from pathlib import Path
@@ -9,16 +8,11 @@ from allennlp.common.checks import ConfigurationError
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, ModelError
-from fiesta_allennlp.records import Request
-from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.family import Resumed
-from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec
-from fiesta_allennlp.trainings.config import evaluation_config, load_config, official_paths
+from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
-from fiesta_allennlp.trainings.pool import check_same_pool
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 from tests.conftest import classifier_config
@@ -74,15 +68,6 @@ def test_a_leftover_key_is_found_before_training(reviews: Path, tmp_path: Path) 
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 
-def test_a_distributed_section_that_is_null_is_none(
-    write_config: Callable[..., Path], tmp_path: Path, reviews: Path
-) -> None:
-    config = load_config(CandidateSpec(write_config("a", {"distributed": None})))
-    prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
-    evaluator = AllenNLPTraining({"a": config}, "accuracy")
-    assert evaluator.evaluate(make_request(1, "a", 0, shared_splits=True), tmp_path / "e").metric == "accuracy"
-
-
 @pytest.mark.parametrize(
     ("trainer", "message"),
     [
@@ -109,16 +94,6 @@ def test_readers_of_another_kind_have_the_same_pool_where_they_make_the_same_ins
     assert first.words != second.words
 
 
-def test_another_pool_is_refused_by_name(reviews: Path, tmp_path: Path) -> None:
-    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
-    with (reviews / "train.jsonl").open("a") as out:
-        out.write('{"text": "one more", "label": "good"}\n')
-    other = dataclasses.replace(preparation, pool=read_pool(classifier_config(reviews), None))
-    check_same_pool({"a": preparation.pool, "b": preparation.pool})
-    with pytest.raises(ConfigError, match="'a' and 'c' do not have the same pool.*40.*41"):
-        check_same_pool({"a": preparation.pool, "b": preparation.pool, "c": other.pool})
-
-
 def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
     weights = [[".*weight", {"type": "constant", "val": math.nan}]]
     config = classifier_config(reviews, initializer={"regexes": weights})
@@ -126,10 +101,10 @@ def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_p
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 
-def test_a_model_that_does_not_fit_is_told_with_the_part_that_fails(reviews: Path, tmp_path: Path) -> None:
+def test_a_model_that_does_not_fit_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
     wide = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
     config = classifier_config(reviews, seq2vec_encoder=wide)
-    message = r"the first batch does not go through '_seq2vec_encoder.conv_layer_0' of the model: RuntimeError: .* 50 "
+    message = r"the first batch does not go through the model: RuntimeError: .* 50 "
     with pytest.raises(ModelError, match=message):
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path)
 
@@ -194,45 +169,3 @@ def test_the_package_of_the_strategy_is_imported(
     )
     checked = TRAININGS.check(settings, Resumed(RunDirectory(tmp_path)), allow_removed=False)
     assert type(checked.strategy).__name__ == "OfAUser"
-
-
-def test_a_validation_reader_that_reads_other_instances_is_refused(reviews: Path) -> None:
-    config = classifier_config(reviews)
-    config["validation_dataset_reader"] = {**config["dataset_reader"], "max_instances": 5}
-    with pytest.raises(ConfigError, match="'validation_dataset_reader' reads 15 instances.*reads 72"):
-        read_pool(config, None)
-
-
-def write_pairs(path: Path, num_sentences: int) -> str:
-    """Sentences of which every two have one text. Returns the path."""
-    text, aspect = "<text>soup {pair}</text>", '<aspectTerm term="soup" polarity="{polarity}" from="0" to="4"/>'
-    sentence = f'<sentence id="{{id}}">{text}<aspectTerms>{aspect}</aspectTerms></sentence>'
-    made = (
-        sentence.format(id=i, pair=f"{path.stem}{i // 2}", polarity=("positive", "negative")[i % 2])
-        for i in range(num_sentences)
-    )
-    path.write_text(f"<sentences>{''.join(made)}</sentences>")
-    return str(path)
-
-
-def test_the_config_of_an_evaluation_is_a_candidate_with_the_same_groups(tmp_path: Path) -> None:
-    paths = {part: write_pairs(tmp_path / f"{part}.xml", size) for part, size in (("train", 24), ("test", 8))}
-    config = {
-        "dataset_reader": {"type": "semeval_tdsa"},
-        **{f"{part}_data_path": path for part, path in paths.items()},
-        "model": {},
-        "trainer": {},
-    }
-    first = read_pool(config, "text")
-    assert (first.group_by, first.num_groups) == ("text", 16)
-    made = evaluation_config(config, Request("a", 0, 1, 2, 3, 4), group_by=first.group_by)
-    again = read_pool(made, None)
-    assert again == first
-    assert evaluation_config(made, Request("a", 0, 1, 2, 3, 4), group_by=again.group_by) == made
-
-
-def test_candidates_with_other_groups_are_told_the_option(reviews: Path, tmp_path: Path) -> None:
-    preparation = prepare_candidate(classifier_config(reviews), group_by=None, vectors_directory=tmp_path / "v")
-    other = dataclasses.replace(preparation, pool=dataclasses.replace(preparation.pool, group_by="author"))
-    with pytest.raises(ConfigError, match=r"'a' and 'b' .* whole nothing in one and author in the other\. Say it for"):
-        check_same_pool({"a": preparation.pool, "b": other.pool})

@@ -122,17 +122,12 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "must be 2 numbers above 0, for train, validation"),
         ({"split_ratios": [0.5, 0.3, 0.2], "splits": "official"}, "--split-ratios is about random splits"),
         ({"group_by": "none", "splits": "official"}, "--group-by is about random splits"),
-        ({"score": "train"}, "--score must be one of test, validation but got 'train'"),
-        ({"keep": "some"}, "--keep must be one of none, best, all but got 'some'"),
         ({"max_hours": 0}, "--max-hours must be above 0 but got 0"),
         ({"ship_data": 1}, "--ship-data must be true or false but got 1"),
         ({"workers": True}, "--workers must be a whole number or auto but got true"),
         ({"max_failures": 0}, "--max-failures must be at least 1 but got 0"),
         ({"seed": -1}, "--seed must not be negative but got -1"),
-        ({"workers": "2"}, '--workers must be a whole number or auto but got "2"'),
-        ({"confidence": "0.9"}, '--confidence must be a number but got "0.9"'),
         ({"include_package": "mine"}, '--include-package must be a list but got "mine"'),
-        ({"budget": True}, "--budget must be a whole number but got true"),
     ],
 )
 def test_values_out_of_range_are_errors(given: Dict[str, Any], message: str) -> None:
@@ -174,21 +169,13 @@ def test_contradictions_and_broken_json_are_errors(given: Dict[str, Any], messag
     ("given", "message"),
     [
         ({"budget": 1}, "budget must be at least 2"),
-        ({"confidence": -0.5}, "confidence must be above 0"),
-        ({"margin": -0.1}, "margin must"),
-        ({"margin": float("nan")}, "margin must"),
-        ({"max_evaluations": -1}, "max_evaluations must be at least 20"),
-        ({"belief": "logit_student_t", "margin": 0.1}, "margin must be 0 with the belief"),
         ({"belief": "student"}, "--belief student.*Did you mean 'student_t'"),
         ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts .* such as split_paired"),
-        ({"belief": {"type": "dirichlet_f_measure", "num_samples": 100}}, "num_samples must be a power of 2"),
         ({"belief": {"type": "dirichlet_f_measure", "beta": "half"}}, "'beta' must be a number"),
         ({"stop": "glrr"}, "glrr.*glr"),
         ({"stop": "glr", "budget": 20}, "--stop does not go with --strategy sequential_halving"),
         ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
         ({"strategy": {"type": "top_two", "beta": 2}}, "beta"),
-        ({"strategy": {"type": "top_two", "num_starts": 1}}, "num_starts must be at least 2"),
-        ({"strategy": {"type": "bts", "batch_size": 0}}, "batch_size must be at least 1"),
         ({"strategy": "sequential_halving"}, "--budget N"),
         ({"strategy": "top_two", "budget": 20}, "--budget does not go with"),
         ({"strategy": "non_adaptive_fb", "budget": 9, "margin": 0.1}, "--margin does not go with"),
@@ -230,10 +217,7 @@ def test_candidates_are_named_by_their_files_or_by_hand() -> None:
         ((), "at least 2 candidates but got 0: none"),
         (("a.jsonnet",), "at least 2 candidates but got 1: a"),
         (("x/a.jsonnet", "y/a.jsonnet"), "two candidates are named 'a': x/a.jsonnet and y/a.jsonnet.*NAME=y/a.jsonnet"),
-        (("a/b=x.jsonnet", "c.jsonnet"), "a name must not be empty nor contain"),
-        (("=x.jsonnet", "c.jsonnet"), "a name must not be empty"),
         (("a=x.jsonnet", "c\n.jsonnet"), r"candidate 'c\\n=c\\n.jsonnet': a name must not contain line feeds"),
-        (("Aa=x.jsonnet", "aA=c.jsonnet"), "the names of the candidates 'Aa' and 'aA' differ only by case"),
     ],
 )
 def test_candidates_that_cannot_be_told_apart_are_errors(candidates: Any, message: str) -> None:
@@ -259,7 +243,7 @@ ANYTHING = some.recursive(
 )
 
 
-@limits(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@limits(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     some.dictionaries(
         some.sampled_from([*(f.name for f in fields(Settings)), "max-evaluations", "nonsense"]), ANYTHING, max_size=5

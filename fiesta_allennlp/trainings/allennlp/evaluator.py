@@ -4,9 +4,7 @@ import gc
 import json
 import logging
 import shutil
-import time
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
@@ -20,13 +18,10 @@ from allennlp.common.util import prepare_environment
 from allennlp.models.archival import CONFIG_NAME, archive_model
 
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.selection.metrics import usable
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, read_outcome
 from fiesta_allennlp.trainings.config import Config, evaluation_config, moved, official_paths, vector_references
-from fiesta_allennlp.trainings.data_files import NO_DATA, DataMark, unchanged
-from fiesta_allennlp.trainings.outcomes import read_outcome, write_outcome
 
 
 def number_of(value: Any) -> Optional[float]:
@@ -54,30 +49,20 @@ PREFIXES = {"test": "test", "validation": "best_validation"}
 
 
 @dataclass(frozen=True)
-class AllenNLPTraining(Evaluator):
+class AllenNLPTraining(CandidateRun):
     """Trains a candidate with AllenNLP on one split and scores its best epoch on the test or the validation set.
 
+    A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`.
+
     Attributes:
-        configs: the config of each candidate, as plain data.
-        metric: the name under which the model reports the score, without `test_`.
-        group_by: what the splits keep whole; see the `resplit` reader.
-        vectors: word-vector files to read in place of those that each candidate's config names.
+        vectors: word-vector files to read instead of those that each candidate's config names.
         keep_archives: leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
         free_device: train on the worker's own device, whatever the config says.
-        places: where this machine has files that the configs name.
-        data: by what each candidate's data are known again; those of others are not looked at.
-        division: how the training, validation and test set come about, and which of the last two is scored.
     """
 
-    configs: Mapping[str, Config]
-    metric: str
-    group_by: Optional[str] = None
     vectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     keep_archives: bool = False
     free_device: bool = False
-    places: Mapping[str, str] = field(default_factory=dict)
-    data: Mapping[str, DataMark] = field(default_factory=dict)
-    division: Division = AT_OFFICIAL_RATIOS
 
     def config_of(self, request: Request) -> Config:
         """The config that repeats this evaluation with plain `allennlp train`."""
@@ -90,30 +75,19 @@ class AllenNLPTraining(Evaluator):
             division=self.division,
         )
 
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Train and score. `directory` is left with `config.json`, `metrics.json`, `meta.json` and `outcome.json`.
-
-        Raises:
-            DataChangedError: where the data are not what they were.
-            FiestaError: where the score is missing or not a finite number. Else whatever AllenNLP raises.
-        """
-        started_at, start = datetime.now(timezone.utc), time.monotonic()
+    def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
         config = self.config_of(request)
-        with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
-            metrics = train(config, directory, self.places)
+        metrics = train(config, directory, self.places)
         if self.keep_archives:
             archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
         _delete_large_files(directory)
-        evaluation = Evaluation(
-            request=request,
-            score=score_of(metrics, f"{PREFIXES[self.division.scored]}_{self.metric}"),
-            metric=self.metric,
-            seconds=time.monotonic() - start,
-            started_at=started_at.isoformat(timespec="seconds"),
-            metrics={name: value for name, value in metrics.items() if isinstance(value, (int, float))},
-        )
-        write_outcome(evaluation, directory)
-        return evaluation
+        return metrics
+
+    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
+        metrics = reported["metrics"]
+        score = score_of(metrics, f"{PREFIXES[self.division.scored]}_{self.metric}")
+        numbers = {name: value for name, value in metrics.items() if isinstance(value, (int, float))}
+        return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers})
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """The outcome that a worker wrote just before the parent died, if it is of this request and this config,
@@ -135,9 +109,6 @@ class AllenNLPTraining(Evaluator):
     def made_files(self, request: Request) -> List[str]:
         """The filtered word vectors."""
         return sorted(set(self.vectors.get(request.candidate, {}).values()))
-
-    def reading(self, places: Mapping[str, str]) -> "AllenNLPTraining":
-        return replace(self, places=places)
 
 
 def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, DefaultDict, Dict, Hashable, List, Mapping, Optional, Se
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import LabelField, ListField, MultiLabelField, SequenceLabelField, SpanField, TextField
 
-from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import PARTS
 
 Identity = Tuple[Hashable, List[Any]]
@@ -75,7 +75,6 @@ def _by_position(training: Sequence[Identity], evaluated: Sequence[Identity]) ->
 
 
 def _labels_by_group(read: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, ...]]]:
-    """The labels that occur in each group, in the order of the groups."""
     found: DefaultDict[Hashable, Set[Tuple[Any, ...]]] = defaultdict(set)
     for group, labels in read:
         found[group].update({tuple(labels)} if labels else ())
@@ -84,6 +83,24 @@ def _labels_by_group(read: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, 
 
 def _named(labels: Set[Tuple[Any, ...]]) -> str:
     return " or ".join(sorted(", ".join(map(repr, each)) or "none" for each in labels))
+
+
+def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str) -> None:
+    """Refuse instances with different fields: splits mix them, and no batch can hold both. `key` is that of the reader
+    in the config.
+
+    Raises:
+        DataError: with the data path and number of one that lacks a field, and of one that has it.
+    """
+    numbered = [(part, number, one) for part, given in parts.items() for number, one in enumerate(given, 1)]
+    for other in numbered[1:]:
+        for has, lacks in ((numbered[0], other), (other, numbered[0])):
+            missing = sorted(set(has[2].fields) - set(lacks[2].fields))
+            if missing:
+                raise DataError(
+                    f"'{key}': {paths[lacks[0]]}: instance {lacks[1]} has no field '{missing[0]}', but instance "
+                    f"{has[1]} of {paths[has[0]]} has one. Give every record the keys that the reader looks for."
+                )
 
 
 MOST_READ_AGAIN = 200

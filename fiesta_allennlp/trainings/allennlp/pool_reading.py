@@ -13,11 +13,10 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
 from fiesta_allennlp.trainings.allennlp.multitask import by_task, check_one_task
-from fiesta_allennlp.trainings.allennlp.pool_checks import check_match, check_reads_alike
-from fiesta_allennlp.trainings.allennlp.reading import check_same_fields, read_parts
-from fiesta_allennlp.trainings.allennlp.resplit import groups_of
+from fiesta_allennlp.trainings.allennlp.pool_checks import check_match, check_reads_alike, check_same_fields
+from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
-from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, untrained_labels, with_labels
+from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, with_labels
 
 
 def read_pool(
@@ -67,14 +66,10 @@ def read_pool(
         pairing=views[-1].pairing,
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
-        untrained=untrained_labels(
-            views[-1].groups, views[-1].labels, views[-1].sizes["train"] if division.is_official else None
-        ),
     )
 
 
 def _group_key(config: Config, group_by: Optional[str], readers: Sequence[DatasetReader]) -> Optional[str]:
-    """The key of what splits keep whole: the first given by the option, the config or a reader."""
     return first_said(
         [group_by, *own_group_by(config).values(), *(getattr(reader, "group_by", None) for reader in readers)]
     )
@@ -87,7 +82,6 @@ def _official_view(readers: Sequence[Tuple[str, DatasetReader]], paths: Mapping[
 
 
 def _official_targets(sizes: Mapping[str, int], paths: Mapping[str, Any]) -> Dict[str, int]:
-    """The sizes of the official sets, none of which may be empty."""
     for part, size in sizes.items():
         if not size:
             raise DataError(f"'{part}_data_path': {paths[part]} has no instances. Give a file that has some.")
@@ -131,8 +125,7 @@ class _View:
         except DataError as error:
             raise DataError(f"'{fresh[0][0]}': {error}") from error
         self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
-        self.labels = _label_fields(pool)
-        self.pairing = with_labels(self.groups, self.labels)
+        self.pairing = with_labels(self.groups, _label_fields(pool))
         self.counts = _counts([(reader, itertools.chain.from_iterable(parts.values())) for reader, parts in read])
 
 

@@ -1,13 +1,13 @@
 import itertools
+import json
 from typing import Any, Dict, Hashable, Iterable, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.errors import DataError, FiestaError, ReaderError, plainly
 from fiesta_allennlp.splits import PARTS, check_ratios, group_targets, split_pool
-from fiesta_allennlp.trainings.allennlp.reading import read_parts
 
 
 @DatasetReader.register("resplit")
@@ -80,7 +80,6 @@ class ResplitReader(DatasetReader):
         yield from self._sets[file_path]
 
     def _drawn(self) -> Dict[str, List[Instance]]:
-        """The instances of each set of the split, in the reader's order."""
         by_part = read_parts(self._reader, self._paths)
         set_of = self._set_of(by_part if self._split_reader is None else read_parts(self._split_reader, self._paths))
         pool = list(itertools.chain.from_iterable(by_part.values()))
@@ -94,7 +93,6 @@ class ResplitReader(DatasetReader):
         return sets
 
     def _set_of(self, by_part: Dict[str, List[Instance]]) -> Dict[Hashable, str]:
-        """The set that each group belongs to."""
         sizes = {part: len(instances) for part, instances in by_part.items()}
         targets = group_targets(sizes, ratios=self._ratios, parts=self._parts)
         groups = groups_of(list(itertools.chain.from_iterable(by_part.values())), self._group_by)
@@ -112,6 +110,35 @@ class ResplitReader(DatasetReader):
         if name.startswith("__") or name == "_reader":
             raise AttributeError(name)
         return getattr(self._reader, name)
+
+
+def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
+    """Return the instances of each official set, without token indexers, in the order train, validation, test.
+
+    Raises:
+        ReaderError: with the data path and the number of instances read before, for whatever the reader raises. A lack
+            of the machine, such as a missing file, and errors of this package pass.
+    """
+    return {part: _read(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
+
+
+def _read(reader: DatasetReader, path: Any) -> List[Instance]:
+    instances: List[Instance] = []
+    try:
+        for instance in itertools.islice(reader._read(path), reader.max_instances):
+            instances.append(instance)
+    except (FiestaError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        place = json.dumps(path).strip('"')
+        raise ReaderError(f"{place}, after {len(instances)} instances: {_in_words(error)}") from error
+    return instances
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):  # which calls the line that it was given line 1
+        return f"not valid JSON: {error.msg}, at character {error.pos + 1}."
+    return plainly(error)
 
 
 def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashable]:

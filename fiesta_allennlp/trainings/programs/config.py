@@ -219,7 +219,6 @@ def _check_sets(data: Mapping[str, Any], named: FrozenSet[str], division: Divisi
 
 
 def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
-    """Refuse what needs data of a program that is given none."""
     for part in PARTS:
         if part in named:
             raise ConfigError(
@@ -247,7 +246,6 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
 
 
 def _check_is_there(command: Sequence[str]) -> None:
-    """Refuse a program, or a script, that is not there."""
     if PLACEHOLDER.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
         may_not = " It is a file that may not be run: chmod +x." if Path(command[0]).is_file() else ""
         raise ConfigError(

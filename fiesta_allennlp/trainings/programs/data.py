@@ -132,7 +132,6 @@ class Table(DataFormat):
         return (dict(zip(header, row, strict=True)) for _, row in rows)
 
     def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
-        """Each row that is not empty, with its bytes."""
         taken: List[Record] = []
 
         def texts() -> Iterator[str]:
@@ -261,7 +260,6 @@ def _lines_of(content: bytes) -> Iterator[Record]:
 
 
 def _words(record: Record) -> List[List[bytes]]:
-    """The columns of each line of a sentence."""
     return [line.split() for line in record.text.split(b"\n") if line.strip()]
 
 

@@ -1,10 +1,8 @@
 """The metrics that a program reports, in a JSON file or in the last line that it prints."""
 
-import errno
 import json
 import os
 import re
-import stat
 import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
@@ -25,18 +23,6 @@ NAME_AND_VALUE = re.compile(r"(\S+?)[:=]?\s+(\S+)|(\S+)[:=](\S+)")
 
 Metrics = Dict[str, Any]
 """By name; one in an object has the names of both, with a dot. Invisible characters in names are escapes."""
-
-KINDS = {
-    stat.S_IFDIR: "a directory",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-"""By the kind that the system gives: what can be at a path instead of a file."""
-
-BY_THE_PROGRAM = (errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP)
-"""Errors of a path that the program causes; a disk or a network causes the others."""
 
 
 def metrics_in_directory(directory: Path, stdout: str) -> Metrics:
@@ -64,24 +50,17 @@ def metrics_in_file(path: Path) -> Metrics:
     Raises:
         FiestaError: where it is not there, cannot be read, is not a file, or does not contain a JSON object.
     """
-    try:
-        kind = KINDS.get(stat.S_IFMT(path.stat().st_mode))
-        content = "" if kind else path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         raise FiestaError(
             f"the program ended with exit status 0 but did not write its metrics to {path}. Have it write a JSON "
             "object there; or name the file that it writes as 'metrics'."
-        ) from None
-    except OSError as error:
-        if error.errno not in BY_THE_PROGRAM:
-            raise
-        raise FiestaError(
-            f"the metrics in {path} cannot be read: {error.strerror}. Have the program write a file there."
-        ) from error
-    if kind:
-        raise FiestaError(
-            f"the metrics must be a file, but {path} is {kind}. Have the program write a JSON object there."
         )
+    if not path.is_file():  # nor is a FIFO opened, which would wait for ever
+        raise FiestaError(f"the metrics must be a file, but {path} is none. Have the program write JSON there.")
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except PermissionError as error:
+        raise FiestaError(f"the metrics in {path} may not be read: {error.strerror}.") from error
     return _object(content, str(path))
 
 

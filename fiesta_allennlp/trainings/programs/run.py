@@ -2,21 +2,16 @@
 
 import json
 import os
-import time
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timezone
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.directory import MODEL, OUTPUT, SETS
 from fiesta_allennlp.errors import FiestaError, MetricError
-from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.files import delete, replacing
 from fiesta_allennlp.records import Evaluation, Request
-from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, read_outcome, write_outcome
 from fiesta_allennlp.trainings.config import Config, moved, official_paths
-from fiesta_allennlp.trainings.data_files import NO_DATA, DataMark, unchanged
-from fiesta_allennlp.trainings.outcomes import read_outcome, write_outcome
 from fiesta_allennlp.trainings.programs.config import (
     STDOUT,
     code_of,
@@ -41,74 +36,52 @@ REPORTED_NAME = "reported.json"
 
 
 @dataclass(frozen=True)
-class ProgramRun(Evaluator):
+class ProgramRun(CandidateRun):
     """Writes the sets of a run into files, runs the program of a candidate over them, and reads its metrics.
 
+    A run leaves `program.json`, `outcome.json` and the program's own `output`, which is empty when the program starts.
+
     Attributes:
-        configs: the config of each candidate, as plain data.
-        metric: the name under which the program reports the score.
         working_directory: the current directory of the program, where this machine has it.
-        group_by: the field of the data that splits keep whole.
         keep_models: leave the directory `model` that the program made. The files of the sets are deleted in any case.
-        places: where this machine has files that the configs name.
-        data: by what each candidate's data are known again.
-        division: how the sets come about, and which of them is scored.
         most_records: the most records of all sets together, for a trial; None for all.
     """
 
-    configs: Mapping[str, Config]
-    metric: str
-    working_directory: str
-    group_by: Optional[str] = None
+    working_directory: str = field(default_factory=os.getcwd)
     keep_models: bool = False
-    places: Mapping[str, str] = field(default_factory=dict)
-    data: Mapping[str, DataMark] = field(default_factory=dict)
-    division: Division = AT_OFFICIAL_RATIOS
     most_records: Optional[int] = None
 
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Run the program. `directory` is left with `program.json`, `outcome.json` and the program's own `output`,
-        which is empty when the program starts.
+    def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
+        """Run the program.
 
         Raises:
-            DataChangedError: where the data are not what they were.
-            ProgramError: where the program ends otherwise than with exit status 0.
-            ProgramKilledError: where the program ends otherwise than with exit status 0.
-            MetricError: where the metric is not among those that the program reported.
-            FiestaError: where there are no metrics, or the score is not a finite number.
+            ProgramError: if the program ends with another exit status than 0.
+            ProgramKilledError: if a signal ends the program.
+            FiestaError: if there are no metrics.
         """
-        started_at, start = datetime.now(timezone.utc), time.monotonic()
         directory = directory.resolve()
         output = directory / OUTPUT
         delete(output)
         output.mkdir(parents=True)
         config = moved(self.configs[request.candidate], self.places)
         try:
-            with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
-                values = {**self._sets(config, request, directory / SETS), **values_of(request, output)}
-                metrics = _metrics(config, self._run(config, request, values, directory), values)
+            values = {**self._sets(config, request, directory / SETS), **values_of(request, output)}
+            metrics = _metrics(config, self._run(config, request, values, directory), values)
         finally:
             delete(directory / SETS)
         if not self.keep_models:
             delete(directory / MODEL)
-        reported = {
-            "metrics": metrics,
-            "seconds": time.monotonic() - start,
-            "started_at": started_at.isoformat(timespec="seconds"),
-        }
+        return metrics
+
+    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
+        metrics = reported["metrics"]
         try:
-            return self._scored(request, reported, directory)
+            score = score_in(metrics, self.metric, scored=self.division.scored, alone=not self.division.keeps_test)
         except MetricError:  # the right name may be given later
             with replacing(directory / REPORTED_NAME) as part:
                 part.write_text(json.dumps(reported), encoding="utf-8")
             raise
-
-    def _scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
-        metrics = reported["metrics"]
-        score = score_in(metrics, self.metric, scored=self.division.scored, alone=not self.division.keeps_test)
-        evaluation = Evaluation(request, score, self.metric, **{**reported, "metrics": numbers_in(metrics)})
-        write_outcome(evaluation, directory)
-        return evaluation
+        return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers_in(metrics)})
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         try:
@@ -124,7 +97,9 @@ class ProgramRun(Evaluator):
         """Score a run that ended without the metric of that time, if it reported the present one."""
         try:
             reported = json.loads((directory / REPORTED_NAME).read_text(encoding="utf-8"))
-            return self._scored(request, reported, directory)
+            evaluation = self.scored(request, reported, directory)
+            write_outcome(evaluation, directory)
+            return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
             return None
 
@@ -132,9 +107,6 @@ class ProgramRun(Evaluator):
         """The data files, and those that the command names."""
         config = self.configs[request.candidate]
         return [*self.division.used(official_paths(config)).values(), *map(self._absolute, code_of(config))]
-
-    def reading(self, places: Mapping[str, str]) -> "ProgramRun":
-        return replace(self, places=places)
 
     def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
         """The files of the sets by part: new ones, or the official ones as they are."""
@@ -164,7 +136,6 @@ class ProgramRun(Evaluator):
         )
 
     def _absolute(self, part: str) -> str:
-        """The path of a file that a command names."""
         return os.path.abspath(os.path.join(self.working_directory, part))
 
     def _about(self, request: Request) -> Dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor
 from tests.conftest import until
-from tests.executors.light import Waiting, request, started
+from tests.executors.light import Light, request, started
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_worker_on_this_machine_is_found_and_killed(kills: ModuleType, tmp_pat
     executor = ProcessExecutor(RunDirectory(tmp_path / "run"))
     scene = kills.Scene(psutil.Process())
     assert not kills.kill_worker(scene)
-    executor.submit(Waiting(str(tmp_path)), request(0))
+    executor.submit(Light("wait", str(tmp_path)), request(0))
     until(lambda: bool(started(tmp_path)))
     assert [process.pid for process in kills.trainings(scene)] == started(tmp_path)
     assert not kills.kill_node(scene)

@@ -119,9 +119,3 @@ def test_every_task_needs_a_path(config: Dict[str, Any], path: Any) -> None:
     config["train_data_path"], config["test_data_path"] = config["test_data_path"], path
     with pytest.raises(ConfigError, match="'test_data_path' is .* but 'validation_dataset_reader' reads the tasks"):
         read_pool(config, None, division=OFFICIAL)
-
-
-def test_one_file_in_two_sets_is_refused(config: Dict[str, Any]) -> None:
-    config["test_data_path"]["hotels"] = config["train_data_path"]["hotels"]
-    with pytest.raises(ConfigError, match=r"'train_data_path' and 'test_data_path' are the same data, \S+hotels_train"):
-        check_config(config, metric=Metric("food_accuracy"), division=OFFICIAL)

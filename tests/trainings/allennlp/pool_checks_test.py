@@ -17,10 +17,8 @@ from fiesta_allennlp.splits import PARTS, Division
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 from fiesta_allennlp.trainings.allennlp.pool_checks import check_match
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
-from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.config import evaluation_config
 from fiesta_allennlp.trainings.config_checks import check_config
-from fiesta_allennlp.trainings.pool import check_same_pool
 from tests.conftest import classifier_config
 from tests.trainings import own_readers  # noqa: F401
 
@@ -74,16 +72,6 @@ def test_the_pool_is_what_the_validation_reader_reads(reviews: Path, training: D
     pool = read_pool(config_of(reviews, training, {}), "id")
     assert (pool.official, pool.targets, pool.num_groups) == (plain.official, plain.targets, 72)
     assert pool.fingerprint == plain.fingerprint, "so that it can be compared with a candidate that reads all alike"
-
-
-def test_candidates_with_and_without_augmentation_can_be_compared(reviews: Path, tmp_path: Path) -> None:
-    configs = {"augmented": config_of(reviews, AUGMENTED, {}), "plain": config_of(reviews, {}, None)}
-    check_same_pool(
-        {
-            name: prepare_candidate(config, group_by="id", vectors_directory=tmp_path).pool
-            for name, config in configs.items()
-        }
-    )
 
 
 def test_without_a_key_positions_match_where_both_readers_give_as_much(reviews: Path) -> None:
@@ -157,10 +145,10 @@ def test_the_config_of_a_run_is_a_candidate_with_the_same_splits(reviews: Path) 
     assert evaluation_config(made, REQUEST, group_by="id") == made
     assert read_pool(made, None) == read_pool(config, "id")
     made["dataset_reader"]["split_reader"]["skip"] = 5
-    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*5.* but 'validation_dataset_reader'"):
+    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*5.*, but a run of this"):
         check_config(made, metric=Metric("accuracy"))
     del made["validation_dataset_reader"]
-    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .* reads the data files by null"):
+    with pytest.raises(ConfigError, match=r"'dataset_reader.split_reader' is .*, but a run of this selection has null"):
         check_config(made, metric=Metric("accuracy"))
 
 

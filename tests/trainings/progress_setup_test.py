@@ -7,7 +7,7 @@ import pytest
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.trainings.kept_archives import BestArchives
+from fiesta_allennlp.trainings.progress_setup import BestArchives
 from fiesta_allennlp.trainings.select import Trainings
 from fiesta_allennlp.trainings.settings import Settings
 

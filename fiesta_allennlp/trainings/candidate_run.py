@@ -1,0 +1,102 @@
+"""The common part of runs of configs and of programs: their data, their time, and the outcome that each leaves."""
+
+import json
+import time
+from abc import abstractmethod
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, TypeVar
+
+from fiesta_allennlp.directory import OUTCOME
+from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.files import replacing
+from fiesta_allennlp.records import Evaluation, Request
+from fiesta_allennlp.selection.metrics import usable
+from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
+from fiesta_allennlp.trainings.config import Config
+from fiesta_allennlp.trainings.data_files import NO_DATA, DataMark, unchanged
+
+Run = TypeVar("Run", bound="CandidateRun")
+
+
+@dataclass(frozen=True)
+class CandidateRun(Evaluator):
+    """Runs a candidate on one split of its data with given seeds.
+
+    Attributes:
+        configs: the config of each candidate, as plain data.
+        metric: the name under which a run reports the score.
+        group_by: what the splits keep whole; None for nothing.
+        places: where this machine has files that the configs name.
+        data: the data of each candidate as they were at the start; those of others are not looked at.
+        division: how the training, validation and test set come about, and which of the last two is scored.
+    """
+
+    configs: Mapping[str, Config]
+    metric: str
+    group_by: Optional[str] = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, DataMark] = field(default_factory=dict)
+    division: Division = AT_OFFICIAL_RATIOS
+
+    @abstractmethod
+    def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
+        """Make the run in `directory`. Return all that it reports."""
+
+    @abstractmethod
+    def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
+        """Return the evaluation of a run.
+
+        Args:
+            reported: the metrics, when the run started, and how many seconds it took.
+
+        Raises:
+            FiestaError: if the score is missing or not a finite number.
+        """
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Make the run, score it, and leave `outcome.json` in `directory`.
+
+        Raises:
+            DataChangedError: if the data are not what they were.
+            Exception: whatever `metrics_of` and `scored` raise.
+        """
+        started_at, start = datetime.now(timezone.utc), time.monotonic()
+        with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
+            metrics = self.metrics_of(request, directory)
+        seconds = time.monotonic() - start
+        reported = {"metrics": metrics, "seconds": seconds, "started_at": started_at.isoformat(timespec="seconds")}
+        evaluation = self.scored(request, reported, directory)
+        write_outcome(evaluation, directory)
+        return evaluation
+
+    def reading(self: Run, places: Mapping[str, str]) -> Run:
+        return replace(self, places=places)
+
+
+def write_outcome(evaluation: Evaluation, directory: Path) -> None:
+    """Leave an outcome for whoever recovers the selection, should the parent die before it records it."""
+    with replacing(directory / OUTCOME) as part:
+        part.write_text(json.dumps(_recorded(evaluation)), encoding="utf-8")
+
+
+def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
+    """Return the outcome that `write_outcome` left of this request; None if there is none or its metric is another.
+
+    A file of another form, which a model or a program may write under the same name, is no outcome.
+    """
+    try:
+        outcome = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
+        evaluation = Evaluation(request=request, **outcome)
+        usable(evaluation.score, OUTCOME)
+    except (OSError, ValueError, TypeError, FiestaError):
+        return None
+    is_whole = set(outcome) == set(_recorded(evaluation)) and isinstance(evaluation.metrics, dict)
+    return evaluation if is_whole and evaluation.metric == metric else None
+
+
+def _recorded(evaluation: Evaluation) -> Dict[str, Any]:
+    """Return the content of an outcome file: all of a run except its request."""
+    return {f.name: getattr(evaluation, f.name) for f in fields(Evaluation) if f.name != "request"}
