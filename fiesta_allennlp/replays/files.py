@@ -17,6 +17,8 @@ from fiesta_allennlp.replays.table import ScoreTable
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text
 
+SCORE_ENDINGS = (".json", ".csv")
+
 COLUMNS = ("candidate", "split", "seed", "score")
 
 FAILED = "failed"
@@ -37,19 +39,42 @@ def open_scores(
     if path.is_dir():
         path = _table_in(path)
         scores = str(path)
-    if path.suffix == ".json":
-        return read_json(path, evaluations_per_split or 1)
-    if path.suffix == ".csv" or scores in PRESETS:
-        if evaluations_per_split is not None:
-            raise ConfigError(
-                f"--evaluations-per-split: {scores} says itself which scores share a split. Leave the option out."
-            )
-        return PRESETS[scores] if scores in PRESETS else read_csv(path, columns=columns)
+    if scores in PRESETS:
+        _refuse_blocks(scores, evaluations_per_split)
+        return PRESETS[scores]
+    if path.suffix in SCORE_ENDINGS:
+        return read_scores(path, evaluations_per_split, columns)
     hint = did_you_mean(scores, PRESETS)
     raise ConfigError(
         f"'{scores}' is neither a file that ends with .json or .csv nor a preset.{hint} "
         f"The presets are: {', '.join(PRESETS)}."
     )
+
+
+def read_scores(
+    path: Path,
+    evaluations_per_split: Optional[int] = None,
+    columns: Optional[Mapping[str, str]] = None,
+    *,
+    least_candidates: int = 2,
+) -> ScoreTable:
+    """Read the table in a `.json` or `.csv` file.
+
+    Raises:
+        ConfigError: where there is no such file, or `evaluations_per_split` is given for CSV.
+        DataError: where the content is wrong.
+    """
+    if path.suffix == ".json":
+        return read_json(path, evaluations_per_split or 1, least_candidates)
+    _refuse_blocks(str(path), evaluations_per_split)
+    return read_csv(path, least_candidates, columns)
+
+
+def _refuse_blocks(scores: str, evaluations_per_split: Optional[int]) -> None:
+    if evaluations_per_split is not None:
+        raise ConfigError(
+            f"--evaluations-per-split: {scores} says itself which scores share a split. Leave the option out."
+        )
 
 
 def _table_in(directory: Path) -> Path:

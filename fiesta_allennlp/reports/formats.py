@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Interval = Tuple[float, float]
 """Lower and upper end."""
 
+LEVEL = 0.95
+"""The probability of every interval in a report."""
+
 MISSING = "-"
 
 TEMPLATES = Path(__file__).parent / "templates"

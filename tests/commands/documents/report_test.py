@@ -53,7 +53,7 @@ def test_a_report_tells_what_the_selection_told(made: Path) -> None:
         assert (asked.num_documents, asked.measure) == (entry["num_documents"], entry["measure"])
         assert (asked.num_queries, asked.cost) == (entry["num_queries"], entry["cost"])
         assert candidate.prob_best == entry["prob_best"]
-        assert asked.interval is not None and 0 <= asked.interval[0] < asked.interval[1] <= 1
+        assert candidate.interval is not None and 0 <= candidate.interval[0] < candidate.interval[1] <= 1
     assert told.path[-1].prob_best == {entry["name"]: entry["prob_best"] for entry in summary["candidates"]}
     checklist = dict(told.checklist)
     assert checklist["documents"].endswith("documents.jsonl: 60 with 60 items, 1 a query")
@@ -100,7 +100,7 @@ def test_another_belief_has_no_interval(tmp_path: Path, documents: Path, run: Pa
     assert call(*systems, *options)[0] == 0
     told = report(run, output=tmp_path / "out")
     asked = told.candidate("a").asked
-    assert asked is not None and (asked.num_documents, asked.interval) == (60, None)
+    assert asked is not None and (asked.num_documents, told.candidate("a").interval) == (60, None)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "The posterior of this selection, student\\_t, is about the mean score of a document" in text
     assert "Each stroke is one of the answered batches" in text
