@@ -11,7 +11,7 @@ from fiesta_allennlp import report
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.reports import reading
+from fiesta_allennlp.reports import stored
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Call
@@ -80,7 +80,7 @@ def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.Mo
     more = {"max_evaluations": 1000, "confidence": 0.9999999}
     change_store(made, lambda store: store.set_meta(settings={**(store.meta().settings or {}), **more}))
     assert report(made).stopped_by == "interrupted"
-    monkeypatch.setattr(reading, "is_running", lambda directory, host: True)
+    monkeypatch.setattr(stored, "is_running", lambda directory, host: True)
     told = report(made)
     assert told.running and told.stopped_by is None
     assert told.decision[0].startswith(f"The selection is running. After {number} answered documents of 2 systems, a ")
