@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from rich.markup import escape
+from rich.table import Table
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.errors import ConfigError
@@ -23,7 +24,7 @@ from fiesta_allennlp.reports.candidates import (
 )
 from fiesta_allennlp.reports.checklist import Checklist, checklist_of
 from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
-from fiesta_allennlp.reports.formats import LEVEL, Interval, as_text, render
+from fiesta_allennlp.reports.formats import LEVEL, Interval, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
 from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
 from fiesta_allennlp.reports.words import (
@@ -55,8 +56,8 @@ class PathPoint:
     prob_best: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Report(Origin):
+@dataclass(frozen=True, repr=False)
+class Report(Shown, Origin):
     """The full content of a report on a selection, on a table of scores, or on two candidates.
 
     `decision` is about two sentences, each an element. `best` leads or has won; it is None if nothing is known yet.
@@ -186,23 +187,18 @@ class Report(Origin):
                 return candidate
         raise ConfigError(f"the report has no candidate '{name}' but: {', '.join(c.name for c in self.candidates)}.")
 
-    def __repr__(self) -> str:
-        """Show a small table and the decision as plain text."""
-        table = number_table("candidate", ("scores", "mean", "sd", "P(best)"))
+    def _shown(self) -> Tuple[Table, Sequence[str]]:
+        numbers = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
+        table = number_table(self.words.candidate, (*numbers, "P(best)"))
         for candidate in self.ranked:
-            table.add_row(*_row(candidate))
-        return as_text(table, self.decision)
-
-    def _repr_html_(self) -> str:
-        """Show the decision and a small table in notebooks."""
-        return render("fragment.html.j2", report=self)
+            table.add_row(escape(candidate.name), *_numbers(candidate), candidate.standing)
+        return table, self.decision
 
 
-def _row(candidate: CandidateReport) -> Tuple[str, ...]:
-    number, mean, sd = candidate.num_evaluations, candidate.mean, candidate.sd
+def _numbers(candidate: CandidateReport) -> Tuple[str, ...]:
     if candidate.asked is not None:
-        number, mean, sd = candidate.asked.num_documents, candidate.asked.measure, None
-    return escape(candidate.name), str(number), number_text(mean), number_text(sd), candidate.standing
+        return str(candidate.asked.num_documents), number_text(candidate.asked.measure)
+    return str(candidate.num_evaluations), number_text(candidate.mean), number_text(candidate.sd)
 
 
 def _screening(read: Reading) -> Optional[ScreeningReport]:
