@@ -263,8 +263,8 @@ def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[Sc
     if isinstance(scores, ScoreSource):
         return scores
     if isinstance(scores, Mapping):
-        pairs = [(name, np.asarray(column).tolist()) for name, column in scores.items()]
-        return table_of(pairs, evaluations_per_split or 1, Path("scores"))
+        lists = {name: np.asarray(column).tolist() for name, column in scores.items()}
+        return table_of(lists, evaluations_per_split or 1, Path("scores"))
     return None
 
 

@@ -154,7 +154,7 @@ def replayed(tables: Sequence[Scores], options: Mapping[str, Any], repetitions: 
     """The cells of as many selections over each of the tables."""
     results = []
     for number, scores in enumerate(tables):
-        content = [(name, scores[name].ravel().tolist()) for name in TAGGERS]
+        content = {name: scores[name].ravel().tolist() for name in TAGGERS}
         source = table_of(content, scores["cnn"].shape[1], Path(f"table {number}"))
         results.append(Row(options, source=source).run(repetitions, processes=processes))
     runs = [number for result in results for number in result.num_evaluations]

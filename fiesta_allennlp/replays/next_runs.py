@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.names import check_names
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Remaining, Request
-from fiesta_allennlp.replays.files import FAILED, Row, Rows, each_once, is_minimised, number_in, read_rows
 from fiesta_allennlp.replays.next_settings import NextSettings
-from fiesta_allennlp.replays.settings import COLUMNS, done_note
+from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, number_in, read_rows, rows_of, text_in
+from fiesta_allennlp.replays.settings import done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
@@ -64,26 +63,12 @@ def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]
     if rows is None:
         table = read_rows(path, settings.columns, is_official=settings.on_official_splits)
     else:
-        table = _table_of(rows, settings, path)
+        split = (settings.columns or {}).get("split", "split")
+        has_any = not rows or any(text_in(cells, split) for cells in rows)
+        given = ((f"row {number}", cells) for number, cells in enumerate(rows, start=1))
+        table = rows_of(given, path, settings.columns, has_splits=has_any and not settings.on_official_splits)
     settings = replace(settings, splits=settings.splits or (SHARED if table.has_splits else OFFICIAL))
     return _answer(settings, table, path)
-
-
-def _table_of(given: Sequence[Mapping[str, Any]], settings: NextSettings, path: Path) -> Rows:
-    """The rows of Python as those of a file."""
-    called = {column: (settings.columns or {}).get(column, column) for column in COLUMNS}
-    rows: List[Row] = []
-    for number, cells in enumerate(given, start=1):
-        where = f"row {number}"
-        values = {column: cells.get(name) for column, name in called.items()}
-        missing = [called[column] for column in ("candidate", "seed") if values[column] is None]
-        if missing:
-            raise DataError(f"{path}, {where}: '{missing[0]}' is missing. Every row needs candidate, seed and score.")
-        score = values.pop("score")
-        is_open = score is None or score != score
-        texts = {column: "" if value is None else str(value) for column, value in values.items()}
-        rows.append(Row(**texts, score="" if is_open else str(score), where=where))
-    return Rows(each_once(rows, path), not rows or any(row.split for row in rows))
 
 
 def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:

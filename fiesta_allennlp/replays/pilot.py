@@ -9,7 +9,7 @@ import numpy as np
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.files import read_csv, read_json
+from fiesta_allennlp.replays.files import SCORE_ENDINGS, read_scores
 from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.settings import ReplaySettings, done_note
@@ -65,7 +65,7 @@ def problem_of(settings: PlanSettings) -> Problem:
     path = Path(settings.source)
     if path.is_dir():
         return _selection(settings, path)
-    if path.suffix in (".json", ".csv"):
+    if path.suffix in SCORE_ENDINGS:
         return _table(settings, path)
     what = "is neither a directory nor a file that ends with .json or .csv" if path.exists() else "does not exist"
     raise ConfigError(f"{path}: {what}. Give the directory of a selection or a table of scores; or --gap and --sd.")
@@ -97,8 +97,7 @@ class _Numbers(ScorePreset):
 
 
 def _table(settings: PlanSettings, path: Path) -> Problem:
-    per_split = settings.evaluations_per_split or 1
-    table = read_csv(path, columns=settings.columns) if path.suffix == ".csv" else read_json(path, per_split)
+    table = read_scores(path, settings.evaluations_per_split, settings.columns)
     if table.on_official_splits:
         settings = replace(settings, splits=OFFICIAL)
     if (settings.splits or SHARED) != SHARED:  # no two scores share a split, so no effect of one is fitted

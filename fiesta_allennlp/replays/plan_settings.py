@@ -102,9 +102,8 @@ class PlanSettings(ChoiceSettings):
             raise ConfigError("--done names candidates of a table of scores or a selection. Give one, or leave it out.")
         if self.source is None and self.minimise:
             raise ConfigError("--minimise is for tables of scores: --gap has no direction. Leave it out.")
-        if self.evaluations_per_split is not None and not (self.source or "").endswith(".json"):
-            said = f"but {self.source} says itself which scores share a split" if self.source else "but there is none"
-            raise ConfigError(f"--evaluations-per-split is for a table of scores as JSON, {said}. Leave it out.")
+        if self.source is None and self.evaluations_per_split is not None:
+            raise ConfigError("--evaluations-per-split is for a table of scores. Give one, or leave it out.")
         if self.split_sd and self.splits == OFFICIAL:
             raise ConfigError(
                 f"--split-sd {self.split_sd:g} does not go with --splits official, where all runs have one split. "

@@ -1,13 +1,18 @@
 """Released scores of several candidates, drawn from at random."""
 
+import json
 from dataclasses import dataclass, replace
-from typing import Dict, Mapping, Optional, Sequence, Tuple
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.records import Evaluation, History, Request
+from fiesta_allennlp.errors import DataError, visible
+from fiesta_allennlp.records import LARGEST_SCORE, Evaluation, History, Request
 from fiesta_allennlp.replays.sources import METRIC, DrawnScores, Sampling, ScoreSource, numbered_apart
+
+Entry = Tuple[str, Any, float, str]
+"""A candidate, its split, its score, and what to call the place of the score in a message."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,3 +125,50 @@ def history_of(table: ScoreTable) -> History:
         for replicate, (split, score) in enumerate(zip(table.splits[name], scores, strict=True))
     ]
     return History(tuple(table.scores), tuple(sorted(evaluations, key=lambda e: e.request.replicate)))
+
+
+def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, minimise: bool = False) -> ScoreTable:
+    """Make a table of its scores in any order. `path` is what to call it.
+
+    Raises:
+        DataError: where there are too few candidates, or a name would break tables.
+    """
+    rows: Dict[str, List[Tuple[int, float]]] = {}
+    positions: Dict[Any, int] = {}
+    for candidate, split, score, where in entries:
+        if visible(candidate) != candidate:
+            raise DataError(
+                f"{path}, {where}: the name of the candidate '{visible(candidate)}' contains a control character or "
+                "another invisible one, which breaks tables. Rename it."
+            )
+        rows.setdefault(candidate, []).append((positions.setdefault(split, len(positions)), score))
+    if len(rows) < least_candidates:
+        least = "1 candidate" if least_candidates == 1 else f"{least_candidates} candidates"
+        raise DataError(
+            f"{path}: there must be scores of at least {least} but got {len(rows)}: {', '.join(rows) or 'none'}."
+        )
+    ordered = {name: sorted(found, key=lambda row: row[0]) for name, found in rows.items()}
+    splits = {name: np.array([split for split, _ in found]) for name, found in ordered.items()}
+    scores = {name: np.array([score for _, score in found], dtype=float) for name, found in ordered.items()}
+    return ScoreTable(str(path), [str(split) for split in positions], splits, scores, minimise)
+
+
+def score_of(value: Any, path: Path, where: str) -> float:
+    """Return a score of a table.
+
+    Raises:
+        DataError: where it is not a number, or too large.
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= LARGEST_SCORE:
+        raise DataError(
+            f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in size but this is "
+            f"{value if is_number else as_json(value)}. Fix it, or leave out the evaluation."
+        )
+    return float(value)
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON, cut to fit a message."""
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."

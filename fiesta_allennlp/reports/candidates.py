@@ -7,9 +7,9 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from scipy.special import stdtrit
 
+from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.records import History
-from fiesta_allennlp.reports.formats import Interval
-from fiesta_allennlp.reports.reading import LEVEL
+from fiesta_allennlp.reports.formats import LEVEL, Interval
 from fiesta_allennlp.reports.sample_tests import ranks
 from fiesta_allennlp.selection.summary import CandidateSummary
 
@@ -18,23 +18,6 @@ MIN_SCORES = 3
 
 MIN_COMMON_SPLITS = 5
 """With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The queries to one system in a selection by documents.
-
-    `measure` is the metric over all answers together, in which a document counts by its size. `interval` is the 95 %
-    credible interval of this measure on all documents like these, by the selection's posterior. It is None if the
-    posterior is not about measures, or if the system failed or was removed. `num_queries` is the number of queries made
-    and `cost` their cost; both exclude kept answers. They are None if the file of answers is missing.
-    """
-
-    num_documents: int = 0
-    measure: Optional[float] = None
-    interval: Optional[Interval] = None
-    num_queries: Optional[int] = None
-    cost: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +32,9 @@ class CandidateReport(CandidateSummary):
     - 1) sd / sqrt(n). This is the posterior under the prior 1 / sigma. The interval includes the variance of the
     splits, so two intervals may overlap although the paired comparison is clear.
 
-    `asked` is present in a selection by documents. There, the scores are those of single documents or of batches.
+    `asked` is present in a selection by documents. There, the scores are those of single documents or of batches, and
+    `interval` is the 95 % credible interval of the measure of all answers on all documents like these, by the
+    selection's posterior. It is None if the posterior is not about measures, or for a system that is out.
     """
 
     scores: Tuple[float, ...] = ()
@@ -61,7 +46,7 @@ class CandidateReport(CandidateSummary):
     max: Optional[float] = None
     interval: Optional[Interval] = None
     num_parameters: Optional[int] = None
-    asked: Optional[Asked] = None
+    asked: Optional[SystemSummary] = None
 
     @classmethod
     def of(
@@ -71,13 +56,15 @@ class CandidateReport(CandidateSummary):
         *,
         development: Optional[str],
         num_parameters: Optional[int] = None,
-        asked: Optional[Asked] = None,
+        interval: Optional[Interval] = None,
     ) -> "CandidateReport":
         """Build the report of one candidate.
 
         Args:
             development: the metric that is the development score; None where there is none.
+            interval: the interval of a system's measure.
         """
+        asked = summary if isinstance(summary, SystemSummary) else None
         evaluations = sorted(history.evaluations_of(summary.name), key=lambda e: e.request.replicate)
         scores = np.array([e.score for e in evaluations])
         has_any = len(scores) > 0
@@ -91,7 +78,7 @@ class CandidateReport(CandidateSummary):
             median=float(np.median(scores)) if has_any else None,
             min=float(scores.min()) if has_any else None,
             max=float(scores.max()) if has_any else None,
-            interval=mean_interval(scores),
+            interval=mean_interval(scores) if asked is None else interval,
             num_parameters=num_parameters,
             asked=asked,
         )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable, Iterable, List, Sequence, Tuple, TypeVar
 
-from fiesta_allennlp.reports.candidates import Asked, CandidateReport
+from fiesta_allennlp.reports.candidates import CandidateReport
 from fiesta_allennlp.reports.comparison import Comparison, TestResult
 from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
 from fiesta_allennlp.reports.record import Report
@@ -44,8 +44,8 @@ WORK: "Columns[CandidateReport]" = (
 )
 
 QUERIES: "Columns[CandidateReport]" = (
-    ("queries", lambda c: MISSING if _asked(c).num_queries is None else str(_asked(c).num_queries)),
-    ("cost", lambda c: MISSING if _asked(c).cost is None else f"{_asked(c).cost:g}"),
+    ("queries", lambda c: MISSING if c.asked is None or c.asked.num_queries is None else str(c.asked.num_queries)),
+    ("cost", lambda c: MISSING if c.asked is None or c.asked.cost is None else f"{c.asked.cost:g}"),
     ("failures", lambda c: str(c.failures)),
     ("mean s", lambda c: number_text(c.mean_seconds or None, 3)),
 )
@@ -61,10 +61,6 @@ DIFFERENCES: "Columns[Comparison]" = (
 )
 
 
-def _asked(candidate: CandidateReport) -> Asked:
-    return candidate.asked or Asked()
-
-
 def candidates(report: Report, *, belief_first: bool = False) -> Cells:
     """Return a row for every candidate, in the order given.
 
@@ -78,9 +74,9 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
     before, after = SCORES, WORK
     if report.by_documents:
         before = (
-            ("documents", lambda c: str(_asked(c).num_documents)),
-            (report.metric, lambda c: number_text(_asked(c).measure)),
-            ("95 % interval", lambda c: interval_text(_asked(c).interval)),
+            ("documents", lambda c: str(c.asked.num_documents if c.asked else 0)),
+            (report.metric, lambda c: number_text(c.asked.measure if c.asked else None)),
+            ("95 % interval", lambda c: interval_text(c.interval)),
         )
         after = QUERIES
     columns = (*name, *belief, *before, *after) if belief_first else (*name, *before, *belief, *after)

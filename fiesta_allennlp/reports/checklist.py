@@ -8,7 +8,8 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.files import digest_of
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.table import ScoreTable
-from fiesta_allennlp.reports.reading import Reading, Stored
+from fiesta_allennlp.reports.reading import Reading
+from fiesta_allennlp.reports.stored import Stored
 from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_typed, words_of
 from fiesta_allennlp.selection.settings import OFFICIAL
@@ -30,8 +31,18 @@ SPLITS_IN_WORDS = {
 UNKNOWN = "not written down: the selection was begun by an older version"
 
 
-def selection_checklist(stored: Stored, settings: Settings, read: Reading) -> Checklist:
-    """Return the checklist of a selection among runs."""
+def checklist_of(read: Reading) -> Checklist:
+    """Return what you need to repeat what was read, as pairs of key and value."""
+    if read.parts:
+        return tuple((f"{typed}: {key}", value) for typed, part in read.parts for key, value in checklist_of(part))
+    if read.stored is None:
+        return () if read.table is None else _of_table(Path(read.name), read.table)
+    if isinstance(read.given, Settings):
+        return _of_trainings(read.stored, read.given, read)
+    return () if read.given is None else _of_documents(read.stored, read.given, read)
+
+
+def _of_trainings(stored: Stored, settings: Settings, read: Reading) -> Checklist:
     seed = stored.meta.seed
     rows = [
         ("candidates", _given(stored)),
@@ -47,8 +58,7 @@ def selection_checklist(stored: Stored, settings: Settings, read: Reading) -> Ch
     return tuple((key, str(value)) for key, value in rows)
 
 
-def documents_checklist(stored: Stored, choice: "DocumentChoice", read: Reading) -> Checklist:
-    """Return the checklist of a selection by documents."""
+def _of_documents(stored: Stored, choice: "DocumentChoice", read: Reading) -> Checklist:
     settings, facts, seed = choice.settings, choice.facts, stored.meta.seed
     shared = "one random order for all systems"
     own = "every system has a random order of its own"
@@ -72,8 +82,7 @@ def documents_checklist(stored: Stored, choice: "DocumentChoice", read: Reading)
     )
 
 
-def table_checklist(path: Path, table: ScoreTable) -> Checklist:
-    """Return the checklist of a table of scores, of which it is not known how they were made."""
+def _of_table(path: Path, table: ScoreTable) -> Checklist:
     counts = [len(scores) for scores in table.scores.values()]
     num_scores = f"{counts[0]} each" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)} each"
     return (

@@ -11,8 +11,7 @@ from scipy.special import ndtri, stdtrit
 
 from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
-from fiesta_allennlp.reports.formats import Interval
-from fiesta_allennlp.reports.reading import LEVEL
+from fiesta_allennlp.reports.formats import LEVEL, Interval
 from fiesta_allennlp.reports.sample_tests import Tested, brown_forsythe, kolmogorov_smirnov, mann_whitney, wilcoxon
 from fiesta_allennlp.selection.summary import count_text, shared_splits
 

@@ -3,10 +3,12 @@
 import re
 from collections import Counter
 from functools import lru_cache
+from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Sequence, Tuple
 
+from rich.markup import render as render_markup
 from rich.table import Table
 
 from fiesta_allennlp.errors import LAYOUT, visible
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 Interval = Tuple[float, float]
 """Lower and upper end."""
+
+LEVEL = 0.95
+"""The probability of every interval in a report."""
 
 MISSING = "-"
 
@@ -110,6 +115,30 @@ def as_text(table: Table, lines: Sequence[str]) -> str:
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
     return shown.getvalue().strip("\n")
+
+
+def as_html(table: Table, lines: Sequence[str]) -> str:
+    """Format the table's title, heads and cells, then the lines, as HTML in which all markup characters are escaped."""
+    title = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
+    heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    cells = ["".join(f"<td>{escape(render_markup(str(cell)).plain)}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    words = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return visible(f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{words}", keep=LAYOUT)
+
+
+class Shown:
+    """A result that shows itself as a table and lines: as text on a terminal, as HTML in a notebook."""
+
+    def _shown(self) -> Tuple[Table, Sequence[str]]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return as_text(*self._shown())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._shown())
 
 
 def render(template: str, **values: Any) -> str:

@@ -7,7 +7,9 @@ from typing import Dict, Mapping, Optional, Tuple
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History, Request
 from fiesta_allennlp.replays.sources import METRIC
-from fiesta_allennlp.reports.reading import OF_FILES, Reading, TableOptions, only, read_source
+from fiesta_allennlp.reports.reading import Reading, only
+from fiesta_allennlp.reports.sources import TableOptions, read_source
+from fiesta_allennlp.reports.stored import OF_FILES
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.strategies.base import believed
 
@@ -100,9 +102,8 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
             for name, side in zip(names, (first, second), strict=True)
             if side.name in side.source.num_parameters
         },
-        checklist=tuple(
-            (f"{side.typed}: {key}", value) for side in (first, second) for key, value in side.source.checklist
-        ),
+        stored=None,
+        parts=tuple((side.typed, side.source) for side in (first, second)),
     )
 
 
@@ -144,13 +145,14 @@ def _splits_of_second(first: Reading, second: Reading, *, paired: bool) -> Mappi
 
 
 def _by_name(first: Reading, second: Reading) -> Dict[int, int]:
-    numbers = {name: number for number, name in enumerate(first.split_names)}
-    if numbers.keys().isdisjoint(second.split_names):
+    mine, theirs = (() if read.table is None else read.table.split_names for read in (first, second))
+    numbers = {name: number for number, name in enumerate(mine)}
+    if numbers.keys().isdisjoint(theirs):
         raise ConfigError(
-            f"--paired: {first.name} and {second.name} have no split in common. The first begin with "
-            f"'{first.split_names[0]}' and '{second.split_names[0]}'. Name equal splits alike, or leave it out."
+            f"--paired: {first.name} and {second.name} have no split in common. The first begin with '{mine[0]}' and "
+            f"'{theirs[0]}'. Name equal splits alike, or leave it out."
         )
-    return {split: numbers.setdefault(name, len(numbers)) for split, name in enumerate(second.split_names)}
+    return {split: numbers.setdefault(name, len(numbers)) for split, name in enumerate(theirs)}
 
 
 def _renamed(side: _Side, name: str, splits: Mapping[int, int]) -> History:

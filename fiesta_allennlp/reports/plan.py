@@ -7,8 +7,7 @@ from rich.table import Table
 
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.replays.planning import Forecast, Outlook
-from fiesta_allennlp.reports.formats import as_text
-from fiesta_allennlp.reports.results import as_html
+from fiesta_allennlp.reports.formats import Shown
 from fiesta_allennlp.reports.words import LOWEST
 from fiesta_allennlp.selection.summary import count_text, duration_text
 
@@ -17,18 +16,15 @@ MANY_INCONCLUSIVE = 0.1
 
 
 @dataclass(frozen=True, repr=False)
-class PlanResult(Forecast):
+class PlanResult(Shown, Forecast):
     """A `Forecast` that prints as a table, on a terminal and in a notebook."""
 
     @classmethod
     def of(cls, forecast: Forecast) -> "PlanResult":
         return cls(**vars(forecast))
 
-    def __repr__(self) -> str:
-        return as_text(outlook_table(self), plan_in_words(self))
-
-    def _repr_html_(self) -> str:
-        return as_html(outlook_table(self), plan_in_words(self))
+    def _shown(self) -> Tuple[Table, List[str]]:
+        return outlook_table(self), plan_in_words(self)
 
 
 def plan_content(forecast: Forecast) -> Dict[str, Any]:

@@ -9,23 +9,24 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from rich.markup import escape
+from rich.table import Table
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.listeners.progress import number_table
 from fiesta_allennlp.records import UNDECIDED, History
 from fiesta_allennlp.reports.candidates import (
-    Asked,
     CandidateReport,
     Development,
     SingleScore,
     report_development,
     single_score,
 )
+from fiesta_allennlp.reports.checklist import Checklist, checklist_of
 from fiesta_allennlp.reports.comparison import Comparison, compare, with_holm
-from fiesta_allennlp.reports.formats import as_text, render
+from fiesta_allennlp.reports.formats import LEVEL, Interval, Shown
 from fiesta_allennlp.reports.reading import Origin, Reading
+from fiesta_allennlp.reports.screening import ScreeningReport, screening_report
 from fiesta_allennlp.reports.words import (
     changes,
     pair_in_words,
@@ -35,6 +36,7 @@ from fiesta_allennlp.reports.words import (
 )
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import CandidateSummary, number_text
+from fiesta_allennlp.strategies.base import all_finished
 
 MOST_POINTS = 120
 """The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
@@ -54,8 +56,8 @@ class PathPoint:
     prob_best: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Report(Origin):
+@dataclass(frozen=True, repr=False)
+class Report(Shown, Origin):
     """The full content of a report on a selection, on a table of scores, or on two candidates.
 
     `decision` is about two sentences, each an element. `best` leads or has won; it is None if nothing is known yet.
@@ -66,7 +68,8 @@ class Report(Origin):
     `equal_evaluations` and `equal_seconds` are the cost of an equal allocation, which evaluates every candidate as
     often as `best`. `path` is P(best) over the evaluations. `order` names the candidate of every finished evaluation in
     order of finishing (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that
-    you asked for.
+    you asked for. `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the
+    first stage of a search whose second stage is this selection.
 
     A selection by documents has no comparisons, `single_score`, `development` or equal allocation.
     """
@@ -90,12 +93,24 @@ class Report(Origin):
     single_score: Optional[SingleScore] = None
     development: Optional[Development] = None
     minimise: bool = False
+    checklist: Checklist = ()
+    screening: Optional[ScreeningReport] = None
 
     @classmethod
     def of(cls, read: Reading, *, pair: bool = False) -> "Report":
         """Build the report of a selection or a table; with `pair`, on its two candidates alone."""
         history, decision, summary = read.history, read.decision, read.summary()
-        candidates = tuple(_candidate(read, candidate) for candidate in summary["candidates"])
+        intervals = _intervals(read)
+        candidates = tuple(
+            CandidateReport.of(
+                history,
+                candidate,
+                development=None if read.by_documents else read.development,
+                num_parameters=read.num_parameters.get(candidate.name),
+                interval=intervals.get(candidate.name),
+            )
+            for candidate in summary["candidates"]
+        )
         about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
         compared = about_runs.get("comparisons", ())
         equal = None if read.by_documents else _equal_evaluations(candidates, decision.best)
@@ -117,6 +132,8 @@ class Report(Origin):
             equal_seconds=summary.get("seconds_of_equal_allocation"),
             path=belief_path(read.directed(history), read.belief),
             order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
+            checklist=checklist_of(read.whole or read),
+            screening=_screening(read.whole or read),
             **{**origin, "notes": (*changes(read.changes, read.words), *read.notes, *_notes(read, candidates))},
             **about_runs,
         )
@@ -170,37 +187,37 @@ class Report(Origin):
                 return candidate
         raise ConfigError(f"the report has no candidate '{name}' but: {', '.join(c.name for c in self.candidates)}.")
 
-    def __repr__(self) -> str:
-        """Show a small table and the decision as plain text."""
-        table = number_table("candidate", ("scores", "mean", "sd", "P(best)"))
+    def _shown(self) -> Tuple[Table, Sequence[str]]:
+        numbers = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")
+        table = number_table(self.words.candidate, (*numbers, "P(best)"))
         for candidate in self.ranked:
-            table.add_row(*_row(candidate))
-        return as_text(table, self.decision)
-
-    def _repr_html_(self) -> str:
-        """Show the decision and a small table in notebooks."""
-        return render("fragment.html.j2", report=self)
+            table.add_row(escape(candidate.name), *_numbers(candidate), candidate.standing)
+        return table, self.decision
 
 
-def _row(candidate: CandidateReport) -> Tuple[str, ...]:
-    number, mean, sd = candidate.num_evaluations, candidate.mean, candidate.sd
+def _numbers(candidate: CandidateReport) -> Tuple[str, ...]:
     if candidate.asked is not None:
-        number, mean, sd = candidate.asked.num_documents, candidate.asked.measure, None
-    return escape(candidate.name), str(number), number_text(mean), number_text(sd), candidate.standing
+        return str(candidate.asked.num_documents), number_text(candidate.asked.measure)
+    return str(candidate.num_evaluations), number_text(candidate.mean), number_text(candidate.sd)
 
 
-def _candidate(read: Reading, summary: CandidateSummary) -> CandidateReport:
-    asked = None
-    if isinstance(summary, SystemSummary):
-        interval = read.intervals.get(summary.name)
-        asked = Asked(summary.num_documents, summary.measure, interval, summary.num_queries, summary.cost)
-    return CandidateReport.of(
-        read.history,
-        summary,
-        development=None if read.by_documents else read.development,
-        num_parameters=read.num_parameters.get(summary.name),
-        asked=asked,
-    )
+def _screening(read: Reading) -> Optional[ScreeningReport]:
+    if read.stored is None or not read.stored.directory.screening.store.is_file():
+        return None
+    return screening_report(read.stored.directory, read.stored.meta.seed, read.summary()["candidates"])
+
+
+def _intervals(read: Reading) -> Dict[str, Interval]:
+    """Return the interval of every system's measure, where the belief is about measures and knows enough of all."""
+    from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
+
+    active = read.history.active
+    if not read.by_documents or not active or not all_finished(read.history, active, read.belief.min_evaluations):
+        return {}
+    posterior = read.belief.posterior(read.history)
+    if not isinstance(posterior, FMeasurePosterior):
+        return {}
+    return {name: (low, high) for name, (low, high) in zip(active, posterior.interval(LEVEL).tolist(), strict=True)}
 
 
 def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:

@@ -3,20 +3,18 @@
 import csv
 import json
 from dataclasses import dataclass, field, fields
-from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from rich.markup import render
 from rich.table import Table
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.errors import LAYOUT, StoreError, visible
+from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import from_csv
 from fiesta_allennlp.replays.replay import Replay
 from fiesta_allennlp.replays.summary import summarise_replay
-from fiesta_allennlp.reports.formats import as_text
+from fiesta_allennlp.reports.formats import Shown
 from fiesta_allennlp.reports.tables import documents_table, replay_table, summary_table
 from fiesta_allennlp.reports.words import (
     in_words,
@@ -37,7 +35,7 @@ CandidateResult = CandidateSummary
 
 
 @dataclass(frozen=True, repr=False)
-class SelectionResult:
+class SelectionResult(Shown):
     """The content of `selection.json`, together with the directory of the selection.
 
     `best` is None until the selection has decided. `leading` names who leads, decided or not. `confidence` is the
@@ -111,11 +109,9 @@ class SelectionResult:
                     scores[from_csv(row["candidate"])].append(float(row["score"]))
         return scores
 
-    def __repr__(self) -> str:
-        return as_text(self._table(), self._lines())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._table(), self._lines())
+    def _shown(self) -> Tuple[Table, List[str]]:
+        lines = (*self._words(), f"Everything is in {self.directory}.")
+        return self._table(), [line for line in lines if line]
 
     def _table(self) -> Table:
         return summary_table(self._summary())
@@ -127,9 +123,6 @@ class SelectionResult:
     def _words(self) -> Sequence[str]:
         summary = self._summary()
         return in_words(summary), self.scored_on, scope_in_words(summary), savings_in_words(summary)
-
-    def _lines(self) -> List[str]:
-        return [line for line in (*self._words(), f"Everything is in {self.directory}.") if line]
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,7 +160,7 @@ class ReplayedCandidate:
 
 
 @dataclass(frozen=True, repr=False)
-class ReplayResult:
+class ReplayResult(Shown):
     """The result of all repetitions of a replay.
 
     `best` has the highest true mean. `correct`, with its 95 % Wilson interval, `wrong` and `undecided` are shares of
@@ -204,11 +197,8 @@ class ReplayResult:
         }
         return cls(**{**_known(cls, summary), **own})
 
-    def __repr__(self) -> str:
-        return as_text(replay_table(self.summary), replay_in_words(self.summary).splitlines())
-
-    def _repr_html_(self) -> str:
-        return as_html(replay_table(self.summary), replay_in_words(self.summary).splitlines())
+    def _shown(self) -> Tuple[Table, List[str]]:
+        return replay_table(self.summary), replay_in_words(self.summary).splitlines()
 
 
 def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[CandidateSummary]) -> CandidateSummary:
@@ -222,14 +212,3 @@ def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[C
 def _known(record: Any, content: Mapping[str, Any]) -> Dict[str, Any]:
     """The entries that are fields of a record."""
     return {f.name: content[f.name] for f in fields(record) if f.name in content}
-
-
-def as_html(table: Table, lines: Sequence[str]) -> str:
-    """Format the table's title, heads and cells, then the lines, as HTML in which all markup characters are escaped."""
-    title = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
-    heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
-    rows = zip(*(column.cells for column in table.columns), strict=True)
-    cells = ["".join(f"<td>{escape(render(str(cell)).plain)}</td>" for cell in row) for row in rows]
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    words = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    return visible(f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{words}", keep=LAYOUT)

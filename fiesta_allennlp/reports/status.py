@@ -9,8 +9,10 @@ from rich.table import Table
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
+from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.reports.reading import Reading, Stored, opened, read_directory
+from fiesta_allennlp.reports.reading import Reading, read_directory
+from fiesta_allennlp.reports.stored import Stored, opened
 from fiesta_allennlp.reports.tables import documents_table
 from fiesta_allennlp.reports.words import in_words, running_in_words
 from fiesta_allennlp.selection.metrics import Metric
@@ -39,7 +41,7 @@ def status_of(root: Path) -> Status:
     if directory.screening.store.is_file() and not directory.store.is_file():
         with opened(directory.screening.root) as stored:
             return _of_screening(stored)
-    return _of_selection(read_directory(root, for_report=False))
+    return _of_selection(read_directory(root))
 
 
 def _of_selection(source: Reading) -> Status:
@@ -70,8 +72,8 @@ def _of_screening(stored: Stored) -> Status:
     failed = failed_configs(history)
     done = f"{len(history.evaluations)} of {count_text(configs, 'config')} finished, {len(failed)} failed, "
     sentences = (now, f"{done}{len(history.pending)} {'running' if stored.running else 'pending'}.")
-    legend = stored.legend(evaluation.request.candidate for evaluation in best)
-    return Status(table, tuple(filter(None, (*sentences, *legend, _last_finished(history)))), stored.running)
+    values = legend(stored.values(evaluation.request.candidate for evaluation in best))
+    return Status(table, tuple(filter(None, (*sentences, *values, _last_finished(history)))), stored.running)
 
 
 def _best(history: History, metric: Metric) -> Tuple[Evaluation, ...]:

@@ -19,8 +19,8 @@ import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.records import Candidate, Evaluation
 from fiesta_allennlp.reports.pages import write_report
-from fiesta_allennlp.reports.reading import TableOptions
 from fiesta_allennlp.reports.report import make_report
+from fiesta_allennlp.reports.sources import TableOptions
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings

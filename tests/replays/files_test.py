@@ -5,8 +5,9 @@ from typing import Any, List
 import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError
-from fiesta_allennlp.replays.files import open_scores, read_csv
+from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.replay import replay
+from fiesta_allennlp.replays.rows import read_csv
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.replays.table import ScoreTable
@@ -109,10 +110,10 @@ def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, me
         ("candidate,Split,seed,score\n", "'split' is missing.* Or name the columns, as in --columns split=candidate"),
         (HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
         (HEADER + "a,0,0,0.1,0.2\n", "line 2: there are more fields than columns"),
-        (HEADER + "a,0,0,good\n", "line 2: a score must be a number .* but this is 'good'"),
+        (HEADER + "a,0,0,good\n", "line 2: a score must be a number .* but this is .good."),
         (HEADER + "a,0,0,nan\n", "line 2: a score must be a number .* but this is nan"),
         (HEADER + "a,0,0,inf\n", "line 2: a score must be a number .* but this is inf"),
-        (HEADER + "a,0,0,True\n", "line 2: a score must be a number .* but this is 'True'"),
+        (HEADER + "a,0,0,True\n", "line 2: a score must be a number .* but this is .True."),
         (HEADER + "a,0,7,0.1\nb,0,7,0.1\na,0,7,0.2\n", "line 4: candidate 'a', split 0, seed 7 was on line 2 already"),
         (METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: 'metric' begins with a minus, .* not on line 3"),
     ],

@@ -81,7 +81,7 @@ def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_pat
     ("text", "settings", "message"),
     [
         (HEADER, {}, "at least 2 candidates but got 0: none. Name those that have no row yet by --candidates"),
-        (HEADER + "a,0,0,x\nb,0,0,1", {}, "s.csv, line 2: a score must be a number .* but this is 'x'"),
+        (HEADER + "a,0,0,x\nb,0,0,1", {}, "s.csv, line 2: a score must be a number .* but this is .x."),
         (HEADER + "a,0,0,1\na,0,0,2", {}, "s.csv, line 3: candidate 'a', split 0, seed 0 was on line 2 already"),
         ("model,seed,score\n", {}, "the column 'candidate' is missing"),
         (HEADER + "a,,0,1\n", {}, "line 2: 'split' is empty"),
@@ -96,7 +96,7 @@ def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings:
 
 
 def test_rows_of_python_need_names_and_seeds() -> None:
-    with pytest.raises(FiestaError, match="row 2: 'seed' is missing"):
+    with pytest.raises(FiestaError, match="row 2: 'seed' is empty"):
         next_runs([{"candidate": "a", "seed": 1, "score": float("nan")}, {"candidate": "b", "score": 1}])
 
 

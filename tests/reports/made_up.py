@@ -6,11 +6,12 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from scipy import stats
 
-from fiesta_allennlp.reports.candidates import Asked, CandidateReport, Development, SingleScore
+from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
 from fiesta_allennlp.reports.comparison import Comparison, TestResult
 from fiesta_allennlp.reports.reading import DOCUMENTS
 from fiesta_allennlp.reports.record import PathPoint, Report
-from fiesta_allennlp.reports.search import Finalist, ScreeningReport
+from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
 from fiesta_allennlp.selection.metrics import Metric
 
 LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
@@ -195,16 +196,17 @@ def of_table() -> Report:
 def by_documents(num_systems: int = 6) -> Report:
     """Systems that were asked about documents; the last but one has answered nothing, the last was withdrawn."""
     report = with_failures(made_up(num_systems, names=[LONG_NAME.format(0), *UGLY_NAMES], margin=0.01))
-    systems = tuple(replace(c, asked=_asked(c), development_scores=()) for c in report.candidates)
+    systems = tuple(map(_system, report.candidates))
     return replace(
         report, candidates=systems, comparisons=(), single_score=None, development=None, words=DOCUMENTS, notes=()
     )
 
 
-def _asked(system: CandidateReport) -> Asked:
-    number = system.num_evaluations
-    interval = None if system.withdrawn or system.mean is None else (system.mean - 0.1, system.mean + 0.05)
-    return Asked(number, system.mean, interval, number, 0.25 * number)
+def _system(made: CandidateReport) -> CandidateReport:
+    number = made.num_evaluations
+    interval = None if made.withdrawn or made.mean is None else (made.mean - 0.1, made.mean + 0.05)
+    asked = SystemSummary(made.name, measure=made.mean, num_documents=number, num_queries=number, cost=0.25 * number)
+    return replace(made, asked=asked, interval=interval, development_scores=())
 
 
 def all_made_up() -> Dict[str, Report]:

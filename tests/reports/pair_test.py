@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.reports.checklist import checklist_of
 from fiesta_allennlp.reports.pair import read_pair
-from fiesta_allennlp.reports.reading import Reading, TableOptions, read_source
+from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.report import report
+from fiesta_allennlp.reports.sources import TableOptions, read_source
 from fiesta_allennlp.selection.metrics import Metric
 from tests.selections import write_selection
 
@@ -53,7 +55,7 @@ def test_splits_of_two_tables_are_different_ones() -> None:
     assert made.name == "two.json and one.json"
     assert made.adaptive is False
     assert made.notes == ("Whether the two were scored on the same data is not known.",)
-    assert [key.partition(":")[0] for key, _ in made.checklist][::4] == ["two.json", "one.json"]
+    assert [key.partition(":")[0] for key, _ in checklist_of(made)][::4] == ["two.json", "one.json"]
 
 
 @pytest.mark.usefixtures("tables")

@@ -12,12 +12,12 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.replays.files import read_csv
+from fiesta_allennlp.replays.rows import read_csv
 from fiesta_allennlp.reports.citing import paragraph
 from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.pages import render_csv, render_markdown
-from fiesta_allennlp.reports.reading import TableOptions, read_table
 from fiesta_allennlp.reports.report import default_output, report
+from fiesta_allennlp.reports.sources import TableOptions, read_table
 from tests.selections import ENVIRONMENT, write_selection
 
 RNG = np.random.default_rng(11)

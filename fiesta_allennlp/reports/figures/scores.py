@@ -98,7 +98,7 @@ def draw_measures(report: Report) -> "Optional[Drawing]":
     None where there is nothing to draw, or of another report.
     """
     systems = [(candidate, candidate.asked) for candidate in report.ranked if candidate.asked is not None]
-    ends = [end for _, asked in systems for end in asked.interval or ()]
+    ends = [end for system, _ in systems for end in system.interval or ()]
     measures = [asked.measure for _, asked in systems if asked.measure is not None]
     if not measures:
         return None
@@ -106,8 +106,8 @@ def draw_measures(report: Report) -> "Optional[Drawing]":
     axes = figure.add_subplot()
     limits = rows.limits_of([*measures, *ends], [])
     for row, (system, asked) in enumerate(systems):
-        if asked.interval is not None:
-            rows.draw_interval(axes, asked.interval, row, limits=limits)
+        if system.interval is not None:
+            rows.draw_interval(axes, system.interval, row, limits=limits)
         if asked.measure is not None:
             axes.plot(asked.measure, row, "o", color=colour_of(report, system.name), markersize=6)
     rows.set_scores(axes, limits, report.metric)

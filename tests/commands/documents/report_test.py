@@ -11,7 +11,7 @@ from fiesta_allennlp import report
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import ConfigError, StoreError
-from fiesta_allennlp.reports import reading
+from fiesta_allennlp.reports import stored
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Call
@@ -53,7 +53,7 @@ def test_a_report_tells_what_the_selection_told(made: Path) -> None:
         assert (asked.num_documents, asked.measure) == (entry["num_documents"], entry["measure"])
         assert (asked.num_queries, asked.cost) == (entry["num_queries"], entry["cost"])
         assert candidate.prob_best == entry["prob_best"]
-        assert asked.interval is not None and 0 <= asked.interval[0] < asked.interval[1] <= 1
+        assert candidate.interval is not None and 0 <= candidate.interval[0] < candidate.interval[1] <= 1
     assert told.path[-1].prob_best == {entry["name"]: entry["prob_best"] for entry in summary["candidates"]}
     checklist = dict(told.checklist)
     assert checklist["documents"].endswith("documents.jsonl: 60 with 60 items, 1 a query")
@@ -80,7 +80,7 @@ def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.Mo
     more = {"max_evaluations": 1000, "confidence": 0.9999999}
     change_store(made, lambda store: store.set_meta(settings={**(store.meta().settings or {}), **more}))
     assert report(made).stopped_by == "interrupted"
-    monkeypatch.setattr(reading, "is_running", lambda directory, host: True)
+    monkeypatch.setattr(stored, "is_running", lambda directory, host: True)
     told = report(made)
     assert told.running and told.stopped_by is None
     assert told.decision[0].startswith(f"The selection is running. After {number} answered documents of 2 systems, a ")
@@ -100,7 +100,7 @@ def test_another_belief_has_no_interval(tmp_path: Path, documents: Path, run: Pa
     assert call(*systems, *options)[0] == 0
     told = report(run, output=tmp_path / "out")
     asked = told.candidate("a").asked
-    assert asked is not None and (asked.num_documents, asked.interval) == (60, None)
+    assert asked is not None and (asked.num_documents, told.candidate("a").interval) == (60, None)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "The posterior of this selection, student\\_t, is about the mean score of a document" in text
     assert "Each stroke is one of the answered batches" in text

@@ -83,7 +83,7 @@ def test_measures_are_points_with_their_intervals() -> None:
     asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
     assert points(figure) == sorted(one.measure for one in asked if one.measure is not None)
     lines = sorted(tuple(line.get_xdata()) for line in figure.axes[0].lines if len(line.get_xdata()) == 2)
-    assert lines == sorted(one.interval for one in asked if one.interval is not None)
+    assert lines == sorted(system.interval for system in report.candidates if system.interval is not None)
     assert drawn(report, "distributions") is None and drawn(made_up(2), "measures") is None
 
 

@@ -1,0 +1,230 @@
+"""The rows of a table of scores, with one run in each: from a CSV file, or from Python."""
+
+import csv
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+
+from fiesta_allennlp.errors import ConfigError, DataError, near
+from fiesta_allennlp.files import from_csv
+from fiesta_allennlp.replays.settings import COLUMNS
+from fiesta_allennlp.replays.sources import PRESETS
+from fiesta_allennlp.replays.table import ScoreTable, score_of, table_from
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.summary import count_text
+
+FAILED = "failed"
+"""The text of a row's score where a run gave none."""
+
+NO_SPLITS = (
+    "The table has no column split: all runs share one official split, and only seeds vary. Scores are not paired, and "
+    "P(best) is about new seeds on this split, not about new data."
+)
+SPLITS_ARE_SEEDS = (
+    "In every line, split is equal to seed. Runs with equal numbers are compared as runs on the same data. This is "
+    "right if the number also drew the split. If all runs share one official split, leave the column split out."
+)
+NOT_SHARED = (
+    "No two candidates have a split in common, so no scores are paired, and the spread between splits counts as noise. "
+    "Give equal splits equal names; or leave the column split out if all runs share one official split."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table of scores, as text. `where` names it in messages."""
+
+    candidate: str
+    split: str
+    seed: str
+    score: str
+    metric: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a table of scores. Without `has_splits`, all runs share one official split."""
+
+    rows: List[Row]
+    has_splits: bool
+
+    @property
+    def notes(self) -> Tuple[str, ...]:
+        """Sentences about what the splits and seeds mean."""
+        if not self.has_splits:
+            return (NO_SPLITS,)
+        if self.rows and all(row.split == row.seed for row in self.rows):
+            return (SPLITS_ARE_SEEDS,)
+        by_split: Dict[str, Set[str]] = {}
+        for row in self.rows:
+            by_split.setdefault(row.split, set()).add(row.candidate)
+        are_apart = all(len(names) == 1 for names in by_split.values())
+        return (NOT_SHARED,) if are_apart and len({row.candidate for row in self.rows}) > 1 else ()
+
+
+def read_csv(path: Path, least_candidates: int = 2, columns: Optional[Mapping[str, str]] = None) -> ScoreTable:
+    """Read a table from CSV with the columns candidate, seed, score and, unless all runs share one official split,
+    split. A column metric with `-NAME` says that lower scores are better; others are ignored.
+
+    Equal texts in `split` are one split. `seed` tells the scores of one candidate on one split apart. There are at
+    least `least_candidates`. Columns may also be separated by semicolons, with decimal commas, or by tabs. Rows with
+    nothing in them are skipped, and so are runs without a score: those that have not finished, or `failed`.
+
+    Args:
+        columns: the names that the file gives to some of the columns.
+
+    Raises:
+        ConfigError: where there is no such file.
+        DataError: where the content is wrong, with the line and the value.
+    """
+    found = read_rows(path, columns)
+    scored = [row for row in found.rows if row.score not in ("", FAILED)]
+    entries = (
+        (row.candidate, row.split if found.has_splits else row.where, number_in(row, path), row.where) for row in scored
+    )
+    table = table_from(entries, path, least_candidates, minimise=is_minimised(scored, path))
+    left_out = len(found.rows) - len(scored)
+    without = (f"Left out: {count_text(left_out, 'run')} without a score.",) if left_out else ()
+    return replace(table, on_official_splits=not found.has_splits, notes=(*found.notes, *without))
+
+
+def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_official: bool = False) -> Rows:
+    """Read the rows of a table as `read_csv` describes it, in their order. A score may be empty. A later row with the
+    same candidate, split and seed then takes its place.
+
+    Args:
+        columns: the names that the file gives to some of the columns.
+        is_official: all runs share one official split, whatever the file says.
+
+    Raises:
+        ConfigError: where there is no such file.
+        DataError: where the content is wrong, with the line and the value.
+    """
+    text = text_of(path)
+    header = text.partition("\n")[0]
+    delimiter = max((",", ";", "\t"), key=header.count)
+    reader = csv.DictReader(text.splitlines(keepends=True), delimiter=delimiter)
+    named = list(reader.fieldnames or [])
+    called = _called(columns)
+    has_splits = not is_official and ("split" in (columns or {}) or bool(near("split", named)))
+    _check_header(named, [called[column] for column in (*_needed(has_splits=has_splits), "score")], path)
+    return rows_of(_lines(reader, called, path), path, columns, has_splits=has_splits)
+
+
+def rows_of(
+    given: Iterable[Tuple[str, Mapping[str, Any]]],
+    path: Path,
+    columns: Optional[Mapping[str, str]] = None,
+    *,
+    has_splits: bool,
+) -> Rows:
+    """Make rows of mappings from the names of columns, each with what to call it in messages.
+
+    A value of None or NaN is an empty one.
+
+    Raises:
+        DataError: where a row lacks a value, or two rows are of one run and both have scores.
+    """
+    called, needed = _called(columns), _needed(has_splits=has_splits)
+    found: Dict[Tuple[str, str, str], Row] = {}
+    for where, cells in given:
+        values = {column: text_in(cells, name) for column, name in called.items()}
+        missing = [called[column] for column in needed if not values[column]]
+        if missing:
+            names = ", ".join(called[column] for column in needed)
+            raise DataError(f"{path}, {where}: '{missing[0]}' is empty. Every row needs {names} and {called['score']}.")
+        row = Row(**{**values, "split": values["split"] if has_splits else ""}, where=where)
+        run = (row.candidate, row.split, row.seed)
+        before = found.pop(run, None)
+        if before is not None and before.score:
+            raise DataError(
+                f"{path}, {where}: candidate '{row.candidate}', split {row.split}, seed {row.seed} was on "
+                f"{before.where} already. Remove one of them, or number their seeds apart."
+            )
+        found[run] = row
+    return Rows(list(found.values()), has_splits)
+
+
+def _called(columns: Optional[Mapping[str, str]]) -> Dict[str, str]:
+    return {column: (columns or {}).get(column, column) for column in COLUMNS}
+
+
+def _needed(*, has_splits: bool) -> Tuple[str, ...]:
+    return ("candidate", "split", "seed") if has_splits else ("candidate", "seed")
+
+
+def text_in(cells: Mapping[str, Any], column: str) -> str:
+    """Return a value of a row as text, which is empty for None and NaN."""
+    value = cells.get(column)
+    return "" if value is None or value != value else str(value)
+
+
+def _lines(
+    reader: "csv.DictReader[str]", called: Mapping[str, str], path: Path
+) -> Iterator[Tuple[str, Mapping[str, Any]]]:
+    """Yield the lines that have something in them, with decimal points and names as they were before `to_csv`."""
+    score, names = called["score"], (called["candidate"], called["metric"])
+    for cells in reader:
+        where = f"line {reader.line_num}"
+        if None in cells:
+            raise DataError(f"{path}, {where}: there are more fields than columns.")
+        if any(cells.values()):
+            if reader.reader.dialect.delimiter == ";" and cells[score]:
+                cells[score] = cells[score].replace(",", ".")
+            yield where, {name: from_csv(text) if name in names and text else text for name, text in cells.items()}
+
+
+def _check_header(named: List[str], needed: Sequence[str], path: Path) -> None:
+    missing = [column for column in needed if column not in named]
+    if missing:
+        alike = near(missing[0], set(named) - set(needed))
+        hint = f" Is it '{alike[0]}'? Then rename that column." if alike else ""
+        hint += f" Or name the columns, as in --columns {missing[0]}={named[0] if named else 'NAME'}."
+        raise DataError(
+            f"{path}, line 1: the column '{missing[0]}' is missing. The first line must name the columns "
+            f"{', '.join(needed)} but is: {','.join(named) or 'empty'}.{hint}"
+        )
+
+
+def number_in(row: Row, path: Path) -> float:
+    """Return the score of a row.
+
+    Raises:
+        DataError: where it is not a number, or too large.
+    """
+    try:
+        value: Any = float(row.score)
+    except ValueError:
+        value = row.score
+    return score_of(value, path, row.where)
+
+
+def is_minimised(rows: Sequence[Row], path: Path) -> bool:
+    """Return whether the metric of the rows says that lower scores are better.
+
+    Raises:
+        DataError: where the rows differ in that.
+    """
+    directions = {Metric.of(row.metric).minimise: row.where for row in rows}
+    if len(directions) > 1:
+        raise DataError(
+            f"{path}, {directions[True]}: 'metric' begins with a minus, so less is better, but not on "
+            f"{directions[False]}. All lines need the same metric."
+        )
+    return True in directions
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a table.
+
+    Raises:
+        ConfigError: where there is no such file.
+        DataError: where it is not text.
+    """
+    if not path.is_file():
+        raise ConfigError(f"{path}: there is no such file. Give a table of scores, or one of: {', '.join(PRESETS)}.")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read as text: {error}.") from error

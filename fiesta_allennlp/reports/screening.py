@@ -1,0 +1,177 @@
+"""The first stage of a search, and what the fresh runs of its finalists made of it."""
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.records import History
+from fiesta_allennlp.searches.screener import failed_configs
+from fiesta_allennlp.searches.search_settings import stored_search
+from fiesta_allennlp.searches.searchers.improvement import pareto_front
+from fiesta_allennlp.seeding import second_seed
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.store import reading
+from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text
+
+NOTHING_FAILS_FOR_GOOD = 10**9
+"""A config is never withdrawn from a screening: it has one run."""
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A config in both stages: its place and validation score in the screening; its place by the mean of its fresh
+    runs, and that mean, None where none has finished."""
+
+    name: str
+    place_before: int
+    score_before: float
+    place_after: Optional[int] = None
+    mean_after: Optional[float] = None
+    num_runs: int = 0
+
+    @property
+    def has_moved(self) -> bool:
+        return self.place_after is not None and self.place_after != self.place_before
+
+    @property
+    def optimism(self) -> Optional[float]:
+        """By how much the score of the screening is above the mean of the fresh runs."""
+        return None if self.mean_after is None else self.score_before - self.mean_after
+
+
+@dataclass(frozen=True)
+class ScreeningReport:
+    """The first stage of a search.
+
+    Attributes:
+        num_points: how many configs there were to choose among.
+        num_failures: how many configs failed.
+        searcher: its registered name.
+        finalists: in the order of the screening.
+        scores: of all configs that ran and did not fail, in the order of finishing.
+        run_seconds: of all configs that ran and did not fail, in the order of finishing.
+        second_objective: what else was to be minimised, such as `seconds`; None for nothing.
+    """
+
+    num_points: int
+    num_failures: int
+    searcher: str
+    metric: Metric
+    seconds: float
+    finalists: Tuple[Finalist, ...]
+    scores: Tuple[float, ...] = ()
+    run_seconds: Tuple[float, ...] = ()
+    second_objective: Optional[str] = None
+
+    @property
+    def best_so_far(self) -> Tuple[float, ...]:
+        """The best score after each run."""
+        best: List[float] = []
+        for score in self.scores:
+            better = max if not self.metric.minimise else min
+            best.append(better(best[-1], score) if best else score)
+        return tuple(best)
+
+    @property
+    def sentences(self) -> Tuple[str, ...]:
+        """The outcome of the screening, and what the fresh runs made of its order."""
+        num_run = len(self.scores) + self.num_failures
+        failed = f", of which {self.num_failures} failed" if self.num_failures else ""
+        told = (
+            f"The screening ran {num_run} of {count_text(self.num_points, 'config')} once, chosen by {self.searcher} "
+            f"and scored on the validation set{failed}. This took {duration_text(self.seconds)} of all workers."
+        )
+        return (told, *finalists_in_words(self.finalists))
+
+    @property
+    def front(self) -> Tuple[int, ...]:
+        """Which of `scores` belong to configs that no other one beats in score and seconds; nothing where seconds were
+        no objective."""
+        if self.second_objective is None:
+            return ()
+        scores, seconds = np.array(self.scores) * self.metric.sign, np.array(self.run_seconds)
+        return tuple(np.flatnonzero(pareto_front(np.column_stack([scores, -seconds]))).tolist())
+
+
+def finalists_of(
+    screened: Sequence[Mapping[str, Any]], selected: Sequence[CandidateSummary], metric: Metric
+) -> Tuple[Finalist, ...]:
+    """The finalists in both stages.
+
+    Args:
+        screened: `candidates` of `screening/selection.json`, the best first.
+        selected: the candidates of the selection.
+    """
+    known = {candidate.name: candidate for candidate in selected}
+    by_mean = sorted(
+        (candidate for candidate in selected if candidate.mean is not None),
+        key=lambda candidate: -metric.sign * (candidate.mean or 0.0),
+    )
+    places = {candidate.name: place for place, candidate in enumerate(by_mean, start=1)}
+    before = [entry for entry in screened if entry["name"] in known and entry["score"] is not None]
+    return tuple(
+        Finalist(
+            name=entry["name"],
+            place_before=place,
+            score_before=entry["score"],
+            place_after=places.get(entry["name"]),
+            mean_after=known[entry["name"]].mean,
+            num_runs=known[entry["name"]].num_evaluations,
+        )
+        for place, entry in enumerate(before, start=1)
+    )
+
+
+def screening_report(
+    directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateSummary]
+) -> Optional[ScreeningReport]:
+    """The first stage of the search whose second stage is the selection in this directory.
+
+    None where the selection is another one.
+
+    Args:
+        seed: the master seed of the selection, which that of the screening gives.
+
+    Raises:
+        StoreError: where its store is damaged.
+    """
+    with reading(directory.screening) as store:
+        meta, candidates = store.meta(), store.candidates()
+        history = store.history(max_failures=NOTHING_FAILS_FOR_GOOD)
+    if meta.seed is None or str(second_seed(int(meta.seed))) != seed:
+        return None
+    settings = stored_search(meta)
+    metric = settings.scored_by
+    return ScreeningReport(
+        num_points=len(candidates),
+        num_failures=len(failed_configs(history)),
+        searcher=settings.searcher_params()["type"],
+        metric=metric,
+        seconds=sum(evaluation.seconds for evaluation in history.evaluations),
+        finalists=finalists_of(_in_order(history, selected), selected, metric),
+        scores=tuple(evaluation.score for evaluation in history.evaluations),
+        run_seconds=tuple(evaluation.seconds for evaluation in history.evaluations),
+        second_objective=settings.second_objective,
+    )
+
+
+def _in_order(history: History, selected: Sequence[CandidateSummary]) -> List[Dict[str, Any]]:
+    """The finalists, which were given in this order, with their scores."""
+    scores = {evaluation.request.candidate: evaluation.score for evaluation in history.evaluations}
+    return [{"name": c.name, "score": scores[c.name]} for c in selected if c.name in scores]
+
+
+def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
+    """What the fresh runs made of the order of the screening; nothing before they have finished."""
+    placed = [finalist for finalist in finalists if finalist.place_after is not None]
+    if not placed:
+        return ()
+    moved = sum(finalist.has_moved for finalist in placed)
+    winner = min(placed, key=lambda finalist: finalist.place_after or 0)
+    return (
+        f"{moved} of the {len(placed)} finalists changed place. {winner.name}, first now, was number "
+        f"{winner.place_before} in the screening. Its score there was {number_text(winner.score_before)}, and its mean "
+        f"over {count_text(winner.num_runs, 'fresh run')} is {number_text(winner.mean_after)}.",
+    )

@@ -1,0 +1,106 @@
+"""Opens the selection in a directory as it is at this moment. Nothing is locked or changed."""
+
+import json
+import os
+import platform
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, Optional
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import StoreError
+from fiesta_allennlp.names import NUMBER, values_in
+from fiesta_allennlp.selection.store import StoreReader, reading
+
+LOCKS = Path("/proc/locks")
+"""Where Linux lists the locks that are held."""
+
+SECONDS_OF_SILENCE = 180
+"""A selection writes to its store at least once a minute. One that has not for three is not running."""
+
+OF_FILES = "files "
+"""The beginning of the fingerprint of data that only programs have read: it is not one of labels and groups."""
+
+
+class Stored:
+    """The content of a run directory, as far as a report reads it.
+
+    In `meta`, `environments` is empty and `document_facts` None where an older version made the selection.
+    """
+
+    def __init__(self, directory: RunDirectory, store: StoreReader) -> None:
+        self.directory = directory
+        self.meta = store.meta()
+        self.candidates = store.candidates()
+        self.names = [candidate.name for candidate in self.candidates]
+        self.history = store.history
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the data that AllenNLP's readers give, or else of the files that programs get.
+
+        Empty where programs cut their own sets.
+        """
+        pools = [candidate.facts["pool"] for candidate in self.candidates]
+        of_readers = [pool["fingerprint"] for pool in pools if not pool.get("is_of_program")]
+        of_files = [f"{OF_FILES}{pool['fingerprint']}" for pool in pools if pool["fingerprint"]]
+        return next(iter([*of_readers, *of_files]), "")
+
+    def share_of(self, part: str) -> Optional[float]:
+        """Return the share of this part of a random split; None where programs cut their own sets."""
+        targets = self.candidates[0].facts["pool"]["targets"]
+        return targets[part] / sum(targets.values()) if targets.get(part) else None
+
+    def values(self, names: Iterable[str]) -> Dict[str, str]:
+        """Return the values of those among these candidates that have a number instead of a name."""
+        values = {candidate.name: values_in(candidate.source) for candidate in self.candidates}
+        return {name: values[name] for name in names if name.startswith(NUMBER)}
+
+    @property
+    def running(self) -> bool:
+        """Whether a selection is at work in the directory."""
+        return is_running(self.directory, self.meta.environments[-1].get("host") if self.meta.environments else None)
+
+    def stopped_by(self, num_evaluations: int) -> Optional[str]:
+        """Return why a selection that has more to do is not at work: what it wrote itself, or it was killed."""
+        try:
+            summary = json.loads(self.directory.selection_json.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return "interrupted"
+        is_latest = summary.get("num_evaluations") == num_evaluations
+        return summary.get("stopped_by") if is_latest else "interrupted"
+
+
+@contextmanager
+def opened(root: Path) -> Iterator[Stored]:
+    """Open the selection in a directory, as it is at this moment.
+
+    Raises:
+        StoreError: where there is no selection, or its store is damaged.
+    """
+    directory = RunDirectory(root)
+    with reading(directory) as store:
+        if not store.meta().begun:
+            raise StoreError(
+                f"{root}: the selection has not begun: its candidates are being checked, or it was stopped before its "
+                "first run. There is nothing to report yet."
+            )
+        yield Stored(directory, store)
+
+
+def is_running(directory: RunDirectory, host: Optional[str]) -> bool:
+    """Return whether a selection is at work in the directory, without touching its lock.
+
+    On the machine of this name, where it was started last, a running one holds the lock, which the system lists. From
+    elsewhere, and where locks are not listed, it is one that has written to its store not long ago.
+    """
+    try:
+        if host == platform.node():
+            status = directory.lock.stat()
+            file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+            return any(file in line.split() for line in LOCKS.read_text(encoding="ascii").splitlines())
+    except OSError:
+        pass
+    log = directory.store_log
+    return log.exists() and time.time() - log.stat().st_mtime < SECONDS_OF_SILENCE
