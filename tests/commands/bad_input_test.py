@@ -58,16 +58,12 @@ def real_processes() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--confidence", "95"], r"confidence must be above 0 and below 1.*95"),
         (["--max-evaluations", "5"], r"must be at least 20 \(2 candidates x 3 starting runs, 14 more .*but got 5"),
         (["--strategy", "tts"], r"--strategy tts .*[Dd]id you mean 'ttts'"),
-        (["--executor", "condor"], r"--executor must be one of processes, ray, slurm but got 'condor'"),
         (["--cuda-devices", "0,999"], r"--cuda-devices: there is no device"),
-        (["--confidence", "0.9", "--budget", "9"], r"--confidence and --budget are mutually exclusive"),
         (["--metric", "macro_f1"], r"candidate 'able'.*'macro_f1'.*accuracy, loss. Choose.*--metric"),
         (["--metric", "loss"], r"--metric=-loss"),
         (["--metric", "-loss"], r"--metric: expected one argument.*--metric=-perplexity"),
-        (["--metric=-"], r"--metric must be a name, or -NAME to minimise it, but got '-'"),
         (["--group-by", "author"], r"--group-by author: an instance has no metadata"),
         (["--overrides", "{bad"], r"--overrides .*able.jsonnet: cannot be read"),
         (["--overrides", '{"trainer.num_epochs": "many"}'], r"'able'.*(num_epochs|many|int)"),
