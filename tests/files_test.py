@@ -1,8 +1,9 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fiesta_allennlp.files import from_csv, to_csv
+from fiesta_allennlp.files import evaluating_once, from_csv, read_jsonnet, to_csv
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,18 @@ def test_a_number_stays(value: Any) -> None:
 
 def test_invisible_characters_are_escapes() -> None:
     assert to_csv("\t=1\ud800") == r"\t=1\ud800"
+
+
+def test_a_template_is_evaluated_once_for_the_same_variables(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonnet"
+    path.write_text("{ a: 1, b: std.extVar('b') }")
+
+    def read(b: str) -> Any:
+        return read_jsonnet(path, variables={"b": b}, where="t")
+
+    with evaluating_once():
+        first = read("x")
+        first["a"] = 9
+        path.write_text("{ a: 2, b: std.extVar('b') }")
+        assert (read("x"), read("y")) == ({"a": 1, "b": "x"}, {"a": 2, "b": "y"})
+    assert read("x") == {"a": 2, "b": "x"}

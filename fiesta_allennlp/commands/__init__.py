@@ -45,7 +45,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     command.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     program = f"{program} {called}"
-    parser.set_defaults(func=partial(_run, command), program=program, prefix=program.removesuffix(name))
+    parser.set_defaults(func=partial(_run, program.removesuffix(name)), command=name)
     parse = parser.parse_known_args
 
     def parse_all(*given: Any, **more: Any) -> Any:
@@ -60,9 +60,9 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
     return parser
 
 
-def _run(command: FiestaCommand, args: argparse.Namespace) -> None:
-    """Do the work, or start it in the background, and end the process with its status."""
-    typed = PREFIX.set(args.prefix)
+def _run(prefix: str, args: argparse.Namespace) -> None:
+    """Do the work, or start it in the background, and end the process with its status. `prefix` is for messages."""
+    command, typed = COMMANDS[args.command], PREFIX.set(prefix)
     if not command.trains:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     is_detached = getattr(args, "detach", False)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, List, Optional
 
 from fiesta_allennlp.commands.exit_handling import say
-from fiesta_allennlp.commands.parsing import directory_of
+from fiesta_allennlp.commands.selecting import directory_of
 from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.files import not_through_links
@@ -34,9 +34,7 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
     directory.root.mkdir(parents=True, exist_ok=True)
     with open(output, "ab", opener=not_through_links) as out, output.open("rb") as written:
         written.seek(0, os.SEEK_END)
-        process = subprocess.Popen(
-            _command(args), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-        )
+        process = subprocess.Popen(_command(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
         try:
             status = _show_until_at_work(process, written, directory, console)
         except KeyboardInterrupt:
@@ -57,8 +55,8 @@ def nothing_goes_on(args: argparse.Namespace) -> str:
     return "Interrupted; nothing goes on in the background."
 
 
-def _command(args: argparse.Namespace) -> List[str]:
-    module = "allennlp" if args.prefix.startswith("allennlp") else "fiesta_allennlp"
+def _command() -> List[str]:
+    module = "allennlp" if command("").startswith("allennlp") else "fiesta_allennlp"
     return [sys.executable, "-m", module, *(word for word in sys.argv[1:] if word != FLAG)]
 
 

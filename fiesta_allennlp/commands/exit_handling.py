@@ -11,7 +11,7 @@ import traceback
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping
 
-from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.errors import FiestaError, command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,17 +81,6 @@ def _interruptible() -> Iterator[None]:
             signal.signal(ending, signal.SIG_IGN if came else handler)
 
 
-def load(args: argparse.Namespace) -> None:
-    """Import the user's packages, which may take seconds: commands first check what was typed.
-
-    Raises:
-        ConfigError: where a package cannot be imported.
-    """
-    from fiesta_allennlp.selection.strategy_building import import_packages
-
-    import_packages(getattr(args, "include_package", ()))
-
-
 def say(sentences: Iterable[str], console: "Console") -> None:
     """Print sentences, each on a line of its own, as they are."""
     for sentence in sentences:
@@ -101,8 +90,10 @@ def say(sentences: Iterable[str], console: "Console") -> None:
 # What is said at the end of a selection.
 
 
-def say_failures(summary: Mapping[str, Any], console: "Console") -> None:
-    """Print every failure and every candidate that takes no part. Runs that failed for the same reason share a line."""
+def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> None:
+    """Print every failure and every candidate that takes no part. Runs that failed for the same reason share a line.
+    If no run reported the metric, print how to read another one from them."""
+    lacks_metric = False
     for candidate in summary["candidates"]:
         runs: Dict[str, List[str]] = {}
         for told in candidate.failure_reasons:
@@ -110,10 +101,13 @@ def say_failures(summary: Mapping[str, Any], console: "Console") -> None:
             run, reason = found.groups() if found else (told, "")
             runs.setdefault(reason, []).append(run)
         for reason, failed in runs.items():
+            lacks_metric |= reason.startswith("metric: ")
             say([f"failed: {', '.join(failed)} {reason}"], console)
         if candidate.withdrawn:
             what = "removed" if candidate.out == "removed" else "dropped out"
             say([f"{what}: {candidate.name}: {candidate.withdrawn_because}"], console)
+    if lacks_metric and not summary["num_evaluations"]:
+        say([f"The runs are kept. Read another metric from them: {recover_command(args)} --metric NAME"], console)
 
 
 def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
@@ -123,10 +117,6 @@ def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Co
         return EXIT_INTERRUPTED
     if summary["stopped_by"] in LARGER:
         say([f"Go on with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
-    told = (getattr(candidate, "failure_reasons", ()) for candidate in summary["candidates"])  # a screening has none
-    reasons = " ".join(reason for failures in told for reason in failures)
-    if not summary["num_evaluations"] and " metric: " in reasons:
-        say([f"The runs are kept. Read another metric from them: {recover_command(args)} --metric NAME"], console)
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
 
@@ -143,7 +133,7 @@ def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
 
 def recover_command(args: argparse.Namespace) -> str:
     """Return the command that goes on with the selection."""
-    return f"{args.program} -s {shlex.quote(str(args.serialization_dir))} --recover"
+    return f"{command(args.command)} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 
 EXIT_NO_DECISION = 1

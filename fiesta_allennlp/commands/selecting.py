@@ -2,11 +2,10 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, NoReturn, Type
 
 from fiesta_allennlp.commands.command import FiestaCommand
 from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION, how_to_go_on, say, say_failures, status_of
-from fiesta_allennlp.commands.parsing import add_directory, directory_of, explain_minus, typed_settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +28,22 @@ class Selecting(FiestaCommand):
     dry_run: ClassVar[str] = "check everything and print the plan, without a run"
 
     def add_ways(self, parser: argparse.ArgumentParser) -> None:
-        add_directory(parser, force=self.force, dry_run=self.dry_run)
+        parser.add_argument(
+            "-s", "--serialization-dir", type=Path, help="directory of the selection; required unless --dry-run"
+        )
+        parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
+        parser.add_argument("-f", "--force", action="store_true", help=self.force)
+        parser.add_argument("--dry-run", action="store_true", help=self.dry_run)
+        parser.add_argument(
+            "--detach",
+            action="store_true",
+            help="go on in the background once the checks are done; DIR/detached.log gets the output",
+        )
+        parser.add_argument(
+            "--config",
+            type=Path,
+            help="a Jsonnet file with any of the options below; options that are typed override it",
+        )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Run the command. Returns its status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid
@@ -54,6 +68,48 @@ class Selecting(FiestaCommand):
 
     def interrupted(self, args: argparse.Namespace) -> str:
         return how_to_go_on(args, step=self.step, kept=self.kept)
+
+
+def explain_minus(parser: argparse.ArgumentParser) -> None:
+    """Say how a metric that begins with a minus is typed, where argparse takes it for another option."""
+    refuse = parser.error
+
+    def explained(message: str) -> NoReturn:
+        if message == "argument --metric: expected one argument":
+            parser.exit(2, f"error: {message}. One with a minus is joined by an equals sign: --metric=-perplexity\n")
+        refuse(message)
+
+    parser.error = explained  # type: ignore[method-assign]
+
+
+def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
+    """Return the settings of the class `of` that were typed, above those of the `--config` file.
+
+    Raises:
+        ConfigError: where a value is not one that its option allows.
+    """
+    from fiesta_allennlp.selection.options import typed_options
+    from fiesta_allennlp.selection.settings import overlay, settings_from_file
+
+    given = settings_from_file(args.config, of) if args.config is not None else {}
+    typed = overlay(given, typed_options(args, of), of=of)
+    if not args.recover:  # else what was typed may go with what the store has
+        of(**typed)
+    return typed
+
+
+def directory_of(args: argparse.Namespace) -> Path:
+    """Return the directory that was given.
+
+    Raises:
+        ConfigError: where no directory was given.
+    """
+    from fiesta_allennlp.errors import ConfigError
+
+    if args.serialization_dir is None:
+        what = "of the selection to go on with" if args.recover else "in which the selection is to be kept"
+        raise ConfigError(f"-s is missing: give the directory {what}.")
+    return args.serialization_dir
 
 
 class SelectCommand(Selecting):
@@ -84,7 +140,7 @@ selection with the options of its start."""
             action="store_true",
             help="with --recover: remove the candidates that are no longer given, and keep their runs",
         )
-        explain_minus(parser, "--metric", "-perplexity")
+        explain_minus(parser)
 
     def select(
         self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
@@ -96,7 +152,7 @@ selection with the options of its start."""
         ways = {"recover": args.recover, "force": args.force, "allow_removed": args.allow_removed}
         summary = select(given, directory, console=console, **ways)
         console.print(summary_table(summary))
-        say_failures(summary, console)
+        say_failures(summary, args, console)
         further = (summary["scored_on"], scope_in_words(summary), savings_in_words(summary))
         say(filter(None, (in_words(summary), *further)), console)
         return summary
@@ -153,7 +209,7 @@ interrupted search in whichever stage it was."""
 
     def add_ways(self, parser: argparse.ArgumentParser) -> None:
         super().add_ways(parser)
-        explain_minus(parser, "--metric", "-perplexity")
+        explain_minus(parser)
 
     def select(
         self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
@@ -166,7 +222,7 @@ interrupted search in whichever stage it was."""
         found = search(given, directory, console=console, recover=args.recover, force=args.force)
         if found.selection is not None:
             console.print(summary_table(found.selection))
-            say_failures(found.selection, console)
+            say_failures(found.selection, args, console)
             say([in_words(found.selection), found.selection["scored_on"]], console)
         say(search_in_words(found), console)
         return found.last
@@ -202,7 +258,7 @@ interrupted selection with the options of its start."""
 
         summary = select_system(given, directory, console=console, recover=args.recover, force=args.force)
         console.print(documents_table(summary))
-        say_failures(summary, console)
+        say_failures(summary, args, console)
         say(selection_in_words(summary), console)
         return summary
 

@@ -7,15 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
-from fiesta_allennlp.commands.command import FiestaCommand
-from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, load, say
-from fiesta_allennlp.commands.parsing import check_output
+from fiesta_allennlp.commands.command import ReadingCommand, check_output
+from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, say
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Simulating(FiestaCommand):
+class Simulating(ReadingCommand):
     """A command that repeats simulated selections and can write the result to a file."""
 
     def add_files(self, groups: Dict[str, Any]) -> None:
@@ -24,15 +23,8 @@ class Simulating(FiestaCommand):
         parser = groups[RESOURCES]
         parser.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
 
-    def checked(self, args: argparse.Namespace) -> Any:
-        """Return the settings, once they and the files to write are known to be good. Imports the user's packages."""
-        from fiesta_allennlp.selection.options import typed_options
-
-        settings = self.settings_class()
-        made = settings(**typed_options(args, settings))
+    def check_files(self, args: argparse.Namespace) -> None:
         check_output("output", args.output, (".json",))
-        load(args)
-        return made
 
     def interrupted(self, args: argparse.Namespace) -> str:
         return "Interrupted; no repetition has finished."
@@ -83,12 +75,12 @@ runs it takes and how often it finds the best candidate."""
         parser = groups[RESOURCES]
         parser.add_argument("--figure", type=Path, metavar="FILE.png|pdf", help="draw a figure of the number of runs")
 
-    def checked(self, args: argparse.Namespace) -> Any:
+    def check_files(self, args: argparse.Namespace) -> None:
+        super().check_files(args)
         if args.figure is not None:
             from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS
 
             check_output("figure", args.figure, FIGURE_ENDINGS)
-        return super().checked(args)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Run the command. Returns its status: 0 done, 130 interrupted."""
@@ -116,7 +108,7 @@ runs it takes and how often it finds the best candidate."""
         return EXIT_INTERRUPTED if result.interrupted else 0
 
 
-class NextCommand(FiestaCommand):
+class NextCommand(ReadingCommand):
     help = "name the next runs for a table of scores"
     description = """Read a table of scores and print who leads, with which probability, and the next runs to make;
 or that the selection is decided. You make the runs by your own means and add a row for each. The command
@@ -141,15 +133,11 @@ stores nothing."""
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Run the command. Returns its status, 0."""
-        from fiesta_allennlp.selection.options import typed_options
-
-        settings = self.settings_class()
-        made = settings(**typed_options(args, settings))
-        load(args)
+        settings = self.checked(args)
         from fiesta_allennlp.replays.next_runs import next_runs
         from fiesta_allennlp.reports.next_runs import next_content, next_in_words, next_table
 
-        found = next_runs(made)
+        found = next_runs(settings)
         if args.format == "json":
             say([json.dumps(next_content(found), indent=2)], console)
         elif args.format == "csv":

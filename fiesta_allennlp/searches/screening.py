@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
+from fiesta_allennlp.files import evaluating_once
 from fiesta_allennlp.names import NUMBER, values_in
 from fiesta_allennlp.records import Candidate, Decision, History
 from fiesta_allennlp.searches.progress import ScreeningProgress
@@ -53,7 +54,8 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
         staged = settings.screening()
         if staged.metric is not None and not stored.candidates:
             check_sign(staged.metric)
-        given = _stored(stored, staged) if stored.candidates else _drawn(settings, staged)
+        with evaluating_once():
+            given = _stored(stored, staged) if stored.candidates else _drawn(settings, staged)
         inputs = np.array([candidate.facts[INPUTS] for candidate in given.values()])
         roster = read_roster(given, stored, allow_removed=False, division=staged.division)
         searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))

@@ -37,7 +37,7 @@ class Option:
     Attributes:
         help: its text in `--help`.
         group: the heading that it stands under; empty for what is not typed as an option.
-        metavar: the placeholder of its value in `--help`.
+        metavar: the placeholder of its value in `--help`; several where it takes as many values.
         short: its one-letter flag.
         choices: the values allowed; empty for all.
         least: the least number allowed.
@@ -51,7 +51,7 @@ class Option:
 
     help: str
     group: str = ""
-    metavar: Optional[str] = None
+    metavar: "str | Tuple[str, ...] | None" = None
     short: str = ""
     choices: Tuple[str, ...] = ()
     least: Optional[int] = None
@@ -202,13 +202,16 @@ def _how_to_parse(declared: Option, kind: Allowed) -> Dict[str, Any]:
     if declared.is_repeated:
         return {"action": "append", "metavar": declared.metavar}
     parse = declared.parse or next((number for number in (float, int) if number in kind.types), None)
-    return {key: value for key, value in (("type", parse), ("metavar", declared.metavar)) if value is not None}
+    nargs = len(declared.metavar) if isinstance(declared.metavar, tuple) else None
+    how = {"type": parse, "metavar": declared.metavar, "nargs": nargs}
+    return {key: value for key, value in how.items() if value is not None}
 
 
 def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
-    """Return the settings that were typed."""
+    """Return the settings that were typed; argparse's lists as tuples."""
     typed = {f.name: getattr(args, f.name) for f in fields(settings) if hasattr(args, f.name)}
-    return {name: value for name, value in typed.items() if value not in ([], ())}
+    tuples = {name: tuple(value) if isinstance(value, list) else value for name, value in typed.items()}
+    return {name: value for name, value in tuples.items() if value != ()}
 
 
 # Back to what is typed, and to plain data.

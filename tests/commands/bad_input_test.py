@@ -1,9 +1,9 @@
 """What is wrong is said in one message that names it, with exit status 2, before anything is trained."""
 
+import argparse
 import json
 import re
-from argparse import Namespace
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, Callable, Dict, List
@@ -12,12 +12,14 @@ import pytest
 
 import fiesta_allennlp.trainings.preparation
 from fiesta_allennlp import select
-from fiesta_allennlp.commands.exit_handling import load
+from fiesta_allennlp.commands import COMMANDS
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.processes import run_apart
 from tests.commands.conftest import Selections
 from tests.conftest import classifier_config
 from tests.run_files import summary_of
+
+NO_PACKAGE = "--include-package no_such_package cannot be imported: No module .*PYTHON"
 
 
 def assert_refused(result: Any, message: str, run: Path) -> None:
@@ -56,16 +58,12 @@ def real_processes() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--confidence", "95"], r"confidence must be above 0 and below 1.*95"),
         (["--max-evaluations", "5"], r"must be at least 20 \(2 candidates x 3 starting runs, 14 more .*but got 5"),
         (["--strategy", "tts"], r"--strategy tts .*[Dd]id you mean 'ttts'"),
-        (["--executor", "condor"], r"--executor must be one of processes, ray, slurm but got 'condor'"),
         (["--cuda-devices", "0,999"], r"--cuda-devices: there is no device"),
-        (["--confidence", "0.9", "--budget", "9"], r"--confidence and --budget are mutually exclusive"),
         (["--metric", "macro_f1"], r"candidate 'able'.*'macro_f1'.*accuracy, loss. Choose.*--metric"),
         (["--metric", "loss"], r"--metric=-loss"),
         (["--metric", "-loss"], r"--metric: expected one argument.*--metric=-perplexity"),
-        (["--metric=-"], r"--metric must be a name, or -NAME to minimise it, but got '-'"),
         (["--group-by", "author"], r"--group-by author: an instance has no metadata"),
         (["--overrides", "{bad"], r"--overrides .*able.jsonnet: cannot be read"),
         (["--overrides", '{"trainer.num_epochs": "many"}'], r"'able'.*(num_epochs|many|int)"),
@@ -198,8 +196,19 @@ def test_a_package_that_is_not_there(trained: List[str], call: Any, run: Path, r
     (run.parent / "settings.jsonnet").write_text("{ include_package: ['no_such_package'] }")
     result = call(*trained, "-s", run, "--metric", "accuracy", "--config", run.parent / "settings.jsonnet")
     assert_refused(result, r"'able'.*no_such_package", run)
-    with pytest.raises(ConfigError, match="--include-package no_such_package cannot be imported: No module .*PYTHON"):
-        load(Namespace(include_package=["no_such_package"]))
+
+
+@pytest.mark.parametrize("name", ["report", "status", "plan", "replay", "next"])
+def test_packages_are_imported_only_where_there_is_something_to_read(name: str, tmp_path: Path) -> None:
+    """So a wrong path is answered before an import that may take seconds."""
+    (tmp_path / "scores.csv").touch()
+    parser = argparse.ArgumentParser()
+    COMMANDS[name].add_arguments(parser)
+    for path, refused in (("nowhere.csv", nullcontext()), ("scores.csv", pytest.raises(ConfigError, match=NO_PACKAGE))):
+        args = parser.parse_args([str(tmp_path / path)])
+        args.include_package = ["no_such_package"]
+        with refused:
+            COMMANDS[name].checked(args)
 
 
 def test_what_is_typed_wrong_is_told_before_packages_are_imported(trained: List[str], run: Path) -> None:

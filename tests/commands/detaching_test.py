@@ -42,7 +42,7 @@ def detach(run: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., "int | s
         commands = argparse.ArgumentParser().add_subparsers()
         parser = add_command(commands, "select", called="fiesta-select", program="allennlp")
         args = parser.parse_args(["a.jsonnet", "b.jsonnet", "-s", str(run), "--detach", *options])
-        monkeypatch.setattr(detaching, "_command", lambda args: [sys.executable, "-S", "-c", program, str(run)])
+        monkeypatch.setattr(detaching, "_command", lambda: [sys.executable, "-S", "-c", program, str(run)])
         with pytest.raises(SystemExit) as ended:
             args.func(args)
         return ended.value.code
@@ -96,8 +96,8 @@ def test_a_dry_run_is_not_detached(detach: Callable[..., Any], capsys: pytest.Ca
 @pytest.mark.parametrize(("prefix", "module"), [("allennlp fiesta-", "allennlp"), ("fiesta ", "fiesta_allennlp")])
 def test_the_command_in_the_background_is_the_same(monkeypatch: pytest.MonkeyPatch, prefix: str, module: str) -> None:
     monkeypatch.setattr(sys, "argv", ["somewhere", "fiesta-select", "a.jsonnet", "--detach", "-s", "run"])
-    command = detaching._command(argparse.Namespace(prefix=prefix))
-    assert command == [sys.executable, "-m", module, "fiesta-select", "a.jsonnet", "-s", "run"]
+    monkeypatch.setattr(detaching, "command", lambda name: prefix + name)
+    assert detaching._command() == [sys.executable, "-m", module, "fiesta-select", "a.jsonnet", "-s", "run"]
 
 
 def test_words_of_one_process_are_not_those_of_another() -> None:

@@ -8,7 +8,6 @@ import pytest
 from tests.commands.conftest import Call
 from tests.conftest import REPOSITORY
 from tests.selections import write_selection
-from tests.warm import Command
 
 SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.7, 0.65, 0.6]}
 
@@ -92,11 +91,3 @@ def test_debug_shows_the_traceback(call: Any, tmp_path: Path) -> None:
     assert status == 2
     assert "Traceback" in text
     assert list(tmp_path.iterdir()) == []
-
-
-def test_both_ways_to_start_it(run: Path) -> None:
-    for program in (["allennlp", "fiesta-report"], ["fiesta_allennlp", "report"]):
-        command = Command(["-m", *program, run, "--compare", "able", "baker", "--output", run / "out"])
-        output, _ = command.communicate()
-        assert command.returncode == 0, output
-        assert "able is better than baker with probability" in output

@@ -3,8 +3,6 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Callable, List, Set, Tuple
@@ -235,18 +233,6 @@ def test_a_selection_goes_on_when_nobody_reads_its_output(candidates: List[str],
     process.stdout.close()
     assert process.wait(timeout=120) == 0
     assert summary_of(tmp_path / "run")["num_evaluations"] == 4
-
-
-def test_python_m_does_the_same_without_a_plugins_file(candidates: List[str], tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fiesta_allennlp", "select", *candidates, "-s", str(tmp_path / "run"), "--budget", "2"]
-        + ["--metric", "accuracy"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "accuracy, after 2 runs of 2 candidates" in done.stdout
 
 
 def test_data_that_change_in_the_middle_end_the_selection(

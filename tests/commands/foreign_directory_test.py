@@ -46,7 +46,7 @@ def read(request: pytest.FixtureRequest, in_process: Callable[..., Call], undraw
     return in_process(request.param)
 
 
-@pytest.mark.parametrize("where", ["belief", "stop", "strategy", "belief of the strategy", "stop of the strategy"])
+@pytest.mark.parametrize("where", ["belief", "stop of the strategy"])
 def test_a_command_that_reads_calls_nothing_that_a_store_names(
     read: Call, foreign: Path, marker: Path, where: str
 ) -> None:

@@ -99,7 +99,7 @@ def test_a_killed_selection_recovers_to_the_uninterrupted_one(candidates: List[s
     slow = [f"able={candidates[0]}", candidates[1]]
     for path in candidates:
         config = json.loads(Path(path).read_text())
-        config["command"][2] = f"sleep 0.3; {config['command'][2]}"
+        config["command"][2] = f"sleep 0.15; {config['command'][2]}"
         Path(path).write_text(json.dumps(config))
     options = [*METRIC, "--strategy", "non_adaptive_fb", "--budget", "8", "--seed", "77"]
     process = start(*slow, "-s", run, *options)

@@ -14,31 +14,18 @@ import pytest
 import fiesta_allennlp.selection.session
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.selection.environment import environment
 from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading
 from tests.commands.conftest import POOR, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
-from tests.run_files import entry_of, num_finished, rows_of, scores_of, summary_of
+from tests.run_files import entry_of, num_finished, scores_of, summary_of
 from tests.warm import Command
 
 
 @pytest.fixture
 def third(write_program: Callable[..., str]) -> str:
     return write_program("third", POOR)
-
-
-def test_an_added_candidate_joins_and_the_old_evaluations_stay(
-    selections: Selections, candidates: List[str], third: str, run: Path
-) -> None:
-    selections.begin("--seed", 5)
-    before = scores_of(run)
-    selections.resume(*candidates, third)
-    assert before < scores_of(run)
-    assert entry_of(run, "third")["num_evaluations"] >= 2
-    assert [entry["name"] for entry in summary_of(run)["candidates"]] == ["able", "blind", "third"]
-    assert summary_of(run)["seed"] == "5"
 
 
 def test_a_budget_must_have_room_for_an_added_candidate(
@@ -85,39 +72,9 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(
     assert (blind["withdrawn"], blind["withdrawn_because"], blind["num_evaluations"]) == (False, None, 3)
 
 
-def test_a_new_candidate_alone_is_refused_with_those_to_give_beside_it(
-    selections: Selections, candidates: List[str], third: str, run: Path
-) -> None:
-    selections.begin("--strategy", "non_adaptive_fb", "--budget", 2)
-    before = (run / "evaluations.csv").read_bytes()
-    output = selections.refused(third, "--recover")
-    assert f"Give all of its candidates, {' '.join(candidates)}, with any new ones; or none, to take them" in output
-    output = selections.refused(third, "--recover", "--allow-removed")
-    assert "a selection needs at least 2 candidates but got 1" in output
-    assert (run / "evaluations.csv").read_bytes() == before
-
-
 def test_allow_removed_belongs_to_recover(selections: Selections, candidates: List[str]) -> None:
     output = selections.refused(*candidates, "--allow-removed")
     assert "Add --recover" in output
-
-
-def test_pending_trainings_of_a_removed_candidate_are_dropped_and_finished_ones_kept(
-    selections: Selections, candidates: List[str], third: str, run: Path
-) -> None:
-    selections.begin("--strategy", "non_adaptive_fb", "--budget", 6, "--seed", 5, more=[third])
-    whole = scores_of(run)
-    store = RunStore(RunDirectory(run), create=False)
-    # As after a kill: one training of blind had finished and was not recorded, another had not finished.
-    store._database.execute(
-        "UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE candidate = 'blind'"
-    )
-    store.close()
-    (run / "evaluations" / "blind-1" / "outcome.json").unlink()
-    given = [candidates[0], third]
-    selections.resume(*given, "--allow-removed")
-    assert scores_of(run) == {row for row in whole if row[:2] != ("blind", "1")}
-    assert not (run / "evaluations" / "blind-1").exists()
 
 
 def test_a_directory_that_was_moved_goes_on_where_it_is(
@@ -166,45 +123,6 @@ def test_two_readers_have_the_same_split_after_a_kill(
     assert status == 0, output
     assert scores_of(run) == before
     assert (run / "evaluations" / "augmented-1" / "config.json").read_text() == config
-
-
-def test_a_clock_that_jumps_back_does_no_harm(
-    selections_of_trained: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every worker's clock runs a day earlier than that of the one before."""
-    package = tmp_path / "jumping"
-    package.mkdir()
-    (package / "__init__.py").write_text(
-        f"""
-import datetime, time
-from pathlib import Path
-
-counter = Path({str(tmp_path)!r}) / "jumps"
-jumps = int(counter.read_text()) if counter.exists() else 1
-counter.write_text(str(jumps + 1))
-true = time.time
-time.time = lambda: true() - 86400 * jumps
-
-import fiesta_allennlp.trainings.allennlp.evaluator as training
-
-class Jumped(datetime.datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return super().now(tz) - datetime.timedelta(days=jumps)
-
-training.datetime = Jumped
-"""
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    config = tmp_path / "settings.jsonnet"
-    config.write_text("{ budget: 4, strategy: 'non_adaptive_fb', include_package: ['jumping'] }")
-    selections_of_trained.begin("--config", config)
-    selections_of_trained.resume("--budget", 6)
-    rows = rows_of(run)
-    assert [row["candidate"] for row in rows] == ["able", "blind"] * 3
-    assert [row["replicate"] for row in rows] == list("001122")
-    assert [row["started_at"] for row in rows] == sorted((row["started_at"] for row in rows), reverse=True)
-    assert all(0 < float(row["seconds"]) < 3600 for row in rows)
 
 
 def test_a_second_selection_is_kept_out_of_a_directory_in_use(
@@ -257,18 +175,15 @@ def test_a_kill_during_the_checks_needs_no_force(
     assert summary_of(run)["seed"] == "6"
 
 
-@pytest.mark.parametrize(
-    "moment", ["selection.session.write_csv", "selection.session.write_json", "trainings.select.summarise"]
-)
 def test_an_interruption_of_the_last_write_costs_nothing(
-    selections: Selections, candidates: List[str], call: Any, run: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+    selections: Selections, candidates: List[str], call: Any, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*args: Any, **kwargs: Any) -> None:
         raise KeyboardInterrupt
 
     options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", 4]
     with monkeypatch.context() as patched:
-        patched.setattr(f"fiesta_allennlp.{moment}", interrupted)
+        patched.setattr("fiesta_allennlp.selection.session.write_json", interrupted)
         status, output = call(*candidates, "-s", run, *options)
     assert status == 130
     assert f"nothing that finished is lost. Go on with: allennlp fiesta-select -s {run} --recover" in output
@@ -309,26 +224,6 @@ def test_two_signals_in_one_moment_quit_and_leave_no_worker(
     assert "Traceback" not in output
     until(lambda: not any(map(still_runs, workers)))
     selections_of_trained.resume("--budget", 8)  # the store is whole
-
-
-def test_versions_and_hardware_are_written_down_and_others_are_added(
-    candidates: List[str],
-    call: Any,
-    run: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def environments() -> List[Any]:
-        with reading(RunDirectory(run)) as store:
-            return store.meta().environments
-
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--seed", 5]
-    assert call(*candidates, "-s", run, *options, "--budget", 4)[0] == 0
-    assert list(environments()) == [environment()]
-    assert call("-s", run, "--recover")[0] == 0
-    assert list(environments()) == [environment()]
-    monkeypatch.setattr("fiesta_allennlp.selection.environment.environment", lambda *given: {"host": "elsewhere"})
-    assert call("-s", run, "--recover")[0] == 0
-    assert list(environments()) == [environment(), {"host": "elsewhere"}]
 
 
 def test_edited_code_is_told_and_written_down(

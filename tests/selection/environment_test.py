@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fiesta_allennlp.selection import environment as module
-from fiesta_allennlp.selection.environment import changed_code, environment
+from fiesta_allennlp.selection.environment import changed_code, environment, with_this
 from fiesta_allennlp.version import __version__
 
 
@@ -20,6 +20,12 @@ def test_versions_and_hardware_are_told() -> None:
     assert found["cores"] >= 1
     assert found["memory_gib"] > 0.1
     assert found["processor"]
+
+
+def test_another_machine_is_added_to_those_of_earlier_sessions() -> None:
+    here = environment()
+    assert with_this([here]) == [here]
+    assert with_this([here, {"host": "elsewhere"}]) == [here, {"host": "elsewhere"}, here]
 
 
 def test_cards_are_named_as_their_driver_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Deque, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Type
 
 import numpy as np
 import pytest
@@ -341,11 +341,6 @@ def test_running_trainings_of_a_withdrawn_candidate_are_stopped_and_free_their_s
     assert (decision.stopped_by, run.history.pending) == ("confidence", ())
 
 
-def test_a_candidate_withdrawn_twice_over_is_so_once(run: Run) -> None:
-    run.go(slots=4, fail=lambda request, attempt: "error" if request.candidate == "a" else None)
-    assert [failure.request.candidate for failure in run.history.failures] == ["a"] * 3
-
-
 def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run, other: Run) -> None:
     other.go()
     saved = (make_request(1, "c", 2, shared_splits=True),)
@@ -355,20 +350,19 @@ def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run
     assert run.history.failures == ()
 
 
-def test_a_full_disk_ends_the_selection_and_is_nobodys_failure(run: Run, other: Run) -> None:
+@pytest.mark.parametrize(
+    ("kind", "error", "message"),
+    [
+        ("disk", StoreError, "the disk is full: c-2 ended with as told.*go on with --recover"),
+        ("data", DataError, "as told. The runs in .* put them back, then go on with --recover"),
+    ],
+)
+def test_a_full_disk_and_changed_data_end_the_selection_and_are_nobodys_failure(
+    run: Run, other: Run, kind: str, error: Type[Exception], message: str
+) -> None:
     other.go()
-    with pytest.raises(StoreError, match="the disk is full: c-2 ended with as told.*go on with --recover"):
-        run.go(fail=lambda request, attempt: "disk" if request.name == "c-2" else None)
-    assert [request.name for request in run.history.pending] == ["c-2"]
-    assert run.history.failures == ()
-    run.go(resume=True)
-    assert run.scores() == other.scores()
-
-
-def test_data_that_changed_end_the_selection_and_are_nobodys_failure(run: Run, other: Run) -> None:
-    other.go()
-    with pytest.raises(DataError, match="as told. The runs in .* put them back, then go on with --recover"):
-        run.go(fail=lambda request, attempt: "data" if request.name == "c-2" else None)
+    with pytest.raises(error, match=message):
+        run.go(fail=lambda request, attempt: kind if request.name == "c-2" else None)
     assert [request.name for request in run.history.pending] == ["c-2"]
     assert run.history.failures == ()
     run.go(resume=True)

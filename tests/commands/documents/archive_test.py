@@ -10,12 +10,14 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 
 from fiesta_allennlp.documents.systems.archive import Archive
-from fiesta_allennlp.documents.systems.archive_server import load
+from fiesta_allennlp.documents.systems.archive_server import answered, load
 from fiesta_allennlp.documents.systems.base import Unanswered, Workplace
+from fiesta_allennlp.documents.systems.command import ProcessSystem
 from fiesta_allennlp.errors import ConfigError
 from tests.commands.documents.conftest import LEARNED
 from tests.conftest import classifier_config, write_reviews
 from tests.run_files import summary_of
+from tests.warm import Command
 
 pytestmark = pytest.mark.xdist_group("archives")
 
@@ -53,16 +55,22 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
     assert 0 <= summary["num_queries"] - summary["num_evaluations"] <= 1  # one was under way when it was decided
 
 
-def test_what_an_archive_is_and_answers(archives: Dict[str, Path], tmp_path: Path) -> None:
+def options_of(system: Archive, directory: Path, *packages: str) -> Any:
+    """The options of the process that answers."""
+    return json.loads(system.command(Workplace("a", directory / "log", 60.0, packages))[-1])
+
+
+def test_what_an_archive_is_and_answers(
+    archives: Dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     system = Archive(str(archives["able"]), inputs={"sentence": "review"})
-    system.open(Workplace("able", tmp_path / "able.log", 60.0))
-    try:
-        assert system.ask({"sentence": "lovely fresh food"}) == {"label": "good"}
-        with pytest.raises(Unanswered, match="its predictor failed with KeyError: 'sentence'"):
-            system.ask({"review": "lovely"})
-        assert system.ask({"sentence": "awful rude food"}) == {"label": "bad"}
-    finally:
-        system.close()
+    predictor = load(options_of(system, tmp_path))
+    assert answered(predictor, {"sentence": "lovely fresh food"}, None) == {"label": "good"}
+    assert answered(predictor, {"sentence": "awful rude food"}, None) == {"label": "bad"}
+    failed = answered(predictor, {"review": "lovely"}, None)
+    monkeypatch.setattr(ProcessSystem, "ask", lambda system, question: failed)
+    with pytest.raises(Unanswered, match="its predictor failed with KeyError: 'sentence'"):
+        system.ask({})
     copy = tmp_path / "copy.tar.gz"
     shutil.copyfile(archives["able"], copy)
     assert Archive(str(copy)).identity() == Archive(str(archives["able"])).identity()
@@ -77,6 +85,13 @@ def test_each_and_body_have_no_part(archives: Dict[str, Path]) -> None:
 
 
 def test_packages_are_imported_before_the_archive_is_loaded(archives: Dict[str, Path], tmp_path: Path) -> None:
-    command = Archive(str(archives["able"])).command(Workplace("a", tmp_path / "log", 60.0, ("no_such_package",)))
     with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        load(json.loads(command[-1]))
+        load(options_of(Archive(str(archives["able"])), tmp_path, "no_such_package"))
+
+
+def test_an_archive_that_does_not_load_is_named(tmp_path: Path) -> None:
+    (tmp_path / "model.tar.gz").write_bytes(b"no archive")
+    options = options_of(Archive(str(tmp_path / "model.tar.gz")), tmp_path)
+    server = Command(["-m", "fiesta_allennlp.documents.systems.archive_server", json.dumps(options)])
+    said = next(line for line in server.communicate()[0].splitlines() if line.startswith("{"))
+    assert json.loads(said)["error"].startswith(f"the archive {tmp_path}/model.tar.gz cannot be loaded: ")

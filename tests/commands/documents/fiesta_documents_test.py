@@ -79,20 +79,6 @@ def test_all_documents_make_the_answer_exact(tmp_path: Path, run: Path, call: An
     assert "The systems answered all 12 documents: a is the best on this file, with accuracy 0.7500" in output
 
 
-def test_answers_are_paid_for_once_by_all_selections(tmp_path: Path, documents: Path, call: Any) -> None:
-    systems = [write_program(tmp_path, name, wrong=wrong, cost=1.0) for name, wrong in (("a", 4), ("b", 2))]
-    options = [*systems, "--documents", documents, *QUICK, "--answers", tmp_path / "all.sqlite", "--budget", 40]
-    assert call(*options, "-s", tmp_path / "first")[0] == 0
-    before = {name: asked(tmp_path, name) for name in ("a", "b")}
-    assert call(*options, "-s", tmp_path / "second", "--seed", 77)[0] == 0
-    for name in ("a", "b"):
-        now = asked(tmp_path, name)
-        assert max(now.values()) == 1
-        new = sum(now.values()) - sum(before[name].values())
-        assert entry_of(tmp_path / "second", name)["num_queries"] == new == entry_of(tmp_path / "second", name)["cost"]
-        assert new < entry_of(tmp_path / "second", name)["num_documents"]
-
-
 def test_force_deletes_the_selection_and_keeps_the_answers(
     tmp_path: Path, documents: Path, run: Path, call: Any
 ) -> None:
@@ -108,41 +94,24 @@ def test_force_deletes_the_selection_and_keeps_the_answers(
     assert summary_of(run)["num_queries"] == 0
 
 
-def test_a_new_version_is_asked_again(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    options = ["--documents", documents, "-s", run, *QUICK, "--budget", 10, "--seed", 3, "--force"]
-    b = write_program(tmp_path, "b", wrong=2)
-    assert call(write_program(tmp_path, "a", wrong=4), b, *options)[0] == 0
-    assert call(write_program(tmp_path, "a", wrong=4, version="2"), b, *options)[0] == 0
-    assert set(asked(tmp_path, "a").values()) == {2}
-    assert set(asked(tmp_path, "b").values()) == {1}
-
-
-@pytest.mark.parametrize("fault", ["crash", "hang"])
-def test_a_failing_program_is_named_and_withdrawn(
-    tmp_path: Path, documents: Path, run: Path, call: Any, fault: str
-) -> None:
+def test_a_failing_program_is_named_and_withdrawn(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
     good = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 20), ("b", 2))]
-    hangs = fault == "hang"  # else there is time enough on a busy machine
-    bad = write_program(tmp_path, "bad", faults={"*": [fault]}, start_time_limit=0.5 if hangs else 30.0)
-    limits = ["--time-limit", 0.5 if hangs else 30.0, "--max-failures", 2]
-    status, output = call(*good, bad, "--documents", documents, "-s", run, *QUICK, *limits)
+    bad = write_program(tmp_path, "bad", faults={"*": ["crash"]})
+    status, output = call(*good, bad, "--documents", documents, "-s", run, *QUICK, "--max-failures", 2)
     assert status == 0, output
     assert summary_of(run)["best"] == "a"
     entry = entry_of(run, "bad")
     assert (entry["withdrawn"], entry["failures"], entry["num_evaluations"]) == (True, 2, 0)
-    said = {"crash": "something broke", "hang": "no answer came"}
     assert "dropped out: bad: 2 failures" in output
     reason = entry["failure_reasons"][0]
-    assert "system 'bad', document 'd" in reason and said[fault] in reason, reason
-    asked_of_bad = asked(tmp_path, "bad")
-    assert set(asked_of_bad.values()) == ({2} if fault == "crash" else {1})
+    assert "system 'bad', document 'd" in reason and "something broke" in reason, reason
+    assert set(asked(tmp_path, "bad").values()) == {2}
 
 
-@pytest.mark.parametrize("fault", ["crash", "rubbish", "hang"])
-def test_a_fault_now_and_then_loses_nothing(tmp_path: Path, documents: Path, run: Path, call: Any, fault: str) -> None:
-    faults = {"d7": [fault], "d30": [fault]}
+def test_a_fault_now_and_then_loses_nothing(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
+    faults = {"d7": ["crash"], "d30": ["crash"]}
     systems = [
-        write_program(tmp_path, "a", wrong=20, faults=faults, time_limit=1.0 if fault == "hang" else 30.0, cost=1.0),
+        write_program(tmp_path, "a", wrong=20, faults=faults, cost=1.0),
         write_program(tmp_path, "b", wrong=2),
     ]
     options = ["--documents", documents, "-s", run, *QUICK, "--strategy", "non_adaptive_fb", "--budget", 110]
@@ -155,30 +124,8 @@ def test_a_fault_now_and_then_loses_nothing(tmp_path: Path, documents: Path, run
     # Right but for each twentieth document: no answer was taken for another document's.
     assert sum(float(row["score"]) for row in finished) >= 52
     of_faulty = {word: asked(tmp_path, "a")[word] for word in faults}
-    assert set(of_faulty.values()) <= {0, 2 if fault == "crash" else 1}
+    assert set(of_faulty.values()) <= {0, 2}
     assert entry["num_queries"] == entry["cost"] == 55
-
-
-def test_a_server_that_stumbles_is_paid_for_what_it_answers(
-    tmp_path: Path, documents: Path, run: Path, call: Any
-) -> None:
-    faults = {"d1": [500, 429], "d2": ["drop"], "d3": [(503, 0)], "d4": ["rubbish"], "d5": [404]}
-    with serving(Endpoint(wrong=20, faults=faults)) as endpoint:
-        config = {"type": "http", "url": endpoint.url, "wait": 0.01, "cost": 0.1, "parallel": 3}
-        (tmp_path / "web.jsonnet").write_text(json.dumps(config))
-        systems = [f"web={tmp_path / 'web.jsonnet'}", write_program(tmp_path, "b", wrong=2)]
-        options = ["--documents", documents, "-s", run, *QUICK, "--strategy", "non_adaptive_fb", "--budget", 116]
-        status, output = call(*systems, *options, "--workers", 4)
-        assert status == 0, output
-        entry = entry_of(run, "web")
-        assert (entry["failures"], entry["withdrawn"], entry["num_evaluations"]) == (2, False, 58)
-        assert endpoint.asked == {f"d{i}": {1: 3, 2: 2, 3: 2}.get(i, 1) for i in range(60)}
-        assert endpoint.most_at_once <= 3
-        assert set(endpoint.answered.values()) == {1}
-        assert entry["num_queries"] == sum(endpoint.answered.values()) == 59  # rubbish came with status 200
-        assert entry["cost"] == pytest.approx(5.9)
-        assert any("document 'd4': " in reason and "<html>" in reason for reason in entry["failure_reasons"])
-        assert any("document 'd5': it answered with status 404" in reason for reason in entry["failure_reasons"])
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
@@ -329,7 +276,7 @@ def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(tmp_path: Path,
 
 
 def test_an_interrupt_keeps_the_answer_that_is_under_way(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    systems = [write_program(tmp_path, n, wrong=w, seconds=0.3) for n, w in (("a", 5), ("b", 3))]
+    systems = [write_program(tmp_path, n, wrong=w, seconds=0.1) for n, w in (("a", 5), ("b", 3))]
     process = start([*systems, "--documents", documents, "-s", run, *QUICK, "--confidence", 0.999])
     until(lambda: num_answers(run) >= 4, seconds=120)
     os.kill(process.pid, signal.SIGINT)

@@ -1,0 +1,103 @@
+"""The options of `fiesta-status` and of `fiesta-report` as records."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Mapping, Optional, Tuple
+
+from fiesta_allennlp.replays.settings import SCORES, columns_of, separated
+from fiesta_allennlp.selection.options import check_options, option
+
+FOLLOWING = "Following"
+REPORT = "Report"
+
+
+@dataclass(frozen=True)
+class StatusSettings:
+    """The settings of `fiesta status`. Names and defaults are those of the command's options."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOWING,)
+
+    directory: Path = option(Path(), "the directory of the selection or the search", metavar="DIR", parse=Path)
+    follow: bool = option(
+        False, "print it again and again until the selection ends", group=FOLLOWING, can_be_undone=False
+    )
+    every: float = option(
+        10.0,
+        "with --follow: the time between two tables (default 10)",
+        group=FOLLOWING,
+        metavar="SECONDS",
+        above=0,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """The settings of `fiesta report`, which are the arguments of `reports.report.report`."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (REPORT, SCORES)
+
+    source: Optional[str] = option(
+        None, "the directory of a selection, or a table of scores", metavar="DIR|SCORES.json|SCORES.csv"
+    )
+    output: Optional[Path] = option(
+        None,
+        "directory of the report (default: DIR/report, NAME-report next to a table, or compare-A-B)",
+        group=REPORT,
+        metavar="DIR",
+        parse=Path,
+    )
+    compare: Optional[Tuple[str, ...]] = option(
+        None,
+        "report on two candidates alone: give their names; or PATH:NAME for a candidate of another selection or table; "
+        "or the PATH of a table with one candidate",
+        group=REPORT,
+        metavar=("A", "B"),
+    )
+    paired: bool = option(
+        False,
+        "with --compare of two tables: take splits of equal name as the same split",
+        group=REPORT,
+        can_be_undone=False,
+    )
+    long_table: bool = option(
+        False,
+        "write all columns and the differences into table.tex (default: n, mean, sd and P(best))",
+        group=REPORT,
+        can_be_undone=False,
+    )
+    evaluations_per_split: Optional[int] = option(
+        None,
+        "in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
+        group=SCORES,
+        metavar="N",
+    )
+    columns: Optional[Mapping[str, str]] = option(
+        None,
+        "for a CSV file: columns that it names otherwise, such as candidate=model,score=test_f1,seed=seed. Without a "
+        "column split, all runs share one official split",
+        group=SCORES,
+        metavar="NAME=COLUMN,...",
+        parse=columns_of,
+    )
+    done: Tuple[str, ...] = option(
+        (),
+        "for a table of scores: candidates that get no further runs, such as a published model",
+        group=SCORES,
+        metavar="A,B,...",
+        parse=separated,
+    )
+    minimise: bool = option(
+        False,
+        "for a table of scores: lower is better; in a CSV file, -NAME in a column `metric` has the same effect",
+        group=SCORES,
+        can_be_undone=False,
+    )
+    belief: Any = option(
+        None, "for a table of scores: model of the scores (default split_paired)", group=SCORES, metavar="NAME|JSON"
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
