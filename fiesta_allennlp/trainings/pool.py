@@ -3,10 +3,10 @@ because every split is drawn from it."""
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import Division
@@ -20,7 +20,7 @@ class Pool:
     data files, `fingerprint` one of the instances' groups and labels in their order. `words` are those of all
     vocabulary namespaces, `counts` how often each occurs, by namespace. `pairing` are digests by which a program and an
     AllenNLP config have the same items at the same positions; see `pairing_digests`. `is_of_program`: it is what the
-    files hold, not what a reader makes of them.
+    files hold, not what a reader makes of them. `untrained` are labels by `untrained_labels`.
     """
 
     official: Mapping[str, int]
@@ -31,6 +31,7 @@ class Pool:
     fingerprint: str
     pairing: Tuple[str, ...] = ()
     is_of_program: bool = False
+    untrained: Tuple[str, ...] = ()
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
@@ -59,9 +60,9 @@ class Preparation:
 
 
 def facts_of(preparation: Preparation) -> Dict[str, Any]:
-    """Return a preparation as plain data for the store, without the words of the pool."""
+    """Return a preparation as plain data for the store, without the words of the pool and notes on it."""
     facts = asdict(preparation)
-    for name in ("words", "counts"):
+    for name in ("words", "counts", "untrained"):
         del facts["pool"][name]
     return {**facts, "metrics": None if preparation.metrics is None else sorted(preparation.metrics)}
 
@@ -93,6 +94,50 @@ def scored_on(pool: Pool, division: Division) -> str:
         return "Scores are on the validation sets of random resplits, and no run sees the official test set."
     included = ", official test set included" if "test" in pool.official else ""
     return f"Scores are on the test sets of random resplits of all data{included}."
+
+
+def untrained_labels(
+    groups: Sequence[Hashable],
+    fields: Mapping[str, Sequence[Hashable]],
+    sizes: Mapping[str, int],
+    division: Division,
+) -> Tuple[str, ...]:
+    """Return the labels that no training set has while they are tested.
+
+    On official splits these are the labels that the training set lacks. On random splits a label is never tested and
+    trained if all its items are in one group.
+
+    Args:
+        groups: the group of each item. Shape: `(num_items,)`.
+        fields: the labels of each item by field; a tuple has several. Shape of each: `(num_items,)`.
+        sizes: the sizes of the official sets, of which the training set comes first.
+        division: how runs get their sets.
+    """
+    found: List[str] = []
+    sides = [number < sizes["train"] for number in range(len(groups))] if division.is_official else groups
+    for values in fields.values():
+        places: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
+        for side, value in zip(sides, values, strict=True):
+            for label in value if isinstance(value, tuple) else (value,):
+                places[label].add(side)
+        if 2 * len(places) <= len(values):  # else they are numbers or names, not labels
+            never = [label for label, at in places.items() if (at == {False} if division.is_official else len(at) == 1)]
+            found += map(str, never)
+    return tuple(found)
+
+
+MOST_LABELS = 5
+
+
+def note_on_labels(pool: Pool, division: Division) -> str:
+    """Name the labels that cannot be learnt for the test; empty if there are none."""
+    if not pool.untrained:
+        return ""
+    more = f" and {len(pool.untrained) - MOST_LABELS} more" if len(pool.untrained) > MOST_LABELS else ""
+    named = ", ".join(map(repr, pool.untrained[:MOST_LABELS])) + more
+    if division.is_official:
+        return f"the training set lacks labels of the other sets, so no candidate can learn them: {named}."
+    return f"labels of a single {pool.group_by or 'record'}, which a split can train or test but never both: {named}."
 
 
 def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:

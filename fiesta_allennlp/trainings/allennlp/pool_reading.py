@@ -16,7 +16,7 @@ from fiesta_allennlp.trainings.allennlp.multitask import by_task, check_one_task
 from fiesta_allennlp.trainings.allennlp.pool_checks import check_match, check_reads_alike, check_same_fields
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
-from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, with_labels
+from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, untrained_labels, with_labels
 
 
 def read_pool(
@@ -66,6 +66,7 @@ def read_pool(
         pairing=views[-1].pairing,
         words=frozenset().union(*(names for view in views for names in view.counts.values())) | _added_words(config),
         counts=views[0].counts,
+        untrained=untrained_labels(views[-1].groups, views[-1].labels, views[-1].sizes, division),
     )
 
 
@@ -125,7 +126,8 @@ class _View:
         except DataError as error:
             raise DataError(f"'{fresh[0][0]}': {error}") from error
         self.identities = [(group, _labels(instance)) for group, instance in zip(self.groups, pool, strict=True)]
-        self.pairing = with_labels(self.groups, _label_fields(pool))
+        self.labels = _label_fields(pool)
+        self.pairing = with_labels(self.groups, self.labels)
         self.counts = _counts([(reader, itertools.chain.from_iterable(parts.values())) for reader, parts in read])
 
 

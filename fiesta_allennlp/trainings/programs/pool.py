@@ -10,8 +10,11 @@ from typing import Any, Dict, Hashable, List, Mapping, Optional, Sequence
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.splits import PARTS, Division, group_targets, split_pool
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by
-from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests
+from fiesta_allennlp.trainings.pool import Pool, check_groups, codes_of, first_said, pairing_digests, untrained_labels
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, DataFormat, Record, name_of_set, read_file
+
+LABEL = "label"
+"""The field of a program's records that counts as their label."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,8 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         targets = group_targets(read.sizes, ratios=division.ratios, parts=division.parts)
         check_groups(groups, targets, key)
         split_pool(groups, targets, seed=0)
+    fields = read.fields()
+    labels = {LABEL: fields[LABEL]} if LABEL in fields else {}
     return Pool(
         official=read.sizes,
         targets=targets,
@@ -97,8 +102,9 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
         group_by=key,
         data=data,
         fingerprint=_fingerprint(groups, read.records),
-        pairing=pairing_digests(groups, read.fields()),
+        pairing=pairing_digests(groups, fields),
         is_of_program=True,
+        untrained=untrained_labels(groups, labels, read.sizes, division),
     )
 
 
