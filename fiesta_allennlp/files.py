@@ -4,6 +4,7 @@ import copy
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError, visible
 
 CHUNK = 2**20
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 PART = ".part"
 """The end of the name of a file that is being written."""
@@ -263,12 +266,5 @@ def _places(holder: Any) -> Dict[str, Any]:
 
 
 def _environment() -> Dict[str, str]:
-    return {name: value for name, value in os.environ.items() if _is_unicode(name + value)}
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    """Return the variables that are valid Unicode, as Jsonnet needs them: without halves of surrogate pairs."""
+    return {name: value for name, value in os.environ.items() if not SURROGATE.search(name + value)}

@@ -13,8 +13,8 @@ from allennlp.models import Model
 from allennlp.training import Trainer
 
 from fiesta_allennlp.files import DEFAULTS, set_defaults
-from fiesta_allennlp.tagging.column_file import ColumnFormat
 from fiesta_allennlp.tagging.encodings import spans_of
+from fiesta_allennlp.tagging.tagged_columns import ColumnFormat
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"

@@ -6,8 +6,7 @@ from fiesta_allennlp.strategies.non_adaptive import NonAdaptiveFixedBudget, NonA
 from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule
 from fiesta_allennlp.strategies.thompson import Thompson
-from fiesta_allennlp.strategies.top_two import TopTwo
-from fiesta_allennlp.strategies.ttts import TopTwoThompson
+from fiesta_allennlp.strategies.top_two import TopTwo, TopTwoThompson
 
 __all__ = [
     "BatchThompson",

@@ -1,6 +1,6 @@
-"""A tagger with a conditional random field on top."""
+"""A tagger with a conditional random field on top, and its decoder."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.data import Vocabulary
@@ -11,7 +11,9 @@ from allennlp.nn import InitializerApplicator
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.tagging.sequence_tagger import SequenceTagger
-from fiesta_allennlp.tagging.viterbi import best_paths, transitions_of
+
+FORBIDDEN = -10000.0
+"""The score of a transition that is not allowed. It is that of AllenNLP's decoder, so that both give equal scores."""
 
 
 @Model.register("crf_sequence_tagger")
@@ -56,7 +58,7 @@ class CrfSequenceTagger(SequenceTagger):
         return self._crf(logits, tags, mask)
 
     def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return best_paths(logits, mask, transitions_of(self._crf)).tags
+        return best_paths(logits, mask, transitions_of(self._crf))
 
     def _check_allowed(self, tags: torch.Tensor, mask: torch.Tensor) -> None:
         """Refuse right tags that decoding could never give."""
@@ -70,3 +72,60 @@ class CrfSequenceTagger(SequenceTagger):
                 "data have them. Give the encoding of the reader's tags, let the reader convert them with "
                 "`convert_to`, or set `constrain_decoding` to false."
             )
+
+
+class Transitions(NamedTuple):
+    """Scores of a conditional random field, with `FORBIDDEN` for the transitions that are not allowed."""
+
+    start: torch.Tensor
+    """Shape: (num_tags,)"""
+    between: torch.Tensor
+    """The score of going from the tag of the row to the tag of the column. Shape: (num_tags, num_tags)"""
+    end: torch.Tensor
+    """Shape: (num_tags,)"""
+
+
+def transitions_of(crf: ConditionalRandomField) -> Transitions:
+    """Return the field's transitions as numbers, with its constraints."""
+    num_tags = crf.num_tags
+    allowed = crf._constraint_mask.detach()
+    scores = torch.zeros_like(allowed)
+    scores[:num_tags, :num_tags] = crf.transitions.detach()
+    if crf.include_start_end_transitions:
+        scores[num_tags, :num_tags] = crf.start_transitions.detach()
+        scores[:num_tags, num_tags + 1] = crf.end_transitions.detach()
+    scores = scores * allowed + FORBIDDEN * (1 - allowed)
+    return Transitions(scores[num_tags, :num_tags], scores[:num_tags, :num_tags], scores[:num_tags, num_tags + 1])
+
+
+def best_paths(logits: torch.Tensor, mask: torch.Tensor, transitions: Transitions) -> torch.Tensor:
+    """Return the best tags by Viterbi's algorithm, in one step for each position, whatever the number of sentences.
+
+    With delta_1(j) = start_j + logits_1j, position t has::
+
+        delta_t(j) = max_i (delta_{t-1}(i) + between_ij) + logits_tj,
+
+    and the i of this maximum is the tag before j. Where a sentence is padded, delta does not change.
+
+    Args:
+        logits: shape (batch_size, num_words, num_tags).
+        mask: false where a sentence is padded, after its last word. Shape: (batch_size, num_words), as the result.
+    """
+    _, num_words, num_tags = logits.shape
+    # Shape: (1, num_tags)
+    same = torch.arange(num_tags, device=logits.device).unsqueeze(0)
+    # Shape: (batch_size, num_tags)
+    delta = transitions.start + logits[:, 0]
+    before = []
+    for position in range(1, num_words):
+        is_word = mask[:, position].unsqueeze(1)
+        # Shape of both: (batch_size, num_tags)
+        best, argument = (delta.unsqueeze(2) + transitions.between).max(dim=1)
+        delta = torch.where(is_word, best + logits[:, position], delta)
+        before.append(torch.where(is_word, argument, same))
+    tag = (delta + transitions.end).max(dim=1).indices
+    tags = [tag]
+    for argument in reversed(before):
+        tag = argument.gather(1, tag.unsqueeze(1)).squeeze(1)
+        tags.append(tag)
+    return torch.stack(tags[::-1], dim=1)
