@@ -150,14 +150,6 @@ def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior
     return Look(decision, posterior)
 
 
-def finalists(decision: Decision) -> Tuple[str, ...]:
-    """Return the recommended candidate and the most probable other one; empty while there are no probabilities."""
-    others = {name: prob for name, prob in decision.prob_best.items() if name != decision.best}
-    if decision.best is None or not others:
-        return ()
-    return decision.best, max(others, key=lambda name: others[name])
-
-
 def all_finished(history: History, names: Sequence[str], count: int) -> bool:
     """Return whether each of `names` has at least `count` finished runs."""
     return all(history.num_finished(name) >= count for name in names)

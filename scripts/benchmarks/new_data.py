@@ -8,10 +8,10 @@ trained on samples of the same training size, on fresh data: its mean over the p
 a 95 % interval should in 95 % of the samples.
 """
 
-import argparse
 from typing import Tuple
 
 import numpy as np
+from common import make_parser
 
 from fiesta_allennlp.probability.new_data import correlated_t
 
@@ -55,7 +55,7 @@ def resplit_differences(size: int, share: float, num_splits: int, rng: np.random
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--size", type=int, default=300)
     parser.add_argument("--share", type=float, default=0.2)

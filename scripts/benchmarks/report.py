@@ -1,6 +1,6 @@
 """What a report of a large selection costs: makes a store as a selection leaves it, and times the report of it.
 
-    python scripts/benchmarks/report.py --candidates 40 --evaluations 2000
+    PYTHONPATH=. python scripts/benchmarks/report.py --candidates 40 --evaluations 2000
 
 The time to start an `allennlp` command, some seconds, is not in it.
 """
@@ -8,45 +8,30 @@ The time to start an `allennlp` command, some seconds, is not in it.
 import os
 import tempfile
 import time
+from collections import defaultdict
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import DefaultDict, List
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from common import made_up, make_parser
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.records import Candidate, Evaluation
+from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.reports.pages import write_report
 from fiesta_allennlp.reports.report import make_report
 from fiesta_allennlp.reports.sources import TableOptions
-from fiesta_allennlp.selection.options import as_json
-from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.trainings.settings import Settings
+from tests.selections import write_selection
 
 
 def write_store(directory: Path, evaluations: List[Evaluation]) -> None:
     """A selection in a new directory that made these evaluations and was then interrupted."""
-    names = list(dict.fromkeys(evaluation.request.candidate for evaluation in evaluations))
-    pool: Dict[str, Any] = {"official": {"train": 100}, "targets": {"train": 60, "validation": 20, "test": 20}}
-    facts = {
-        "pool": {**pool, "num_groups": 100, "group_by": None, "data": "0", "fingerprint": "0"},
-        "num_parameters": 1000,
-        "metrics": ["f1"],
-        "vectors": [],
-    }
-    settings = Settings(candidates=tuple(f"{name}.jsonnet" for name in names), metric="f1", max_evaluations=10**6)
-    store = RunStore(RunDirectory(directory), create=True)
-    store.put_candidates(
-        [Candidate(name, f"{name}.jsonnet", {}, facts) for name in names],
-        settings=as_json(settings),
-        seed="1",
-    )
-    store.reserve([evaluation.request for evaluation in evaluations])
+    scores: DefaultDict[str, List[float]] = defaultdict(list)
+    development: DefaultDict[str, List[float]] = defaultdict(list)
     for evaluation in evaluations:
-        store.record(evaluation)
-    store.close()
+        scores[evaluation.request.candidate].append(evaluation.score)
+        development[evaluation.request.candidate].append(evaluation.metrics["best_validation_f1"])
+    write_selection(directory, scores, development=development).close()
 
 
 def main() -> None:

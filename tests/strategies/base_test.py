@@ -1,5 +1,5 @@
-from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.strategies.base import finalists, in_turn
+from fiesta_allennlp.records import History
+from fiesta_allennlp.strategies.base import in_turn
 from tests.strategies.histories import history
 
 
@@ -9,8 +9,3 @@ def test_in_turn_by_hand() -> None:
     assert in_turn(now, ["a", "b", "c"], target=3, slots=1) == ["b"]
     assert in_turn(now, ["a"], target=3, slots=9) == []
     assert in_turn(History(("a",)), [], target=3, slots=0) == []
-
-
-def test_finalists_are_the_best_and_the_next() -> None:
-    assert finalists(Decision(None)) == ()
-    assert finalists(Decision("b", prob_best={"a": 0.5, "b": 0.4, "c": 0.1})) == ("b", "a")
