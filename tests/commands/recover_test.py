@@ -185,7 +185,7 @@ counter.write_text(str(jumps + 1))
 true = time.time
 time.time = lambda: true() - 86400 * jumps
 
-import fiesta_allennlp.trainings.allennlp.evaluator as training
+import fiesta_allennlp.trainings.candidate_run as training
 
 class Jumped(datetime.datetime):
     @classmethod
