@@ -26,14 +26,11 @@ class ProcessExecutor(QueueingExecutor):
     """Makes every run in a fresh process on this machine, forked from a server that has loaded what they need.
 
     Args:
-        directory: the run directory; workers write logs and evaluations below it.
+        directory, time_limit, num_threads, packages: as for `QueueingExecutor`.
         workers: number of runs at once; `auto` for as many as this machine's cores have room for, but no more than
             `cuda_devices` if these are given.
-        time_limit: seconds after which a run is killed and counts as a failure; None for no limit.
-        num_threads: torch threads of each worker. More than one makes busy cores much slower, not faster.
         cuda_devices: devices to distribute among the workers. Each worker sees one, the one with the fewest workers
             when it begins. None leaves all visible.
-        packages: packages to import in the workers, for the models and readers that they register.
 
     Raises:
         ConfigError: if a number is below its minimum.

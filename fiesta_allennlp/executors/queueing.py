@@ -36,10 +36,16 @@ class Running:
 class QueueingExecutor(Executor, ABC):
     """Starts runs in the order in which they were submitted, `slots` at once; the others wait in a queue.
 
-    The subclasses share its parameters and document them.
+    Args:
+        directory: the run directory, on this machine. With Slurm it is on the shared file system.
+        workers: number of runs at once. The subclasses say what `auto` is.
+        time_limit: seconds after which a run is killed and counts as a failure; None for no limit. The time that a run
+            waits for a node does not count.
+        num_threads: torch threads of each run. More than one makes busy cores much slower, not faster.
+        packages: packages to import for each run, for the models and readers that they register.
 
     Raises:
-        ConfigError: where a number is below its least value.
+        ConfigError: if a number is below its least value.
     """
 
     def __init__(

@@ -34,12 +34,8 @@ class RayExecutor(QueueingExecutor):
     too.
 
     Args:
-        directory: the run directory, on this machine.
+        directory, time_limit, num_threads, packages: as for `QueueingExecutor`.
         workers: number of runs at once; `auto` for as many as the cluster has room for, also when nodes come and go.
-        time_limit: seconds after which a run is killed and counts as a failure; None for no limit. The time that a run
-            waits for a node does not count.
-        num_threads: torch threads of each run.
-        packages: packages to import for each run, for the models and readers that they register.
         ray_address: `auto` for the cluster that this machine belongs to; `local` for one that is started on this
             machine and ends with the selection; or HOST:PORT of a cluster's head.
         cpus_per_evaluation: CPUs that Ray reserves for each run; None for as many as threads.

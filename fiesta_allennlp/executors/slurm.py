@@ -49,16 +49,11 @@ class SlurmExecutor(QueueingExecutor):
     after a pause.
 
     Args:
-        directory: the run directory, on the shared file system.
+        directory, time_limit, num_threads, packages: as for `QueueingExecutor`.
         workers: number of runs at once, which is also the largest number of jobs.
-        time_limit: seconds after which a run is killed and counts as a failure; None for no limit. The time that a run
-            waits for a node does not count.
-        num_threads: torch threads of each run.
-        packages: packages to import for each run, for the models and readers that they register.
         runs_per_job: number of runs that a job makes, one after the other.
         array_size: largest number of jobs that are submitted as one job array.
-        partition: partition, as for `sbatch`; None for the cluster's defaults.
-        account: account, as for `sbatch`; None for the cluster's defaults.
+        partition, account: as for `sbatch`; None for the cluster's defaults.
         job_time: time limit of a job, as `sbatch --time` takes it; None for the partition's.
         cpus_per_evaluation: CPUs of each job; None for as many as threads.
         gpus_per_evaluation: GPUs of each job. 0 hides all, unless `slurm` asks for some.

@@ -68,11 +68,8 @@ def _files_in(path: Path) -> List[Path]:
     if not path.is_dir():
         return [path] if path.is_file() else []
     files = [Path(above) / name for above, _, names in os.walk(path) for name in names]
-    return sorted(file for file in files if file.is_file() and not _is_hidden(file.relative_to(path)))
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    hidden = {file for file in files if any(part.startswith(".") for part in file.relative_to(path).parts)}
+    return sorted(file for file in files if file.is_file() and file not in hidden)
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,9 @@ TRIAL_RECORDS = 200
 
 def of_one_epoch(config: Config) -> Config:
     """Return an AllenNLP config with one epoch, if it says how many it has."""
-    trainer = {} if is_program(config) else config["trainer"]
-    if "num_epochs" not in trainer and trainer.get("type", "gradient_descent") != "gradient_descent":
-        return config
-    return config if is_program(config) else {**config, "trainer": {**trainer, "num_epochs": 1}}
+    trainer = config.get("trainer", {})  # a program has none
+    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
+    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs and not is_program(config) else config
 
 
 def evaluator_of(

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Iterator, List
+from typing import Callable, List
 
 import pytest
 
@@ -19,25 +20,13 @@ from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
 from tests.conftest import REPOSITORY, until
+from tests.executors.conftest import Build
 from tests.executors.light import Light, is_running, request
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> RunDirectory:
-    return RunDirectory(tmp_path / "run")
-
-
-@pytest.fixture
-def make(directory: RunDirectory) -> Iterator[Callable[..., ProcessExecutor]]:
-    made: List[ProcessExecutor] = []
-
-    def build(**kwargs: Any) -> ProcessExecutor:
-        made.append(ProcessExecutor(directory, **kwargs))
-        return made[-1]
-
-    yield build
-    for executor in made:
-        executor.close()
+def make(build: Build) -> Callable[..., ProcessExecutor]:
+    return partial(build, ProcessExecutor)
 
 
 def only(executor: ProcessExecutor, what: str) -> Outcome:

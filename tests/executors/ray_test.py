@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, List
 from unittest.mock import Mock
@@ -24,6 +25,7 @@ from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import REPOSITORY, until
+from tests.executors.conftest import Build
 from tests.executors.light import (
     Light,
     Reading,
@@ -42,21 +44,8 @@ pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> RunDirectory:
-    return RunDirectory(tmp_path / "run")
-
-
-@pytest.fixture
-def make(cluster: Any, directory: RunDirectory) -> Iterator[Callable[..., RayExecutor]]:
-    made: List[RayExecutor] = []
-
-    def build(**kwargs: Any) -> RayExecutor:
-        made.append(RayExecutor(directory, **kwargs))
-        return made[-1]
-
-    yield build
-    for executor in made:
-        executor.close()
+def make(cluster: Any, build: Build) -> Callable[..., RayExecutor]:
+    return partial(build, RayExecutor)
 
 
 def only(executor: RayExecutor, evaluator: Evaluator) -> Outcome:

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
@@ -17,6 +18,7 @@ from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left, queue
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
+from tests.executors.conftest import Build
 from tests.executors.light import (
     Light,
     is_running,
@@ -35,21 +37,8 @@ HELD = {"slurm": ("hold",)}
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> RunDirectory:
-    return RunDirectory(tmp_path / "run")
-
-
-@pytest.fixture
-def make(slurm: LocalSlurm, directory: RunDirectory) -> Iterator[Callable[..., SlurmExecutor]]:
-    made: List[SlurmExecutor] = []
-
-    def build(**kwargs: Any) -> SlurmExecutor:
-        made.append(SlurmExecutor(directory, **kwargs))
-        return made[-1]
-
-    yield build
-    for executor in made:
-        executor.close()
+def make(slurm: LocalSlurm, build: Build, directory: RunDirectory) -> Iterator[Callable[..., SlurmExecutor]]:
+    yield partial(build, SlurmExecutor)
     end_jobs_left(directory)
 
 

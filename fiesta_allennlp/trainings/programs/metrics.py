@@ -4,8 +4,9 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Tuple
 
 from fiesta_allennlp.directory import MODEL
 from fiesta_allennlp.errors import FiestaError, MetricError, visible
@@ -74,14 +75,14 @@ def metrics_in_line(stdout: str) -> Metrics:
     if line.startswith("{"):
         return _object(line, "the last line of the standard output")
     found = NAME_AND_VALUE.fullmatch(line)
-    value = None if found is None else _number_in(found[2] or found[4])
-    if found is None or value is None:
-        said = f"is {shortened(line)!r}" if line else "is missing: it printed nothing"
-        raise FiestaError(
-            f"the last line of the program's standard output {said}. It must be a JSON object, or a name and a number "
-            "such as 'accuracy 0.9'."
-        )
-    return {visible(found[1] or found[3]): value}
+    with suppress(ValueError):
+        if found is not None:
+            return {visible(found[1] or found[3]): float(found[2] or found[4])}
+    said = f"is {shortened(line)!r}" if line else "is missing: it printed nothing"
+    raise FiestaError(
+        f"the last line of the program's standard output {said}. It must be a JSON object, or a name and a number such "
+        "as 'accuracy 0.9'."
+    )
 
 
 def metric_in(metrics: Mapping[str, Any], name: str, *, scored: str, alone: bool = True) -> str:
@@ -141,10 +142,3 @@ def _object(content: str, where: str) -> Metrics:
     if not isinstance(found, dict):
         raise FiestaError(f"the metrics in {where} must be a JSON object but are {shortened(found)}.")
     return dict(_flat(found))
-
-
-def _number_in(text: str) -> Optional[float]:
-    try:
-        return float(text)
-    except ValueError:
-        return None

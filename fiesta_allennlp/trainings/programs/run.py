@@ -65,7 +65,12 @@ class ProgramRun(CandidateRun):
         output.mkdir(parents=True)
         config = moved(self.configs[request.candidate], self.places)
         try:
-            values = {**self._sets(config, request, directory / SETS), **values_of(request, output)}
+            values = {
+                **self._sets(config, request, directory / SETS),
+                "seed": str(request.random_seed),
+                "split_seed": str(request.split_seed),
+                "directory": str(output),
+            }
             metrics = _metrics(config, self._run(config, request, values, directory), values)
         finally:
             delete(directory / SETS)
@@ -154,12 +159,3 @@ def _metrics(config: Config, output: Output, values: Mapping[str, str]) -> Dict[
     if place is None:
         return metrics_in_directory(Path(values["directory"]), output.stdout)
     return metrics_in_line(output.stdout) if place == STDOUT else metrics_in_file(Path(filled(place, values)))
-
-
-def values_of(request: Request, directory: Path) -> Dict[str, str]:
-    """The values of the placeholders other than the sets."""
-    return {
-        "seed": str(request.random_seed),
-        "split_seed": str(request.split_seed),
-        "directory": str(directory),
-    }
