@@ -75,7 +75,9 @@ def _by_numbers(settings: PlanSettings) -> Problem:
     gap, sd = settings.gap or 0.0, settings.sd or 0.0
     names = [f"candidate {number + 1}" for number in range(settings.candidates or 2)]
     means = {name: MIDDLE - (gap if number else 0.0) for number, name in enumerate(names)}
-    source = _Numbers("the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0)
+    source = ScorePreset(
+        "the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0
+    )
     choice = _choice(settings, {})
     if _takes_logits(choice, names):
         name = choice.strategy_params()["belief"]["type"]
@@ -84,16 +86,6 @@ def _by_numbers(settings: PlanSettings) -> Problem:
             "logit, or plan from a pilot."
         )
     return Problem(source, choice, sd, settings.seconds is not None)
-
-
-@dataclass(frozen=True)
-class _Numbers(ScorePreset):
-    """Normal scores, with the seconds of a run."""
-
-    seconds: float = 0.0
-
-    def draw(self, *args: Any, **kwargs: Any) -> Any:
-        return replace(super().draw(*args, **kwargs), seconds=dict.fromkeys(self.means, self.seconds))
 
 
 def _table(settings: PlanSettings, path: Path) -> Problem:
