@@ -86,19 +86,8 @@ class Comparison:
         return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
 
 
-@dataclass(frozen=True)
-class StochasticOrder:
-    """`epsilon` is 0 where `first` is stochastically larger than `second`, 1 where it is the other way round.
-
-    `epsilon_min` is its upper 95 % bound; below 1/2, `first` is almost stochastically larger at that level.
-    """
-
-    epsilon: float
-    epsilon_min: float
-
-
-def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[StochasticOrder]:
-    """Almost Stochastic Order of two samples, of shapes `(n,)` and `(m,)`.
+def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[Tuple[float, float]]:
+    """Return epsilon and its upper bound by Almost Stochastic Order, of samples of shapes `(n,)` and `(m,)`.
 
     With the empirical quantile functions F^-1 of `first` and G^-1 of `second`::
 
@@ -114,8 +103,7 @@ def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[Stochast
     rng = np.random.default_rng(SEED)
     resampled = _violations(*(rng.choice(x, size=(NUM_RESAMPLES, len(x))) for x in (first, second)))
     spread = np.nanstd(resampled, ddof=1) if np.isfinite(resampled).sum() > 1 else 0.0
-    bound = np.clip(epsilon + ndtri(BOUND_LEVEL) * spread, 0, 1)
-    return StochasticOrder(float(epsilon), float(bound))
+    return float(epsilon), float(np.clip(epsilon + ndtri(BOUND_LEVEL) * spread, 0, 1))
 
 
 def _violations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -199,8 +187,8 @@ def compare(
         cliffs_delta=None if superiority is None else 2 * superiority - 1,
         vargha_delaney=superiority,
         cohens_d_paired=_cohens_d(differences),
-        aso_epsilon=None if order is None else order.epsilon,
-        aso_epsilon_min=None if order is None else order.epsilon_min,
+        aso_epsilon=None if order is None else order[0],
+        aso_epsilon_min=None if order is None else order[1],
         prob_new_data=_prob_new_data(sign * differences, test_share),
     )
 

@@ -17,7 +17,7 @@ from scipy.stats import gaussian_kde
 from fiesta_allennlp.reports.figures import drawing
 from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all
 from fiesta_allennlp.reports.figures.figure import styled
-from fiesta_allennlp.reports.figures.path import MOST_STEPS, apart, split_names, thinned
+from fiesta_allennlp.reports.figures.runs import MOST_STEPS, apart, split_names, thinned
 from fiesta_allennlp.reports.figures.scores import _density
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, screened, ugly
