@@ -45,7 +45,6 @@ class Problem:
 
     @property
     def num_done(self) -> int:
-        """The runs of the pilot."""
         return 0 if self.source.start is None else len(self.source.start.evaluations)
 
     @property
@@ -55,7 +54,7 @@ class Problem:
 
 
 def problem_of(settings: PlanSettings) -> Problem:
-    """The problem that the settings describe, read and checked.
+    """Read and check the problem that the settings describe.
 
     Raises:
         FiestaError: where a file or directory is missing, damaged, or has too few runs.
@@ -146,7 +145,7 @@ def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
 
 
 def renumbered(history: History) -> History:
-    """The finished evaluations with replicates from 0 to n - 1 for each candidate, whatever failed between them."""
+    """Return the finished evaluations with replicates from 0 to n - 1 for each candidate."""
     place: Dict[Any, int] = {}
     for name in history.candidates:
         mine = sorted(e.request.replicate for e in history.evaluations_of(name))

@@ -117,7 +117,7 @@ class Replayer:
         return self.outcome(decision, history, scores, num_rounds=num_rounds)
 
     def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
-        """The history before the first round and after every one."""
+        """Yield the history before the first round and after every one."""
         rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
         history = self.source.start or History(self.candidates)
         yield history
@@ -149,13 +149,12 @@ class Replayer:
 
 
 def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = False) -> Tuple[str, ...]:
-    """The candidates whose means are within the margin of the best one: the highest, or the lowest to minimise."""
+    """Return the candidates whose means are within the margin of the highest one, or of the lowest to minimise."""
     gains = {name: -mean if minimise else mean for name, mean in means.items()}
     return tuple(name for name in gains if gains[name] >= max(gains.values()) - margin - TIES)
 
 
 def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
-    """The next evaluations of these candidates, in this order."""
     started = {name: history.num_started(name) for name in names}
     for name in names:
         yield scores.evaluate(scores.request(name, started[name]))

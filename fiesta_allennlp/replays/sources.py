@@ -13,7 +13,7 @@ from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, History, Request
 
 METRIC = "score"
-"""What the metric of a replayed evaluation is called."""
+"""The name of the metric of a replayed evaluation."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ BOUND_LEVEL = 0.95
 NUM_RESAMPLES = 1000
 
 SEED = 20190728
-"""Of the resamples, so that a report is the same whenever it is made."""
+"""Makes the resamples of every report the same."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _violations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 MIN_SCORES = 3
-"""Of each candidate, or pairs: with fewer no test here can tell anything."""
+"""With fewer scores of a candidate, or fewer pairs, no test here can tell anything."""
 
 
 MIN_SCORES_OF_ORDER = 5
@@ -206,7 +206,7 @@ def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndar
 
 
 def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
-    """The 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
+    """Compute the 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
 
     None where one of them has fewer than 3 scores.
     """
@@ -222,7 +222,6 @@ def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
 
 
 def _vargha_delaney(x: np.ndarray, y: np.ndarray) -> Optional[float]:
-    """P(x > y) + P(x = y) / 2 over all pairs."""
     if not len(x) or not len(y):
         return None
     ordered = np.sort(y)
@@ -260,7 +259,7 @@ def _tested(test: TestResult, size: int, sizes: str, call: Callable[[], Tested])
 
 
 def with_holm(comparisons: Sequence[Comparison]) -> Tuple[Comparison, ...]:
-    """The comparisons with p-values corrected for their number, test by test."""
+    """Return the comparisons with p-values corrected for their number, test by test."""
     corrected: List[List[TestResult]] = [[] for _ in comparisons]
     for column in zip(*(comparison.tests for comparison in comparisons), strict=True):
         known = [test.p_value for test in column if test.p_value is not None]
