@@ -135,7 +135,7 @@ stores nothing."""
         """Run the command. Returns its status, 0."""
         settings = self.checked(args)
         from fiesta_allennlp.replays.next_runs import next_runs
-        from fiesta_allennlp.reports.next_runs import next_content, next_in_words, next_table
+        from fiesta_allennlp.reports.plan import next_content, next_in_words, next_table
 
         found = next_runs(settings)
         if args.format == "json":

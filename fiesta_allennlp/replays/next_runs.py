@@ -94,7 +94,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
 
 
 def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> History:
-    """The history that the rows of a table tell, in their order.
+    """Return the history that the rows of a table tell, in their order.
 
     Raises:
         DataError: where a score is no number, with the line.
@@ -140,5 +140,4 @@ def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iter
 
 
 def _fresh(taken: "Sequence[str] | Set[str]") -> str:
-    """The least number that is not taken."""
     return next(str(number) for number in range(len(taken) + 1) if str(number) not in taken)

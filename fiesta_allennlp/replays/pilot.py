@@ -45,7 +45,6 @@ class Problem:
 
     @property
     def num_done(self) -> int:
-        """The runs of the pilot."""
         return 0 if self.source.start is None else len(self.source.start.evaluations)
 
     @property
@@ -55,7 +54,7 @@ class Problem:
 
 
 def problem_of(settings: PlanSettings) -> Problem:
-    """The problem that the settings describe, read and checked.
+    """Read and check the problem that the settings describe.
 
     Raises:
         FiestaError: where a file or directory is missing, damaged, or has too few runs.
@@ -75,7 +74,9 @@ def _by_numbers(settings: PlanSettings) -> Problem:
     gap, sd = settings.gap or 0.0, settings.sd or 0.0
     names = [f"candidate {number + 1}" for number in range(settings.candidates or 2)]
     means = {name: MIDDLE - (gap if number else 0.0) for number, name in enumerate(names)}
-    source = _Numbers("the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0)
+    source = ScorePreset(
+        "the numbers", means, dict.fromkeys(names, sd), settings.split_sd or 0.0, settings.seconds or 0.0
+    )
     choice = _choice(settings, {})
     if _takes_logits(choice, names):
         name = choice.strategy_params()["belief"]["type"]
@@ -84,16 +85,6 @@ def _by_numbers(settings: PlanSettings) -> Problem:
             "logit, or plan from a pilot."
         )
     return Problem(source, choice, sd, settings.seconds is not None)
-
-
-@dataclass(frozen=True)
-class _Numbers(ScorePreset):
-    """Normal scores, with the seconds of a run."""
-
-    seconds: float = 0.0
-
-    def draw(self, *args: Any, **kwargs: Any) -> Any:
-        return replace(super().draw(*args, **kwargs), seconds=dict.fromkeys(self.means, self.seconds))
 
 
 def _table(settings: PlanSettings, path: Path) -> Problem:
@@ -154,7 +145,7 @@ def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
 
 
 def renumbered(history: History) -> History:
-    """The finished evaluations with replicates from 0 to n - 1 for each candidate, whatever failed between them."""
+    """Return the finished evaluations with replicates from 0 to n - 1 for each candidate."""
     place: Dict[Any, int] = {}
     for name in history.candidates:
         mine = sorted(e.request.replicate for e in history.evaluations_of(name))

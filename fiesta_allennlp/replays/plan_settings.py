@@ -12,7 +12,7 @@ from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, Ch
 PROBLEM = "Problem"
 
 OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
-"""What describes a problem without a pilot."""
+"""The settings that describe a problem without a pilot."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ FEWEST, MOST = 20, 200
 """Repetitions where their number is left open."""
 
 ROUNDS = 2000
-"""How many rounds they come to then, so that a plan takes about 5 seconds whatever the problem."""
+"""The rounds that they come to then, so that a plan takes about 5 seconds whatever the problem."""
 
 
 @dataclass(frozen=True)

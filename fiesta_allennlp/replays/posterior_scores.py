@@ -15,7 +15,7 @@ from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource
 
 LEAST_RUNS = 2
-"""Of each candidate: one run alone says nothing of the sd."""
+"""One run of a candidate alone says nothing of the sd."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,6 @@ class PosteriorScores(ScoreSource):
 
     @cached_property
     def standardised(self) -> Standardised:
-        """The pilot's scores, or their logits."""
         names = self.start.active
         scores = [self.start.scores(name) for name in names]
         if self.takes_logits:

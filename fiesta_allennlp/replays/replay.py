@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
 from fiesta_allennlp.errors import ConfigError
@@ -79,7 +80,6 @@ class Replayer:
     """Everything that one repetition needs; sent to the worker processes.
 
     Attributes:
-        best: the candidates that are right to recommend, unless the true means are those of one repetition.
         margin: how far from the best true mean a candidate is right to recommend.
         batch_size: how many evaluations are made at once. The next ones are chosen when all of them have finished.
         minimise: whether the lowest true mean is the best, which the strategy knows already.
@@ -89,11 +89,15 @@ class Replayer:
     source: ScoreSource
     sampling: Sampling
     candidates: Tuple[str, ...]
-    best: Tuple[str, ...]
     batch_size: int
     seed: int
     margin: float = 0.0
     minimise: bool = False
+
+    @cached_property
+    def best(self) -> Tuple[str, ...]:
+        """The candidates that are right to recommend, unless the true means are those of one repetition."""
+        return best_within(self.source.true_means(), self.margin, minimise=self.minimise)
 
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Selections, with the scores and the draws that belong to these numbers.
@@ -113,7 +117,7 @@ class Replayer:
         return self.outcome(decision, history, scores, num_rounds=num_rounds)
 
     def histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
-        """The history before the first round and after every one."""
+        """Yield the history before the first round and after every one."""
         rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
         history = self.source.start or History(self.candidates)
         yield history
@@ -122,11 +126,8 @@ class Replayer:
             yield history
 
     def outcome(self, decision: Decision, history: History, scores: DrawnScores, *, num_rounds: int) -> Repetition:
-        best = (
-            self.best
-            if scores.true_means is None
-            else best_within(scores.true_means, self.margin, minimise=self.minimise)
-        )
+        means = scores.true_means
+        best = self.best if means is None else best_within(means, self.margin, minimise=self.minimise)
         begun = 0 if self.source.start is None else len(self.source.start.evaluations)
         return Repetition(
             best=decision.best,
@@ -148,13 +149,12 @@ class Replayer:
 
 
 def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = False) -> Tuple[str, ...]:
-    """The candidates whose means are within the margin of the best one: the highest, or the lowest to minimise."""
+    """Return the candidates whose means are within the margin of the highest one, or of the lowest to minimise."""
     gains = {name: -mean if minimise else mean for name, mean in means.items()}
     return tuple(name for name in gains if gains[name] >= max(gains.values()) - margin - TIES)
 
 
 def _evaluate(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
-    """The next evaluations of these candidates, in this order."""
     started = {name: history.num_started(name) for name in names}
     for name in names:
         yield scores.evaluate(scores.request(name, started[name]))
@@ -232,7 +232,6 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
         source=source,
         sampling=sampling,
         candidates=tuple(means),
-        best=best_within(means, margin, minimise=minimise),
         batch_size=settings.batch_size,
         seed=settings.seed or 0,
         margin=margin,

@@ -13,7 +13,7 @@ from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.records import Evaluation, History, Request
 
 METRIC = "score"
-"""What the metric of a replayed evaluation is called."""
+"""The name of the metric of a replayed evaluation."""
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,14 @@ class ScorePreset(ScoreSource):
         means: by candidate, in units of the score.
         noise_sds: standard deviation of the noise where it is not `NOISE_SD`, by candidate.
         split_sd: standard deviation of the splits' effects.
+        seconds: of a run.
     """
 
     name: str
     means: Mapping[str, float]
     noise_sds: Mapping[str, float] = field(default_factory=dict)
     split_sd: float = SPLIT_SD
+    seconds: float = 0.0
 
     def true_means(self) -> Dict[str, float]:
         return dict(self.means)
@@ -219,7 +221,7 @@ class ScorePreset(ScoreSource):
             splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))
         else:
             splits = numbered_apart(list(scores), dict.fromkeys(scores, length))
-        return DrawnScores(splits, scores, self.name)
+        return DrawnScores(splits, scores, self.name, seconds=dict.fromkeys(scores, self.seconds))
 
 
 PRESETS: Mapping[str, ScorePreset] = {

@@ -14,7 +14,7 @@ QUANTILES = (5, 25, 50, 75, 95)
 
 
 def summarise_replay(replay: Replay) -> Dict[str, Any]:
-    """The content of `fiesta-replay --output`. At least one repetition has finished.
+    """Return the content of `fiesta-replay --output`. At least one repetition has finished.
 
     `repetitions` are those that finished; `best` is the candidate with the best true mean, the first of equals.
     `minimise` is there, and true, where lower scores are better; `restricted` where only some candidates were taken.
@@ -76,7 +76,6 @@ def wilson_interval(count: int, number: int) -> List[float]:
 
 
 def _candidates(replay: Replay) -> List[Dict[str, Any]]:
-    """Every candidate with its true mean and the share of repetitions that recommended it."""
     recommended = Counter(repetition.best for repetition in replay.repetitions)
     number = len(replay.repetitions)
     return [

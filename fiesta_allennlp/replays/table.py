@@ -87,7 +87,6 @@ class ScoreTable(ScoreSource):
         return np.bincount(self.splits[candidate], minlength=len(self.split_names))
 
     def _any_rows(self, candidate: str, sampling: Sampling, rng: np.random.Generator) -> np.ndarray:
-        """Rows of one candidate, whatever their splits."""
         num_rows = len(self.scores[candidate])
         return rng.integers(num_rows, size=sampling.length) if sampling.with_replacement else rng.permutation(num_rows)
 
@@ -118,7 +117,7 @@ class ScoreTable(ScoreSource):
 
 
 def history_of(table: ScoreTable) -> History:
-    """All scores, the first ones of all candidates before the second ones. A split's number stands for its seed."""
+    """Return all scores, the first ones of all candidates before the second ones. The number of a split is its seed."""
     evaluations = [
         Evaluation(Request(name, replicate, int(split), 0, 0, 0), float(score), METRIC)
         for name, scores in table.scores.items()

@@ -85,13 +85,15 @@ class CandidateReport(CandidateSummary):
 
 
 def _finite(value: Optional[float]) -> Optional[float]:
-    """None instead of a development score that is not a number, as of a training without an epoch."""
+    """Return None for a score that is not a number, which a training without an epoch reports."""
     return value if value is not None and np.isfinite(value) else None
 
 
 def mean_interval(values: np.ndarray) -> Optional[Interval]:
-    """mean -+ t(.975; n - 1) s / sqrt(n), for values of shape `(n,)`: the 95 % interval of a normal mean, as confidence
-    interval and, under the prior 1 / sigma, as credible interval. None for fewer than 3 values."""
+    """Compute mean -+ t(.975; n - 1) s / sqrt(n) for values of shape `(n,)`: the 95 % interval of a normal mean.
+
+    It is also its credible interval under the prior 1 / sigma. None for fewer than 3 values.
+    """
     if len(values) < MIN_SCORES:
         return None
     half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(len(values)))
@@ -164,7 +166,6 @@ class SingleScore:
 
 
 NUM_RUNS = 3
-"""Of which a development set picks one."""
 
 
 Drawn = Tuple[np.ndarray, np.ndarray]
@@ -172,7 +173,7 @@ Drawn = Tuple[np.ndarray, np.ndarray]
 
 
 def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: bool = False) -> Optional[SingleScore]:
-    """What comparisons of single runs would have named. None where fewer than two candidates have scores.
+    """Compute what comparisons of single runs would have named. None where fewer than two candidates have scores.
 
     Args:
         candidates: those that were not withdrawn; those without a score have no part.
@@ -199,7 +200,6 @@ def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: 
 
 
 def _turned(candidate: CandidateReport) -> CandidateReport:
-    """A candidate with negated scores, of which higher ones are better."""
     development = tuple(None if score is None else -score for score in candidate.development_scores)
     return replace(candidate, scores=tuple(-score for score in candidate.scores), development_scores=development)
 
@@ -209,8 +209,9 @@ gauss_legendre = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
 
 
 def prob_first_wins(drawn: Sequence[Drawn]) -> float:
-    """The probability that the first one's score is the highest when each is drawn by itself; of a tie among k it has
-    1 / k.
+    """Compute the probability that the first one's score is the highest when each is drawn by itself.
+
+    Of a tie among k it has 1 / k.
 
     With L_j and E_j the probabilities that score j is lower than x or equal to it, it is, for a score x,
     E[1 / (1 + number of ties); none is higher] = int_0^1 prod_j (L_j + E_j u) du, which Gauss and Legendre's rule gives

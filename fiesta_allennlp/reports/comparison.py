@@ -20,7 +20,7 @@ BOUND_LEVEL = 0.95
 NUM_RESAMPLES = 1000
 
 SEED = 20190728
-"""Of the resamples, so that a report is the same whenever it is made."""
+"""Makes the resamples of every report the same."""
 
 
 @dataclass(frozen=True)
@@ -86,19 +86,8 @@ class Comparison:
         return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
 
 
-@dataclass(frozen=True)
-class StochasticOrder:
-    """`epsilon` is 0 where `first` is stochastically larger than `second`, 1 where it is the other way round.
-
-    `epsilon_min` is its upper 95 % bound; below 1/2, `first` is almost stochastically larger at that level.
-    """
-
-    epsilon: float
-    epsilon_min: float
-
-
-def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[StochasticOrder]:
-    """Almost Stochastic Order of two samples, of shapes `(n,)` and `(m,)`.
+def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[Tuple[float, float]]:
+    """Return epsilon and its upper bound by Almost Stochastic Order, of samples of shapes `(n,)` and `(m,)`.
 
     With the empirical quantile functions F^-1 of `first` and G^-1 of `second`::
 
@@ -114,8 +103,7 @@ def stochastic_order(first: np.ndarray, second: np.ndarray) -> Optional[Stochast
     rng = np.random.default_rng(SEED)
     resampled = _violations(*(rng.choice(x, size=(NUM_RESAMPLES, len(x))) for x in (first, second)))
     spread = np.nanstd(resampled, ddof=1) if np.isfinite(resampled).sum() > 1 else 0.0
-    bound = np.clip(epsilon + ndtri(BOUND_LEVEL) * spread, 0, 1)
-    return StochasticOrder(float(epsilon), float(bound))
+    return float(epsilon), float(np.clip(epsilon + ndtri(BOUND_LEVEL) * spread, 0, 1))
 
 
 def _violations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -136,7 +124,7 @@ def _violations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 MIN_SCORES = 3
-"""Of each candidate, or pairs: with fewer no test here can tell anything."""
+"""With fewer scores of a candidate, or fewer pairs, no test here can tell anything."""
 
 
 MIN_SCORES_OF_ORDER = 5
@@ -199,8 +187,8 @@ def compare(
         cliffs_delta=None if superiority is None else 2 * superiority - 1,
         vargha_delaney=superiority,
         cohens_d_paired=_cohens_d(differences),
-        aso_epsilon=None if order is None else order.epsilon,
-        aso_epsilon_min=None if order is None else order.epsilon_min,
+        aso_epsilon=None if order is None else order[0],
+        aso_epsilon_min=None if order is None else order[1],
         prob_new_data=_prob_new_data(sign * differences, test_share),
     )
 
@@ -218,7 +206,7 @@ def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndar
 
 
 def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
-    """The 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
+    """Compute the 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
 
     None where one of them has fewer than 3 scores.
     """
@@ -234,7 +222,6 @@ def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
 
 
 def _vargha_delaney(x: np.ndarray, y: np.ndarray) -> Optional[float]:
-    """P(x > y) + P(x = y) / 2 over all pairs."""
     if not len(x) or not len(y):
         return None
     ordered = np.sort(y)
@@ -272,7 +259,7 @@ def _tested(test: TestResult, size: int, sizes: str, call: Callable[[], Tested])
 
 
 def with_holm(comparisons: Sequence[Comparison]) -> Tuple[Comparison, ...]:
-    """The comparisons with p-values corrected for their number, test by test."""
+    """Return the comparisons with p-values corrected for their number, test by test."""
     corrected: List[List[TestResult]] = [[] for _ in comparisons]
     for column in zip(*(comparison.tests for comparison in comparisons), strict=True):
         known = [test.p_value for test in column if test.p_value is not None]

@@ -19,9 +19,6 @@ from fiesta_allennlp.selection.summary import duration_text, probability_text
 PLACE = "figures"
 """The directory of the figures, beside the other files."""
 
-FORMER_FIGURES = ("parallel_coordinates",)
-"""A new report replaces the figures that earlier versions drew."""
-
 
 def check_output(directory: Path) -> None:
     """Check a directory before the work, and without making anything.
@@ -61,9 +58,9 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
     refuse_link(directory / PLACE)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name in (*(figure.name for figure in FIGURES), *FORMER_FIGURES):  # one with nothing to show is not drawn
+        for figure in FIGURES:  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
-                (directory / PLACE / f"{name}{ending}").unlink(missing_ok=True)
+                (directory / PLACE / f"{figure.name}{ending}").unlink(missing_ok=True)
         texts_alone = {"table.tex": render_latex(report, long=long_table), "scores.csv": render_csv(report)}
         _write(directory, {"report.md": render_markdown(report), **texts_alone})
         pictures = draw_all(report, directory / PLACE)
@@ -156,18 +153,14 @@ def _facts(report: Report) -> List[Tuple[str, str]]:
     if report.adaptive and report.equal_evaluations is not None:
         facts.append(("with equal allocation", str(report.equal_evaluations)))
     if report.by_documents:
-        facts += _spent(report)
+        asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
+        numbers = [one.num_queries for one in asked if one.num_queries is not None]
+        if numbers:
+            facts.append(("queries", str(sum(numbers))))
+            facts.append(("cost", f"{sum(one.cost or 0.0 for one in asked):g}"))
     if report.seconds:
         doing = "answering" if report.by_documents else "run"
         facts.append((f"{doing} time, all workers", duration_text(report.seconds)))
     if report.stopped_by:
         facts.append(("stopped by", report.stopped_by.replace("_", " ")))
     return facts
-
-
-def _spent(report: Report) -> List[Tuple[str, str]]:
-    """Return the queries and their cost, where that is known of all systems."""
-    asked = [candidate.asked for candidate in report.candidates if candidate.asked is not None]
-    numbers = [one.num_queries for one in asked if one.num_queries is not None]
-    costs = [one.cost for one in asked if one.cost is not None]
-    return [("queries", str(sum(numbers))), ("cost", f"{sum(costs):g}")] if numbers else []

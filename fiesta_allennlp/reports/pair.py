@@ -16,8 +16,6 @@ from fiesta_allennlp.strategies.base import believed
 
 @dataclass(frozen=True)
 class _Side:
-    """One of the two: a candidate of a source."""
-
     source: Reading
     name: str
     typed: str
@@ -26,7 +24,7 @@ class _Side:
 def read_pair(
     typed: Tuple[str, str], source: Optional[Reading], options: TableOptions, *, paired: bool = False
 ) -> Reading:
-    """The two candidates alone, in the order given.
+    """Read the two candidates alone, in the order given.
 
     Evaluations on equal splits are pairs: within one source, and in two selections on equal data that happen to have
     the same splits. The splits of two tables are taken as different ones, unless they are said to be paired.
@@ -108,7 +106,7 @@ def _joined(first: _Side, second: _Side, *, paired: bool) -> Reading:
 
 
 def _common_metric(first: _Side, second: _Side) -> Metric:
-    """What both have scores of, as `Metric.typed`. A table tells no name, and may leave the direction to the other."""
+    """Return the metric of both. A table has no name of it, and may leave the direction to the other."""
     one, two = first.source.metric, second.source.metric
     if one == two or (two.name == METRIC and two.minimise <= one.minimise):
         return one
@@ -131,7 +129,7 @@ def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:
 
 
 def _splits_of_second(first: Reading, second: Reading, *, paired: bool) -> Mapping[int, int]:
-    """What the splits of the second source are called where those of the first are, by split seed."""
+    """Rename the splits of the second source, by split seed, to those of the first."""
     theirs = sorted({evaluation.request.split_seed for evaluation in second.history.evaluations})
     if paired:
         if first.is_selection or second.is_selection:
@@ -156,8 +154,6 @@ def _by_name(first: Reading, second: Reading) -> Dict[int, int]:
 
 
 def _renamed(side: _Side, name: str, splits: Mapping[int, int]) -> History:
-    """The history of one side under the name it has here, on splits as they are called here."""
-
     def renamed(request: Request) -> Request:
         return replace(request, candidate=name, split_seed=splits.get(request.split_seed, request.split_seed))
 

@@ -168,7 +168,7 @@ class Report(Shown, Origin):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether a limit ended the selection, or it is running, so that `best` only leads."""
+        """True if a limit ended the selection, or it is running, so that `best` only leads."""
         return self.running or self.stopped_by in UNDECIDED
 
     @property

@@ -69,22 +69,17 @@ def make_report(
             raise ConfigError("give the directory of a selection or a table of scores, or two candidates to --compare.")
         if paired:
             raise ConfigError("--paired is about two tables of scores. Add --compare, or leave it out.")
-        return _report(read_source(Path(source), options), pair=False)
+        return _checked(read_source(Path(source), options), pair=False)
     if len(compare) != 2:
         raise ConfigError(f"--compare takes two candidates but got {len(compare)}: {', '.join(compare) or 'none'}.")
     opened = None if source is None else read_source(Path(source), options, least_candidates=1)
-    return _report(read_pair((compare[0], compare[1]), opened, options, paired=paired), pair=True)
+    return _checked(read_pair((compare[0], compare[1]), opened, options, paired=paired), pair=True)
 
 
-def _report(read: Reading, *, pair: bool) -> Report:
-    _check_scores(read)
-    return Report.of(read, pair=pair)
-
-
-def _check_scores(source: Reading) -> None:
+def _checked(source: Reading, *, pair: bool) -> Report:
     number = len(source.history.evaluations)
     if number >= MIN_SCORES:
-        return
+        return Report.of(source, pair=pair)
     text = f"{source.name}: a report needs at least {MIN_SCORES} scores but there are {number}."
     raise (StoreError if source.is_selection else DataError)(
         f"{text} Wait until more {source.words.evaluations} have finished." if source.running else f"{text} Add scores."

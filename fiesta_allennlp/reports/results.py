@@ -1,4 +1,4 @@
-"""What a selection or a replay came to, as typed records that show themselves on a terminal and in a notebook."""
+"""The results of a selection or a replay, as records that show themselves on a terminal and in a notebook."""
 
 import csv
 import json
@@ -97,7 +97,7 @@ class SelectionResult(Shown):
 
     @property
     def decided(self) -> bool:
-        """Whether the selection named a winner, by its probability or at the end of a budget."""
+        """True if the selection named a winner, by its probability or at the end of a budget."""
         return self.stopped_by in DECIDED
 
     def scores(self) -> Dict[str, List[float]]:
@@ -117,7 +117,7 @@ class SelectionResult(Shown):
         return summary_table(self._summary())
 
     def _summary(self) -> Mapping[str, Any]:
-        """The content of `selection.json`, in which `best` is the candidate that leads."""
+        """Return the content of `selection.json`, in which `best` is the candidate that leads."""
         return {**vars(self), "best": self.leading}
 
     def _words(self) -> Sequence[str]:
@@ -202,7 +202,7 @@ class ReplayResult(Shown):
 
 
 def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[CandidateSummary]) -> CandidateSummary:
-    """The record of an entry of `candidates`; a key of a later version is left out, and none may be missing."""
+    """Make a record of an entry, without the keys of a later version. No key may be missing."""
     if isinstance(entry, CandidateSummary):
         return entry
     known = {f.name: entry[f.name] for f in fields(record)}
@@ -210,5 +210,4 @@ def _candidate(entry: Union[CandidateSummary, Mapping[str, Any]], record: Type[C
 
 
 def _known(record: Any, content: Mapping[str, Any]) -> Dict[str, Any]:
-    """The entries that are fields of a record."""
     return {f.name: content[f.name] for f in fields(record) if f.name in content}

@@ -37,7 +37,7 @@ class Finalist:
 
     @property
     def optimism(self) -> Optional[float]:
-        """By how much the score of the screening is above the mean of the fresh runs."""
+        """The score of the screening minus the mean of the fresh runs."""
         return None if self.mean_after is None else self.score_before - self.mean_after
 
 
@@ -87,8 +87,7 @@ class ScreeningReport:
 
     @property
     def front(self) -> Tuple[int, ...]:
-        """Which of `scores` belong to configs that no other one beats in score and seconds; nothing where seconds were
-        no objective."""
+        """Places in `scores` of configs that no other beats in score and seconds, if seconds were an objective."""
         if self.second_objective is None:
             return ()
         scores, seconds = np.array(self.scores) * self.metric.sign, np.array(self.run_seconds)
@@ -98,7 +97,7 @@ class ScreeningReport:
 def finalists_of(
     screened: Sequence[Mapping[str, Any]], selected: Sequence[CandidateSummary], metric: Metric
 ) -> Tuple[Finalist, ...]:
-    """The finalists in both stages.
+    """Return the finalists in both stages.
 
     Args:
         screened: `candidates` of `screening/selection.json`, the best first.
@@ -127,7 +126,7 @@ def finalists_of(
 def screening_report(
     directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateSummary]
 ) -> Optional[ScreeningReport]:
-    """The first stage of the search whose second stage is the selection in this directory.
+    """Report on the first stage of the search whose second stage is the selection in this directory.
 
     None where the selection is another one.
 
@@ -158,13 +157,12 @@ def screening_report(
 
 
 def _in_order(history: History, selected: Sequence[CandidateSummary]) -> List[Dict[str, Any]]:
-    """The finalists, which were given in this order, with their scores."""
     scores = {evaluation.request.candidate: evaluation.score for evaluation in history.evaluations}
     return [{"name": c.name, "score": scores[c.name]} for c in selected if c.name in scores]
 
 
 def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
-    """What the fresh runs made of the order of the screening; nothing before they have finished."""
+    """Say what the fresh runs made of the order of the screening; nothing before they have finished."""
     placed = [finalist for finalist in finalists if finalist.place_after is not None]
     if not placed:
         return ()

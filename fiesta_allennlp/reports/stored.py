@@ -59,7 +59,6 @@ class Stored:
 
     @property
     def running(self) -> bool:
-        """Whether a selection is at work in the directory."""
         return is_running(self.directory, self.meta.environments[-1].get("host") if self.meta.environments else None)
 
     def stopped_by(self, num_evaluations: int) -> Optional[str]:

@@ -14,7 +14,7 @@ from fiesta_allennlp.selection.summary import count_text, number_text
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
-    """The candidates of a selection."""
+    """Show the candidates of a selection."""
     table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}")
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
@@ -22,7 +22,7 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 
 
 def documents_table(summary: Mapping[str, Any]) -> Table:
-    """The systems of a selection by documents."""
+    """Show the systems of a selection by documents."""
     metric, number = summary["metric"], summary["documents"]["num_documents"]
     columns = ("documents", "failed", metric, "P(best)", "queries", "cost", "seconds")
     table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} at hand")
@@ -41,7 +41,7 @@ def documents_table(summary: Mapping[str, Any]) -> Table:
 
 
 def replay_table(summary: Mapping[str, Any]) -> Table:
-    """The candidates of a replay: true mean score and how often each was recommended."""
+    """Show the true means of a replay and how often each candidate was recommended."""
     table = number_table("candidate", ("true mean", "recommended"))
     for candidate in summary["candidates"]:
         share = f"{candidate['recommended']:.1%}" if candidate["recommended"] else ""
@@ -88,7 +88,6 @@ def _winning(metric: Metric) -> str:
 
 
 def _data_texts(plan: Any) -> Iterable[str]:
-    """The sizes of the data and of the sets that runs get."""
     pool, division = plan.pool, plan.division
     if not pool.official:
         yield "The programs cut their own sets."
@@ -105,7 +104,7 @@ def _data_texts(plan: Any) -> Iterable[str]:
 
 
 def show_plan(plan: Any, console: Console) -> None:
-    """What a dry run found: systems, answers that are kept, documents, strategy, and the least and most evaluations."""
+    """Print the systems, documents and strategy that a dry run found, and the least and most evaluations."""
     prepared, choice = plan.prepared, plan.prepared.choice
     table = number_table("system", ())
     table.add_column("type")

@@ -1,4 +1,4 @@
-"""What came out, in sentences: of a selection of any kind, of a table of scores, of two candidates, and of a replay.
+"""Says in sentences what came out of a selection, a table of scores, two candidates or a replay.
 
 `summary` is the content of `selection.json`, with a record for each candidate.
 """
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fiesta_allennlp.reports.reading import Words
 
 LIMITS = {"max_evaluations": "all that --max-evaluations allows", "max_hours": "all that --max-hours allows"}
-"""What ends a selection without a decision."""
 
 LOWEST = "The candidate with the lowest mean is the best."
 
@@ -32,7 +31,7 @@ FEW_SCORES = 10
 def selection_in_words(
     summary: Mapping[str, Any], *, running: bool = False, equal: Optional[int] = None
 ) -> Tuple[str, ...]:
-    """The decision of a selection, or how it stands, and what was spent, sentence by sentence.
+    """Say what a selection decided, or how it stands, and what it spent, sentence by sentence.
 
     Args:
         equal: how many evaluations equal allocation takes; of trainings this is told where it is more than was done.
@@ -44,7 +43,7 @@ def selection_in_words(
 
 
 def scope_in_words(summary: Mapping[str, Any]) -> str:
-    """What scores on official splits, or on the validation set, say and do not say; of others nothing."""
+    """Say what scores on official splits, or on the validation set, do not tell; nothing of other scores."""
     official = (
         "Every run used the training, validation and test set of its config, and only seeds varied. P(best) is "
         "therefore about new seeds on this one split. It says nothing about new data."
@@ -58,7 +57,7 @@ def scope_in_words(summary: Mapping[str, Any]) -> str:
 
 
 def in_words(summary: Mapping[str, Any]) -> str:
-    """The decision of a selection in one or two sentences."""
+    """Say in one or two sentences what a selection decided."""
     best, stopped_by, done = summary["best"], summary["stopped_by"], _done(summary)
     by_documents = "documents" in summary
     if stopped_by == "documents":
@@ -82,7 +81,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
 
 
 def running_in_words(summary: Mapping[str, Any]) -> str:
-    """How a selection stands that is at work."""
+    """Say how a selection stands that is at work."""
     best, confidence, done = summary["best"], summary["confidence"], _done(summary)
     if best is None or confidence is None:
         return f"The selection is running. After {done}, P(best) is not available yet."
@@ -112,12 +111,11 @@ def _value(change: Mapping[str, Any], when: str) -> str:
 
 
 def metric_text(summary: Mapping[str, Any]) -> str:
-    """The metric as it is shown, with a word where the lowest mean is the best."""
     return Metric.of(summary["metric"]).text
 
 
 def _done(summary: Mapping[str, Any]) -> str:
-    """The work that was done, as in `4 runs of 3 candidates and 1 failure`."""
+    """Say what was done, as in `4 runs of 3 candidates and 1 failure`."""
     candidates = summary["candidates"]
     if "documents" in summary:
         number = sum(system.num_documents for system in candidates)
@@ -129,8 +127,7 @@ def _done(summary: Mapping[str, Any]) -> str:
 
 
 def leaning(summary: Mapping[str, Any]) -> str:
-    """The two candidates that lead, with their probabilities, and the margin that would have decided; empty while
-    P(best) is not available."""
+    """Name the two candidates that lead and the margin that would have decided; empty without P(best)."""
     known = [c for c in summary["candidates"] if c.prob_best is not None]
     first = sorted(known, key=lambda c: -c.prob_best)[:2]
     if len(first) < 2:
@@ -142,15 +139,14 @@ def leaning(summary: Mapping[str, Any]) -> str:
 
 
 def _lacking(summary: Mapping[str, Any]) -> str:
-    """The runs that were lacking for a winner whose probability was high enough; version 0.1.0 did not tell them."""
+    """Say which runs a probable winner lacked, which version 0.1.0 did not write down."""
     needs = [f"{name} needs {count_text(number, 'more run')}" for name, number in summary.get("lacking", {}).items()]
     said = f" That is enough, but before {summary['best']} is named, {' and '.join(needs)}."
     return said if needs else ""
 
 
 def _ahead(summary: Mapping[str, Any]) -> str:
-    """How far the winner is ahead on shared splits, which the means of the table do not show; empty where it has none
-    in common with its rival."""
+    """Say how far the winner is ahead on shared splits, which the means do not show; empty without such splits."""
     ahead = summary.get("ahead_on_shared_splits")
     if ahead is None:
         return ""
@@ -173,7 +169,7 @@ def _equal_allocation(summary: Mapping[str, Any], equal: Optional[int]) -> str:
 
 
 def savings_in_words(summary: Mapping[str, Any]) -> str:
-    """The time saved compared with equal allocation; empty where nothing was saved."""
+    """Say how much time was saved compared with equal allocation; empty if none was."""
     equal, spent = summary["seconds_of_equal_allocation"], summary["seconds"]
     if equal is None or not equal > spent:
         return ""
@@ -184,7 +180,6 @@ def savings_in_words(summary: Mapping[str, Any]) -> str:
 
 
 def _documents_ran_out(summary: Mapping[str, Any]) -> str:
-    """The decision of a selection by documents that has no document left to ask about."""
     best, number = summary["best"], summary["documents"]["num_documents"]
     lead = next(system for system in summary["candidates"] if system.name == best)
     fewer = _asked_about_fewer(summary)
@@ -203,13 +198,12 @@ def _documents_ran_out(summary: Mapping[str, Any]) -> str:
 
 
 def _asked_about_fewer(summary: Mapping[str, Any]) -> List[str]:
-    """The systems that were not asked about all documents, failed ones counted as asked."""
+    """Name the systems that were not asked about all documents, failed queries counted as asked."""
     number, size = summary["documents"]["num_documents"], summary["documents"]["batch_size"]
     return [s.name for s in summary["candidates"] if not s.withdrawn and s.num_documents + s.failures * size < number]
 
 
 def _equals(systems: "Sequence[SystemSummary]", best: "SystemSummary") -> str:
-    """The systems that did as well as the best one on as many documents, in words."""
     wanted = (best.measure, best.num_documents)
     equals = [s for s in systems if not s.withdrawn and (s.measure, s.num_documents) == wanted and s.name != best.name]
     return f", level with {' and '.join(system.name for system in equals)}" if equals else ""
@@ -224,7 +218,6 @@ def _queries(summary: Mapping[str, Any]) -> str:
 
 
 def _fixed_size(summary: Mapping[str, Any]) -> str:
-    """What a test of a fixed size would have needed."""
     found = summary["fixed_size"]
     if found is None or found["baseline_2"] is None:
         return ""
@@ -237,7 +230,7 @@ def _fixed_size(summary: Mapping[str, Any]) -> str:
 
 
 def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: int) -> Tuple[str, ...]:
-    """What a table of scores says. The belief needs `min_evaluations` of every candidate."""
+    """Say what a table of scores tells. The belief needs `min_evaluations` of every candidate."""
     scores = f"{count_text(summary['num_evaluations'], 'score')} of {len(summary['candidates'])} candidates"
     best, confidence = summary["best"], summary["confidence"]
     if best is None or confidence is None:
@@ -251,7 +244,7 @@ def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: 
 
 
 def pair_in_words(summary: Mapping[str, Any], comparison: "Comparison") -> Tuple[str, ...]:
-    """How two candidates compare."""
+    """Say how two candidates compare."""
     best, confidence = summary["best"], summary["confidence"]
     difference, interval = comparison.mean_difference, comparison.interval
     if difference is None:
@@ -268,7 +261,7 @@ def pair_in_words(summary: Mapping[str, Any], comparison: "Comparison") -> Tuple
 
 
 def _plan_command(summary: Mapping[str, Any]) -> str:
-    """The command that plans from the scores of a replay; its name alone where none takes the same scores."""
+    """Return what plans from the scores of a replay; the command alone if it cannot take them."""
     scores = Path(summary["scores"])
     is_table = scores.suffix in (".json", ".csv")
     if summary.get("restricted") or not (is_table or scores.is_dir()):
@@ -281,7 +274,7 @@ def _plan_command(summary: Mapping[str, Any]) -> str:
 
 
 def replay_in_words(summary: Mapping[str, Any]) -> str:
-    """What a replay came to, in a few lines. `summary` is the content of its JSON file."""
+    """Say in a few lines what a replay found. `summary` is the content of its JSON file."""
     evaluations, quantiles = summary["evaluations"], summary["evaluations"]["quantiles"]
     low, high = summary["correct_interval"]
     rounds = f"; {summary['rounds']['mean']:.1f} rounds of at most {summary['batch_size']}"

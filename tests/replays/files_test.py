@@ -32,11 +32,6 @@ def test_json_blocks_share_a_split(tmp_path: Path) -> None:
     assert list(read.true_means()) == ["b", "a"]
 
 
-def test_json_scores_have_a_split_each_by_default(tmp_path: Path) -> None:
-    read = table(tmp_path / "s.json", '{"a": [0.1, 0.2], "b": [0.3, 0.4]}')
-    assert read.splits["b"].tolist() == [0, 1]
-
-
 def test_csv_lines_come_in_any_order(tmp_path: Path) -> None:
     lines = ["a,x,1,0.1", "b,y,1,0.6", "b,x,1,0.5", "a,y,1,0.3", "a,x,2,0.2"]
     read = table(tmp_path / "s.csv", HEADER + "\n".join(lines) + "\n")
@@ -67,30 +62,20 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
     assert read.true_means() == {"a": 0.5, "b": 0.6} and read.minimise
 
 
-def test_a_preset_needs_no_file() -> None:
-    assert open_scores("tdsa-8") is PRESETS["tdsa-8"]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "is not valid JSON"),
-        ('{"a": [0.1', "is not valid JSON"),
         ("[0.1, 0.2]", r'expected an object, {"candidate": \[scores\], ...}, but got \[0.1, 0.2\]'),
         ("{}", "at least 2 candidates but got 0: none"),
         ('{"a": [0.1]}', "at least 2 candidates but got 1: a"),
         ('{"a": [0.1], "b": []}', r"candidate 'b' needs a list of scores but has \[\]"),
-        ('{"a": [0.1], "b": 0.2}', "candidate 'b' needs a list of scores but has 0.2"),
         ('{"a": [0.1], "b": {"x": 1}}', """candidate 'b' needs a list of scores but has {"x": 1}"""),
         ('{"a": [0.1], "b": [0.1], "a": [0.2]}', "candidate 'a' is there more than once. Merge"),
         ('{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: a score must be .* but this is nan"),
-        ('{"a": [0.1], "b": [Infinity]}', "candidate 'b', score 1 of 1: a score must be .* but this is inf"),
-        ('{"a": [-1e999], "b": [1]}', "candidate 'a', score 1 of 1: a score must be .* but this is -inf"),
         ('{"a": [0.1], "b": [1e101]}', r"at most 1e\+100 in size but this is 1e\+101"),
         ('{"a": [0.1], "b": ["0.2"]}', """candidate 'b', score 1 of 1: .* but this is "0.2\""""),
         ('{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* but this is true"),
-        ('{"a": [0.1], "b": [null]}', "candidate 'b', score 1 of 1: .* but this is null"),
-        ('{"a": [0.1], "b": [[0.2, 0.3]]}', r"candidate 'b', score 1 of 1: .* but this is \[0.2, 0.3\]"),
     ],
 )
 def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, message: str) -> None:
@@ -104,15 +89,12 @@ def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, me
         ("", "line 1: the column 'candidate' is missing.* but is: empty"),
         ("candidate,split,score\na,0,0.1\n", "line 1: the column 'seed' is missing.* but is: candidate,split,score"),
         ("candidates,split,seed,score\n", "'candidate' is missing.* Is it 'candidates'\\? Then rename that column"),
-        (HEADER, "at least 2 candidates but got 0: none"),
-        (HEADER + "a,0,0,0.1\n", "at least 2 candidates but got 1: a"),
         (HEADER + "a,0,0,0.1\nb,0,0\n", "at least 2 candidates but got 1: a"),
         ("candidate,Split,seed,score\n", "'split' is missing.* Or name the columns, as in --columns split=candidate"),
         (HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
         (HEADER + "a,0,0,0.1,0.2\n", "line 2: there are more fields than columns"),
         (HEADER + "a,0,0,good\n", "line 2: a score must be a number .* but this is .good."),
         (HEADER + "a,0,0,nan\n", "line 2: a score must be a number .* but this is nan"),
-        (HEADER + "a,0,0,inf\n", "line 2: a score must be a number .* but this is inf"),
         (HEADER + "a,0,0,True\n", "line 2: a score must be a number .* but this is .True."),
         (HEADER + "a,0,7,0.1\nb,0,7,0.1\na,0,7,0.2\n", "line 4: candidate 'a', split 0, seed 7 was on line 2 already"),
         (METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: 'metric' begins with a minus, .* not on line 3"),

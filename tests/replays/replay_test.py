@@ -10,7 +10,7 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.replays.replay import Repetition, in_chunks, prepare_replay, replay
+from fiesta_allennlp.replays.replay import Repetition, prepare_replay, replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScorePreset
 from fiesta_allennlp.replays.summary import summarise_replay
@@ -104,28 +104,14 @@ def test_both_of_two_equal_candidates_are_right() -> None:
     assert prepare_replay(settings(scores="tie")).best == ("first", "second")
 
 
-def test_undecided_at_the_limit_recommends_all_the_same(write: Any) -> None:
-    options = {"max_evaluations": 12, "confidence": 0.999999, "belief": "student_t", "stop": "bayesian"}
-    result = replay(settings(scores="tie", **options))
-    assert {(r.stopped_by, r.num_evaluations) for r in result.repetitions} == {("max_evaluations", 12)}
-    assert all(r.best is not None for r in result.repetitions)
-
-
 def test_ttts_finds_the_papers_winner() -> None:
     result = replay(settings(repetitions=20, confidence=0.95))
     assert [r.best for r in result.repetitions].count("tdlstm") >= 18
     assert {r.stopped_by for r in result.repetitions} == {"confidence"}
 
 
-def test_the_released_table_has_the_same_winner(shared_data: Path) -> None:
-    scores = str(shared_data / "scores" / "fiesta_tdsa_test_f1.json")
-    result = replay(settings(scores=scores, evaluations_per_split=5, budget=192, repetitions=20))
-    assert [r.best for r in result.repetitions].count("tdlstm") >= 18
-
-
-@pytest.mark.parametrize("batch_size", [1, 4])
-def test_the_result_does_not_depend_on_the_number_of_processes(batch_size: int) -> None:
-    options = {"scores": "tie", "confidence": 0.6, "batch_size": batch_size, "repetitions": 7}
+def test_the_result_does_not_depend_on_the_number_of_processes() -> None:
+    options = {"confidence": 0.6, "batch_size": 4, "repetitions": 5, "max_evaluations": 80}
     one, two = (replay(settings(**options, processes=processes)) for processes in (1, 2))
     assert one.repetitions == two.repetitions
     assert two.settings.processes == 2
@@ -137,11 +123,6 @@ def test_a_fresh_seed_is_recorded_and_repeats_the_replay() -> None:
     assert first.settings.seed is not None
     assert replay(first.settings).repetitions == first.repetitions
     assert replay(settings(seed=None, confidence=0.8)).settings.seed != first.settings.seed
-
-
-def test_more_repetitions_begin_with_the_same_ones() -> None:
-    few, many = (replay(settings(confidence=0.8, repetitions=number)).repetitions for number in (3, 5))
-    assert many[:3] == few
 
 
 class Watcher(Strategy):
@@ -208,16 +189,10 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
     ("options", "message"),
     [
         ({"repetitions": 0}, "--repetitions must be at least 1 but got 0"),
-        ({"batch_size": 0}, "--batch-size must be at least 1 but got 0"),
-        ({"processes": 0}, "--processes must be at least 1 but got 0"),
-        ({"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
-        ({"seed": -1}, "--seed must not be negative but got -1"),
-        ({"splits": "paired"}, "--splits must be one of shared, independent, official but got 'paired'"),
         ({"candidates": "ian,atae"}, '--candidates must be a list but got "ian,atae"'),
         ({"candidates": ("ian",)}, "at least 2 candidates but got 1"),
         ({"candidates": ("ian", "atea")}, "--candidates: tdsa-8 has no candidate 'atea'. Did you mean 'atae'"),
         ({"budget": 3}, "budget must be at least"),
-        ({"confidence": 0.9, "budget": 30}, "--confidence and --budget are mutually exclusive"),
         ({"with_replacement": True}, "--with-replacement: the scores of the preset tdsa-8 never run out"),
         ({"evaluations_per_split": 5}, "--evaluations-per-split: tdsa-8 says itself"),
     ],
@@ -225,9 +200,3 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
 def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         replay(settings(**options))
-
-
-def test_repetitions_that_begin_later_are_all_made() -> None:
-    """As those of a plan, which begins with a few."""
-    made = [number for _, results in in_chunks(list, range(20, 75), num_processes=1) for number in results]
-    assert made == list(range(20, 75))

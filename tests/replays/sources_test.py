@@ -39,15 +39,6 @@ def test_shared_splits_correlate_and_independent_ones_do_not() -> None:
         assert len(set(scores.splits["ian"].tolist())) == LENGTH
 
 
-def test_sizes_of_the_presets() -> None:
-    assert {name: len(preset.true_means()) for name, preset in PRESETS.items()} == {
-        "tdsa-8": 8,
-        "tdsa-12": 12,
-        "tie": 4,
-        "noisy": 4,
-    }
-
-
 def test_replacement_means_nothing_for_a_preset() -> None:
     with pytest.raises(ConfigError, match="--with-replacement: the scores of the preset tie never run out"):
         PRESETS["tie"].check(Sampling(True, True, 10))

@@ -50,13 +50,6 @@ def test_new_data_are_told_beside_p_best(selection: Report) -> None:
     assert "P(better on new data)" in render_html(known, {}) and "new data)" not in render_html(selection, {})
 
 
-def test_a_margin_and_an_inconclusive_end_are_said(selection: Report) -> None:
-    text = paragraph(replace(selection, margin=0.01, stopped_by="max_hours"))
-    assert "until one was within 0.01 of the best with a posterior probability of 0.95" in text
-    assert "the comparison was inconclusive; model_0 led with P(within 0.01 of the best) = 0.970" in text
-    assert "was selected" not in text
-
-
 @pytest.mark.parametrize("change", [{"running": True}, {"strategy": ""}, {"stopped_by": "failures"}, {"best": None}])
 def test_there_is_no_paragraph_without_a_result(selection: Report, change: dict) -> None:  # type: ignore[type-arg]
     assert paragraph(replace(selection, **change)) == ""

@@ -2,7 +2,6 @@
 
 import html
 import re
-from dataclasses import replace
 from typing import List
 
 import pytest
@@ -76,21 +75,6 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     assert "dropped out: 3 failures" in text
     assert "x-3 error: no memory \\| at all" in text
     assert "0.100 / 0.100" in text
-
-
-@pytest.mark.parametrize(
-    ("adaptive", "number", "words"),
-    [
-        (True, 3, "ran promising candidates more often"),
-        (False, 3, "chosen on the same scores"),
-        (False, 2, "before you saw"),
-    ],
-)
-def test_why_the_tests_describe_depends_on_where_scores_are_from(
-    report: Report, adaptive: bool, number: int, words: str
-) -> None:
-    made = replace(report, adaptive=adaptive, candidates=report.candidates[:number])
-    assert words in render_markdown(made)
 
 
 def test_names_are_shown_as_they_are(report: Report) -> None:

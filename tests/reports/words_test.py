@@ -48,7 +48,6 @@ def in_lines(summary: Dict[str, Any]) -> str:
     ("others", "level"),
     [
         ([("b", 0.5, 2)], ""),
-        ([("b", 1.0, 2), ("c", 0.5, 2)], ", level with b"),
         ([("b", 1.0, 2), ("c", 1.0, 2)], ", level with b and c"),
     ],
 )
@@ -71,27 +70,6 @@ def test_a_plan_that_drops_systems_says_nothing_of_probabilities() -> None:
     assert " b saw fewer.\n" in in_lines(ended("a", entry("a", 1.0), entry("b", 1.0, 1), strategy=plan))
     words = in_lines(ended("a", entry("a", 1.0, 1), entry("b", None, 0, failures=2), strategy=plan))
     assert words.startswith("No documents are left for the next step of the plan: a leads, with accuracy 1.0000")
-
-
-def test_a_winner_within_the_margin_has_both_probabilities() -> None:
-    decided = {"stopped_by": "confidence", "margin": 0.01, "confidence": 0.97}
-    words = in_lines({**ended("a", entry("a", 1.0), entry("b", 0.5)), **decided})
-    assert words.startswith(
-        "a is within 0.01 of the best with probability 0.970 (the very best with 0.250), by accuracy, after 4 answered "
-    )
-
-
-def test_words_tell_shares_replacement_and_interruption() -> None:
-    summary = summarise_replay(REPLAY)
-    words = replay_in_words(summary)
-    assert "Runs: mean 27.5, median 30, 5-95 % 10 to 40, 10 to 40 in all; 7.0 rounds of at most 4." in words
-    assert "Correct: 50.0% (95 % interval 15.0% to 85.0%); inconclusive 50.0%; wrong winner 25.0%." in words
-    assert "in all.\nCorrect" in replay_in_words({**summary, "batch_size": 1})
-    assert "replacement" not in words
-    assert "Interrupted" not in words
-    words = replay_in_words({**summary, "with_replacement": True, "interrupted": True})
-    assert "The scores were drawn with replacement." in words
-    assert "Interrupted" in words
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.files import replacing
-from fiesta_allennlp.reports.figures.allocation import ALLOCATION
-from fiesta_allennlp.reports.figures.differences import DIFFERENCES
 from fiesta_allennlp.reports.figures.figure import Figure, of_the_best, styled
-from fiesta_allennlp.reports.figures.path import PATH
-from fiesta_allennlp.reports.figures.scores import DISTRIBUTIONS, MEASURES
+from fiesta_allennlp.reports.figures.runs import ALLOCATION, PATH
+from fiesta_allennlp.reports.figures.scores import DIFFERENCES, DISTRIBUTIONS, MEASURES
 from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.record import Report
 

@@ -1,14 +1,20 @@
-"""What a figure of a report is, and the look that all of them share. Nothing in them depends on colour alone."""
+"""The look and the parts that the figures of a report share. Nothing in them depends on colour alone."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple
 
-from fiesta_allennlp.reports.formats import shown_names
+import numpy as np
+
+from fiesta_allennlp.reports.formats import Interval, shown_names
 from fiesta_allennlp.reports.record import Report
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+    from matplotlib.lines import Line2D
+
+    Marks = Sequence[Tuple[str, Line2D]]
 
 BEST, OTHER, WITHDRAWN = "#0072B2", "#6E6E6E", "#ABABAB"
 """The best candidate, the others, and those that were withdrawn."""
@@ -27,6 +33,12 @@ NAME_LENGTH = 20
 
 MOST_CANDIDATES, NUM_SHOWN = 40, 30
 """Of more candidates than the first number, a figure shows as many as the second."""
+
+MOST_POINTS = 5000
+"""With more points than this they are drawn as pixels, also in PDF and SVG files, which would grow too large."""
+
+POINTS = 1.5
+"""The zorder of points, between violins and lines. Nothing else has it, so pixels of all rows make one bitmap."""
 
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -112,3 +124,103 @@ def colour_of(report: Report, name: str) -> str:
     if name == report.best:
         return BEST
     return WITHDRAWN if report.candidate(name).withdrawn else OTHER
+
+
+def height_of(num_rows: int) -> float:
+    """Return the inches for the rows, a legend and the axis beneath."""
+    return 0.95 + num_rows * (0.5 if num_rows <= 4 else 0.38 if num_rows <= 12 else 0.28)
+
+
+def set_rows(
+    axes: "Axes", report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = ""
+) -> None:
+    """Make one row for each candidate, the first on top: its name on the left, on the right a note, beneath
+    `heading`.
+    """
+    shown = labels(report)
+    axes.set_yticks(range(len(names)), [shown[name] for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0, pad=7)
+    for text, name in zip(axes.get_yticklabels(), names, strict=True):
+        if name == report.best:
+            text.set_color(BEST)
+        elif report.candidate(name).withdrawn:
+            text.set_color("0.45")
+    for row, note in enumerate(notes):
+        axes.text(1.015, row, note, transform=axes.get_yaxis_transform(), va="center", fontsize="small")
+    axes.text(1.015, -0.62, heading, transform=axes.get_yaxis_transform(), va="bottom", fontsize="small")
+    axes.grid(color="0.92", linewidth=0.6)
+
+
+def set_scores(axes: "Axes", limits: Interval, label: str) -> None:
+    """Set the axis of scores, with so few ticks that their numbers do not touch."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(limits)
+    axes.set_xlabel(label)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+
+
+def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
+    """Draw a point for each value."""
+    size = 3.0 if len(values) <= 150 else 1.8
+    (line,) = axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=POINTS)
+    line.set_rasterized(rasterised)
+
+
+def draw_mean(axes: "Axes", mean: float, row: int) -> None:
+    """Draw the mark of a mean."""
+    axes.plot(mean, row, "D", color="white", markeredgecolor="black", markersize=4.5)
+
+
+def draw_interval(axes: "Axes", interval: Interval, row: int, *, limits: Interval) -> None:
+    """Draw a line, with an arrow head where it goes on beyond the axis."""
+    from matplotlib.markers import CARETLEFT, CARETRIGHT
+
+    (low, high), (left, right) = interval, limits
+    axes.plot([max(low, left), min(high, right)], [row, row], color="black", linewidth=1.3, clip_on=False)
+    for beyond, end, marker in ((low < left, left, CARETLEFT), (high > right, right, CARETRIGHT)):
+        if beyond:
+            axes.plot(end, row, marker=marker, color="black", markersize=5, clip_on=False)
+
+
+def limits_of(values: Iterable[float], intervals: "Iterable[Tuple[int, Optional[Interval]]]") -> Interval:
+    """Return the ends of an axis that shows all `values`, with some room, and the intervals of 4 numbers or more.
+
+    Args:
+        intervals: each with the number of scores it comes from.
+    """
+    known = [end for number, interval in intervals if number >= 4 and interval is not None for end in interval]
+    numbers = np.array([*values, *known])
+    low, high = float(numbers.min()), float(numbers.max())
+    room = 0.06 * (high - low) or 0.02 * abs(high) or 0.01
+    return low - room, high + room
+
+
+def spread(number: int) -> np.ndarray:
+    """Return steps to the side, from -1 to 1, that keep neighbouring points apart: multiples of the golden ratio.
+
+    They are always the same for the same number. Shape: `(number,)`.
+    """
+    return (np.arange(number) * 0.6180339887 % 1) * 2 - 1
+
+
+def add_legend(figure: "Drawing", marks: "Marks") -> None:
+    """Put a legend above the axes."""
+    texts, lines = [text for text, _ in marks], [line for _, line in marks]
+    figure.legend(lines, texts, loc="outside upper left", ncols=len(texts), fontsize="small", columnspacing=1.2)
+
+
+def mark(text: str, marker: str, **properties: Any) -> "Tuple[str, Line2D]":
+    """Return an entry of a legend; `properties` are those of matplotlib's lines."""
+    from matplotlib.lines import Line2D
+
+    return text, Line2D([], [], marker=marker, linestyle="", **properties)
+
+
+def mark_of_mean() -> "Tuple[str, Line2D]":
+    return mark("mean", "D", color="white", markeredgecolor="black", markersize=4.5)
+
+
+def mark_of_interval(text: str) -> "Tuple[str, Line2D]":
+    return mark(text, "_", color="black", markersize=9)

@@ -1,18 +1,37 @@
-"""The scores of each candidate: their distributions, and the measures of systems that were asked about documents."""
+"""The scores: their distributions, their differences on shared splits, and the measures of systems."""
 
 from typing import TYPE_CHECKING, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.reports.figures import rows
-from fiesta_allennlp.reports.figures.figure import Figure, colour_of, new_drawing
+from fiesta_allennlp.reports.figures.figure import (
+    MOST_POINTS,
+    Figure,
+    add_legend,
+    colour_of,
+    draw_interval,
+    draw_mean,
+    draw_points,
+    height_of,
+    labels,
+    limits_of,
+    mark,
+    mark_of_interval,
+    mark_of_mean,
+    new_drawing,
+    set_rows,
+    set_scores,
+    spread,
+)
 from fiesta_allennlp.reports.formats import Interval
-from fiesta_allennlp.reports.record import CandidateReport, Report
+from fiesta_allennlp.reports.record import CandidateReport, Comparison, Report
 from fiesta_allennlp.selection.summary import count_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from fiesta_allennlp.reports.figures.figure import Marks
 
 LEAST_FOR_VIOLIN = 3
 HALF_WIDTH = 0.36
@@ -29,18 +48,18 @@ def draw_distributions(report: Report) -> "Optional[Drawing]":
     scores = [score for candidate in candidates for score in candidate.scores]
     if not scores or report.by_documents:
         return None
-    figure = new_drawing(rows.height_of(len(candidates)))
+    figure = new_drawing(height_of(len(candidates)))
     axes = figure.add_subplot()
-    limits = rows.limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
+    limits = limits_of(scores, [(c.num_evaluations, c.interval) for c in candidates])
     for row, candidate in enumerate(candidates):
         colour = colour_of(report, candidate.name)
-        _draw_scores(axes, candidate, row, colour=colour, rasterised=len(scores) > rows.MOST_POINTS)
+        _draw_scores(axes, candidate, row, colour=colour, rasterised=len(scores) > MOST_POINTS)
         _draw_summary(axes, candidate, row, limits=limits)
-    rows.set_scores(axes, limits, f"{report.scored} {report.metric_text}")
-    rows.set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
-    one, median = rows.mark("one score", "o", color="0.4", markersize=3), rows.mark("median", "|", color="black")
-    interval = rows.mark_of_interval("95 % interval of the mean")
-    rows.add_legend(figure, [one, rows.mark_of_mean(), interval, median])
+    set_scores(axes, limits, f"{report.scored} {report.metric_text}")
+    set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
+    one, median = mark("one score", "o", color="0.4", markersize=3), mark("median", "|", color="black")
+    interval = mark_of_interval("95 % interval of the mean")
+    add_legend(figure, [one, mark_of_mean(), interval, median])
     return figure
 
 
@@ -56,8 +75,8 @@ def _draw_scores(axes: "Axes", candidate: CandidateReport, row: int, *, colour: 
         at, density = _density(scores)
         axes.fill_between(at, row - density, row + density, color=colour, alpha=0.25, linewidth=0.5)
         widths = np.interp(scores, at, density)
-    places = row + 0.85 * widths * rows.spread(len(scores))
-    rows.draw_points(axes, candidate.scores, places, colour=colour, rasterised=rasterised)
+    places = row + 0.85 * widths * spread(len(scores))
+    draw_points(axes, candidate.scores, places, colour=colour, rasterised=rasterised)
 
 
 def _draw_summary(axes: "Axes", candidate: CandidateReport, row: int, *, limits: Interval) -> None:
@@ -65,9 +84,9 @@ def _draw_summary(axes: "Axes", candidate: CandidateReport, row: int, *, limits:
     if candidate.num_evaluations < 2 or candidate.mean is None or candidate.median is None:
         return
     if candidate.interval is not None:
-        rows.draw_interval(axes, candidate.interval, row, limits=limits)
+        draw_interval(axes, candidate.interval, row, limits=limits)
     axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
-    rows.draw_mean(axes, candidate.mean, row)
+    draw_mean(axes, candidate.mean, row)
 
 
 def _density(scores: np.ndarray) -> "Tuple[np.ndarray, np.ndarray]":
@@ -84,12 +103,12 @@ def _density(scores: np.ndarray) -> "Tuple[np.ndarray, np.ndarray]":
 
 
 def distributions_caption(report: Report) -> str:
-    many = f" More than {rows.MOST_POINTS} points are drawn as pixels."
+    many = f" More than {MOST_POINTS} points are drawn as pixels."
     return (
         f"Each point is the {report.scored} score of one run. The shape around three or more points is their density "
         "(Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An arrow marks an "
         "interval that continues."
-    ) + (many if report.num_evaluations > rows.MOST_POINTS else "")
+    ) + (many if report.num_evaluations > MOST_POINTS else "")
 
 
 def draw_measures(report: Report) -> "Optional[Drawing]":
@@ -102,22 +121,22 @@ def draw_measures(report: Report) -> "Optional[Drawing]":
     measures = [asked.measure for _, asked in systems if asked.measure is not None]
     if not measures:
         return None
-    figure = new_drawing(rows.height_of(len(systems)))
+    figure = new_drawing(height_of(len(systems)))
     axes = figure.add_subplot()
-    limits = rows.limits_of([*measures, *ends], [])
+    limits = limits_of([*measures, *ends], [])
     for row, (system, asked) in enumerate(systems):
         if system.interval is not None:
-            rows.draw_interval(axes, system.interval, row, limits=limits)
+            draw_interval(axes, system.interval, row, limits=limits)
         if asked.measure is not None:
             axes.plot(asked.measure, row, "o", color=colour_of(report, system.name), markersize=6)
-    rows.set_scores(axes, limits, report.metric)
+    set_scores(axes, limits, report.metric)
     notes = [
         count_text(asked.num_documents, "document") + ("\nwithdrawn" if system.withdrawn else "")
         for system, asked in systems
     ]
-    rows.set_rows(axes, report, [system.name for system, _ in systems], notes=notes)
-    interval = [rows.mark_of_interval("95 % interval")] if ends else []
-    rows.add_legend(figure, [rows.mark("all answers together", "o", color="0.4", markersize=6), *interval])
+    set_rows(axes, report, [system.name for system, _ in systems], notes=notes)
+    interval = [mark_of_interval("95 % interval")] if ends else []
+    add_legend(figure, [mark("all answers together", "o", color="0.4", markersize=6), *interval])
     return figure
 
 
@@ -130,3 +149,85 @@ def measures_caption(report: Report) -> str:
 
 DISTRIBUTIONS = Figure("distributions", draw_distributions, distributions_caption)
 MEASURES = Figure("measures", draw_measures, measures_caption)
+
+
+def shown_comparisons(report: Report) -> Tuple[Comparison, ...]:
+    """Return those with a difference to show, in the order in which the candidates are shown."""
+    places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
+    known = [comparison for comparison in report.comparisons if comparison.mean_difference is not None]
+    return tuple(sorted(known, key=lambda comparison: places[comparison.second]))
+
+
+def draw_differences(report: Report) -> "Optional[Drawing]":
+    """Draw a row for each rival: the differences on shared splits, and their mean with its 95 % interval.
+
+    Right of the line at 0 the first candidate is ahead, left of it where the metric is minimised. Where no split is
+    shared, the row has the difference of the means alone. None where there is no difference to show.
+    """
+    comparisons = shown_comparisons(report)
+    if not comparisons:
+        return None
+    figure = new_drawing(height_of(len(comparisons)))
+    axes = figure.add_subplot()
+    points = [difference for comparison in comparisons for difference in comparison.paired_differences]
+    means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
+    limits = limits_of([0.0, *points, *means], [(c.num_pairs, c.interval) for c in comparisons])
+    axes.axvline(0, color="black", linewidth=0.8, zorder=1)
+    if report.margin:
+        axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
+    for row, comparison in enumerate(comparisons):
+        colour = colour_of(report, comparison.second)
+        _draw_pairs(axes, comparison, row, colour=colour, rasterised=len(points) > MOST_POINTS)
+        if comparison.interval is not None:
+            draw_interval(axes, comparison.interval, row, limits=limits)
+        if comparison.num_pairs != 1:
+            draw_mean(axes, means[row], row)
+    first = labels(report)[comparisons[0].first]
+    set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
+    notes = [ahead_text(comparison) for comparison in comparisons]
+    set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
+    add_legend(figure, _marks(report))
+    return figure
+
+
+def _draw_pairs(axes: "Axes", comparison: Comparison, row: int, *, colour: str, rasterised: bool) -> None:
+    """Draw the points in a band, so that equal ones can be told apart."""
+    number = comparison.num_pairs
+    places = row + 0.22 * spread(number) * (number > 2)
+    draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=rasterised)
+
+
+def ahead_text(comparison: Comparison) -> str:
+    """Return on how many of the shared splits the first candidate is ahead."""
+    if not comparison.num_pairs:
+        return "unpaired"
+    return f"{comparison.num_ahead} of {comparison.num_pairs}"
+
+
+def _marks(report: Report) -> "Marks":
+    marks = [mark("one split", "o", color="0.4", markersize=3)] if _has_pairs(report) else []
+    marks += [mark_of_mean(), mark_of_interval("95 % interval")]
+    if report.margin:
+        marks.append(mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
+    return marks
+
+
+def _has_pairs(report: Report) -> bool:
+    return any(comparison.num_pairs for comparison in report.comparisons)
+
+
+def differences_caption(report: Report) -> str:
+    margin = f" The grey band is the margin, {report.margin:g}." if report.margin else ""
+    side = "Left" if report.minimise else "Right"
+    if not _has_pairs(report):
+        return (
+            f"Each line is Welch's 95 % interval of the difference of two means. {side} of 0, the first candidate is "
+            "better. An arrow marks an interval that continues."
+        ) + margin
+    return (
+        f"Each point is one split that both candidates ran on. {side} of 0, the first candidate was better. An arrow "
+        "marks an interval that continues. Without shared splits, the line is Welch's interval of the two means."
+    ) + margin
+
+
+DIFFERENCES = Figure("differences", draw_differences, differences_caption)
