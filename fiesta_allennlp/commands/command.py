@@ -41,7 +41,7 @@ class FiestaCommand:
         declared = dict(options_of(settings))
         for name, nargs in self.given:
             option = declared[name]
-            told = {"metavar": option.metavar, "help": option.help, "type": option.parse}
+            told: Dict[str, Any] = {"metavar": option.metavar, "help": option.help, "type": option.parse}
             parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **told)
         self.add_ways(parser)
         self.add_files(add_options(parser, settings))
