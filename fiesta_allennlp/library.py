@@ -6,7 +6,7 @@ Use them in scripts and notebooks (`docs/api/calls.md`). No call ends the proces
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Type, TypeVar, Union
 
 import numpy as np
 from rich.console import Console
@@ -29,11 +29,12 @@ from fiesta_allennlp.reports.plan import PlanResult
 from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.search import SearchResult, search_in_words
 from fiesta_allennlp.searches.search import search as run_search
-from fiesta_allennlp.selection.options import check_names
+from fiesta_allennlp.selection.options import allowed_by, check_names
 from fiesta_allennlp.trainings.candidate_values import given_points
 from fiesta_allennlp.trainings.select import select as run_select
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
+Settings = TypeVar("Settings", ReplaySettings, PlanSettings, NextSettings)
 Scores = Union[str, Path, Mapping[str, Sequence[float]], ScoreSource]
 
 
@@ -168,11 +169,8 @@ def replay(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    check_names(settings, ReplaySettings)
     source = _source(scores, settings.get("evaluations_per_split"))
-    _check_list("candidates", settings.get("candidates", ()))
-    settings["candidates"] = tuple(settings.get("candidates", ()))
-    given = ReplaySettings(**settings, scores=str(scores) if source is None else source.name)
+    given = _made(ReplaySettings, {**settings, "scores": str(scores) if source is None else source.name})
     with repetition_bar(_console(progress), given.repetitions) as advance:
         result = run_replay(given, source=source, on_repetitions=advance)
     if not result.repetitions:
@@ -199,10 +197,7 @@ def plan(
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    check_names(settings, PlanSettings)
-    _check_list("done", settings.get("done", ()))
-    settings["done"] = tuple(settings.get("done", ()))
-    given = PlanSettings(**settings, source=None if source is None else str(source))
+    given = _made(PlanSettings, {**settings, "source": None if source is None else str(source)})
     with repetition_bar(_console(progress), FEWEST) as told:
         return PlanResult.of(forecast(given, on_repetitions=told))
 
@@ -218,13 +213,19 @@ def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings:
     Raises:
         FiestaError: if a setting or the table is invalid.
     """
-    check_names(settings, NextSettings)
-    for name in ("candidates", "done"):
-        _check_list(name, settings.get(name, ()))
-        settings[name] = tuple(settings.get(name, ()))
     if isinstance(scores, (str, Path)):
-        return ask(NextSettings(**settings, scores=str(scores)))
-    return ask(NextSettings(**settings), scores)
+        return ask(_made(NextSettings, {**settings, "scores": str(scores)}))
+    return ask(_made(NextSettings, settings), scores)
+
+
+def _made(of: Type[Settings], given: Mapping[str, Any]) -> Settings:
+    """Make settings of the class `of`, whose lists may be any sequences."""
+    check_names(given, of)
+    allowed = allowed_by(of)
+    lists = {name: value for name, value in given.items() if allowed[name].types == (tuple,)}
+    for name, value in lists.items():
+        _check_list(name, value)
+    return of(**{**given, **{name: tuple(value) for name, value in lists.items()}})
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:

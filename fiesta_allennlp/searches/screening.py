@@ -1,10 +1,12 @@
 """The first stage of a search as a kind of selection: one run of each config that the searcher chooses."""
 
 import json
+import time
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
 from rich.console import Console
@@ -13,8 +15,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
 from fiesta_allennlp.files import evaluating_once
 from fiesta_allennlp.names import NUMBER, values_in
-from fiesta_allennlp.records import Candidate, Decision, History
-from fiesta_allennlp.searches.progress import ScreeningProgress
+from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
@@ -23,9 +24,11 @@ from fiesta_allennlp.searches.space import CandidatePoints, given_pool
 from fiesta_allennlp.searches.space_file import read_space
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
-from fiesta_allennlp.selection.metrics import check_sign
+from fiesta_allennlp.selection.loop import Listener
+from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.store import Meta, RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, importing
+from fiesta_allennlp.selection.summary import duration_text, number_text
 from fiesta_allennlp.selection.workspace import clear
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, read_place
 from fiesta_allennlp.trainings.candidates import Roster, candidate_of, check_variables, mark_of, read_roster
@@ -131,6 +134,57 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
                 for name, run in ((name, scores.get(name)) for name in (*ranked, *failed_configs(history)))
             ],
         }
+
+
+class ScreeningProgress(Listener):
+    """A line for every run: its score, the best so far, how many are left and about how long that takes.
+
+    Args:
+        metric: the score, with its direction.
+        configs: how many runs there will be.
+        history: what finished before.
+    """
+
+    def __init__(self, console: Console, metric: Metric, *, configs: int, history: History) -> None:
+        self._console = console
+        self._metric = metric
+        self._configs = configs
+        self._start = time.monotonic()
+        self._num_new = 0
+        self._done = len(history.evaluations)
+        self._best: Optional[Evaluation] = None
+        for evaluation in history.evaluations:
+            self._compare(evaluation)
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        name = outcome.request.candidate
+        if isinstance(outcome, Failure):
+            later = " (it is tried again)" if outcome.kind in ("machine", "killed") else ""
+            self._say(f"{name} failed ({outcome.kind}) after {outcome.seconds:.1f} s: {outcome.error}{later}")
+            return
+        self._done += 1
+        self._num_new += 1
+        self._compare(outcome)
+        score = f"{name} {self._metric.name} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
+        self._say(f"{self._done} of {self._configs}: {score}; {self._best_text()}{self._left()}")
+
+    def _compare(self, evaluation: Evaluation) -> None:
+        sign = self._metric.sign
+        if self._best is None or sign * evaluation.score > sign * self._best.score:
+            self._best = evaluation
+
+    def _best_text(self) -> str:
+        best = self._best
+        return "" if best is None else f"best {number_text(best.score)}, {best.request.candidate}"
+
+    def _left(self) -> str:
+        left = max(0, self._configs - self._done)
+        seconds = (time.monotonic() - self._start) / self._num_new * left
+        return f"; about {duration_text(round(seconds))} left" if left else ""
+
+    def _say(self, text: str) -> None:
+        elapsed = timedelta(seconds=int(time.monotonic() - self._start))
+        self._console.print(f"[{elapsed}] {text}", markup=False, highlight=False, soft_wrap=True)
 
 
 def screener_of(prepared: PreparedTrainings) -> Screener:

@@ -245,11 +245,6 @@ def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, sea
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--configs", 5, "--points", "p.jsonl"], "either a SPACE.json or --points FILE.jsonl, but both are given"),
-        ([], "say how many configs to screen with --configs N"),
-        (["--runs", 24, "--budget", 5], "--runs shares out all runs, so --budget does not go with it"),
-        (["--runs", 5], "needs at least 12 runs but got 5"),
-        (["--configs", 5, "--finalists", 6], "--finalists is 6 but --configs is 5"),
         (["--configs", 5, "--finalists", 4, "--budget", 3], "budget must be at least"),
         (["--configs", 5, "--searcher", "gp_ehvi"], "--searcher gp_ehvi is for two objectives"),
         (["--configs", 5, "--metric", "loss"], "--metric=-loss"),

@@ -30,14 +30,11 @@ class Taken:
 
         monkeypatch.setattr(Progress, "on_outcome", on_outcome)
 
-    def give_back(self) -> None:
-        self._away.rename(self._data)
-
     def _note(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failure):
             self._left -= 1
             if not self._left:
-                self.give_back()
+                self._away.rename(self._data)
             return
         self._finished.add(outcome.request.candidate)
         if self._left > 0 and self._data.exists() and len(self._finished) == 2:
@@ -60,36 +57,13 @@ def whole(candidates: List[str], tmp_path: Path, call: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_data_that_are_away_for_a_moment_cost_no_candidate(
-    selections: Selections, run: Path, whole: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+    selections: Selections, run: Path, whole: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01,) * 8)
     Taken(monkeypatch, reviews / "train.jsonl", until_failures=7)
-    selections.begin(*EQUALLY, "--workers", workers)
+    selections.begin(*EQUALLY, "--workers", 2)
     assert scores_of(run) == scores_of(whole)
     kinds, withdrawn = failures_of(run)
     assert set(kinds) == {"machine"} and len(kinds) >= 7
     assert withdrawn == []
-
-
-def test_data_that_stay_away_end_the_selection_and_nothing_is_lost(
-    selections: Selections,
-    candidates: List[str],
-    run: Path,
-    whole: Path,
-    reviews: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.PAUSES", (0.01, 0.01))
-    taken = Taken(monkeypatch, reviews / "train.jsonl", until_failures=10**6)
-    output = selections.refused(*candidates, "--metric", "accuracy", *EQUALLY)
-    assert (
-        "error: able-1 keeps failing because something it needs is unavailable: " in output and "train.jsonl" in output
-    )
-    assert "then use --recover" in output and "Traceback" not in output
-    taken.give_back()
-    monkeypatch.undo()
-    selections.resume()
-    assert scores_of(run) == scores_of(whole)
-    assert failures_of(run)[1] == []

@@ -1,7 +1,6 @@
 """The whole command on programs: shell scripts that take no time, in real processes, with real kills."""
 
 import json
-import os
 import re
 import signal
 from pathlib import Path
@@ -14,7 +13,6 @@ from fiesta_allennlp import report
 from tests.commands.conftest import BLIND, GOOD, POOR
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
-from tests.programs import program_config
 from tests.run_files import num_finished, scores_of, summary_of
 
 SETS = ("{train}", "{validation}", "{test}")
@@ -171,52 +169,15 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(
     assert sorted(reviews.rglob("*")) == before
 
 
-def test_one_template_gives_many_programs(reviews: Path, run: Path, call: Any) -> None:
-    config = json.dumps(program_config(reviews, 'echo "accuracy 0.$VALUE"', environment={"VALUE": "X"}))
-    template = reviews / "template.jsonnet"
-    template.write_text(config.replace('"X"', "std.extVar('value')"))
-    points = [f"{template}?value='1'", f"{template}?value='2'"]
-    given = [point.replace("'", '"') for point in points]
-    options = ["--strategy", "non_adaptive_fb", "--budget", 4, *METRIC]
-    status, output = call(*given, "-s", run, *options)
-    assert status == 0, output
-    assert {float(score) for _, _, score in scores_of(run)} == {0.1, 0.2}
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "options", "message"),
-    [
-        ("absent", {"command": ["no-such", *SETS]}, [], r"absent.jsonnet: 'command' begins with 'no-such', which is"),
-        ("misnamed", {"type": "progam"}, [], r"With a 'command' it is a program: add \"type\": \"program\""),
-        ("grouped", {}, ["--group-by", "autor"], r"the record has no 'autor' to group by"),
-        ("own", {"data": None, "command": ["sh", "{split_seed}"]}, [], r"one of them has no data of the selection"),
-    ],
-)
-def test_what_is_wrong_is_said_before_a_run(
-    candidates: List[str],
-    write_program: Write,
-    run: Path,
-    call: Any,
-    name: str,
-    changes: Any,
-    options: List[str],
-    message: str,
+def test_a_program_of_no_known_type_is_refused(
+    candidates: List[str], write_program: Write, run: Path, call: Any
 ) -> None:
-    status, output = call(candidates[0], write_program(name, GOOD, **changes), "-s", run, *METRIC, *options)
+    status, output = call(candidates[0], write_program("misnamed", GOOD, type="progam"), "-s", run, *METRIC)
     assert status == 2, output
-    assert re.search(message, output), output
+    assert 'With a \'command\' it is a program: add "type": "program"' in output
     assert not (run / "evaluations").exists()
 
 
 def test_the_metric_must_be_named(candidates: List[str], run: Path, call: Any) -> None:
     status, output = call(*candidates, "-s", run)
     assert status == 2 and "--metric is missing. What a program reports is not known before its first run" in output
-
-
-def test_the_data_must_be_there(candidates: List[str], write_program: Write, run: Path, call: Any) -> None:
-    data = {"train": "nowhere.jsonl", "test": "test.jsonl", "format": "jsonl"}
-    status, output = call(candidates[0], write_program("astray", GOOD, data=data), "-s", run, *METRIC)
-    assert status == 2
-    assert (
-        f"'data.train' is 'nowhere.jsonl', but there is no such file in the current directory {os.getcwd()}" in output
-    )

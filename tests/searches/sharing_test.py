@@ -1,8 +1,10 @@
+from typing import Any
+
 import pytest
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.searches.search_settings import Shares, shared_out
+from fiesta_allennlp.searches.search_settings import SearchSettings, Shares, shared_out
 from fiesta_allennlp.strategies import SequentialHalving
 
 
@@ -29,6 +31,16 @@ def test_halving_can_take_the_finalists() -> None:
         SequentialHalving(belief=Belief(), budget=shares.decision).check(names)
 
 
-def test_too_few_runs_are_refused() -> None:
-    with pytest.raises(ConfigError, match="a search in two stages needs at least 12 runs but got 11"):
-        shared_out(11)
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"configs": 5, "points": "p.jsonl"}, "either a SPACE.json or --points FILE.jsonl, but both are given"),
+        ({}, "say how many configs to screen with --configs N"),
+        ({"runs": 24, "budget": 5}, "--runs shares out all runs, so --budget does not go with it"),
+        ({"runs": 11}, "a search in two stages needs at least 12 runs but got 11"),
+        ({"configs": 5, "finalists": 6}, "--finalists is 6 but --configs is 5"),
+    ],
+)
+def test_stages_that_do_not_go_together_are_refused(settings: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        SearchSettings(template="t.jsonnet", space="space.json", **settings)

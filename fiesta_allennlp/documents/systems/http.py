@@ -5,6 +5,7 @@ import random
 import socket
 import threading
 import time
+from collections import Counter
 from typing import Any, Dict, Optional, Type
 from urllib.parse import urlsplit
 
@@ -21,7 +22,6 @@ from fiesta_allennlp.documents.systems.base import (
     Workplace,
     check_number,
 )
-from fiesta_allennlp.documents.systems.traffic import Outages, Pace
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import shortened
 
@@ -30,6 +30,9 @@ AGAIN = (408, 425, 429, 500, 502, 503, 504)
 
 DOWN = (429, 502, 503, 504)
 """The statuses that concern the server, not the request."""
+
+MOST_OUTAGES = 2
+"""The number of other answers between two failures of a question up to which an endpoint counts as down."""
 
 LONGEST_ANSWER = 2**26
 SECONDS_TO_CONNECT = 10.0
@@ -83,17 +86,16 @@ class Http(System):
         _check_url(url)
         self._url, self._headers = url, dict(headers or {})
         self._key = _read_key(key_variable)
-        if self._key:
-            prefix = ("Bearer " if key_header == "Authorization" else "") if key_prefix is None else key_prefix
-            self._secret_headers = {key_header: prefix + self._key}
-        else:
-            self._secret_headers = {}
+        prefix = ("Bearer " if key_header == "Authorization" else "") if key_prefix is None else key_prefix
+        self._secret_headers = {key_header: prefix + self._key} if self._key else {}
         for name, value in (("retries", retries), ("wait", wait), ("max_wait", max_wait)):
             check_number(name, value)
         if per_minute is not None:
             check_number("per_minute", per_minute, above=True)
         self._retries, self._wait, self._max_wait = int(retries), wait, max_wait
-        self._pace = Pace(60.0 / per_minute if per_minute else 0.0)
+        self._interval = 60.0 / per_minute if per_minute else 0.0
+        self._next_request = 0.0
+        self._lock = threading.Lock()
         self._outages = Outages()
         self._stopped = threading.Event()
         self._of_thread = threading.local()
@@ -119,7 +121,7 @@ class Http(System):
 
     def ask(self, question: Any) -> Any:
         for number in range(self._retries + 1):
-            self._pace.wait(self._stopped)
+            self._wait_for_turn()
             if self._stopped.is_set():
                 break
             seconds = None
@@ -143,18 +145,23 @@ class Http(System):
         """Send no query again. A request under way continues, because you may have paid for it."""
         self._stopped.set()
 
+    def _wait_for_turn(self) -> None:
+        """Let requests pass one by one, at the distance of `per_minute`."""
+        if not self._interval:
+            return
+        with self._lock:
+            now = time.monotonic()
+            mine = max(now, self._next_request)
+            self._next_request = mine + self._interval
+        self._stopped.wait(mine - now)
+
     def _given_up(self, question: Any, error: Type[Unanswered], reason: str) -> Unanswered:
         if error is Unavailable and self._outages.is_of(json.dumps(question)):
             return Unanswered(f"{reason}, while it answered other questions")
         return error(reason)
 
     def _once(self, question: Any) -> Any:
-        """Make one request.
-
-        Raises:
-            _Again: if it may be tried again.
-            Unanswered: if that is of no use.
-        """
+        """Make one request. It raises `_Again` if it may be tried again, and `Unanswered` if that is of no use."""
         end = time.monotonic() + self._limit
         try:
             with self._session().post(
@@ -219,6 +226,28 @@ class Http(System):
         return text.replace(self._key, "***") if self._key else text
 
 
+class Outages:
+    """Distinguishes an endpoint that is down from one that fails over one question and answers others."""
+
+    def __init__(self) -> None:
+        self._num_answered = 0
+        self._answered_before: Dict[str, int] = {}
+        self._num_alone: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def note_answer(self) -> None:
+        with self._lock:
+            self._num_answered += 1
+
+    def is_of(self, question: str) -> bool:
+        """Record that a question failed, and return whether only this question fails."""
+        with self._lock:
+            before = self._answered_before.get(question, self._num_answered)
+            self._num_alone[question] += self._num_answered > before
+            self._answered_before[question] = self._num_answered
+            return self._num_alone[question] >= MOST_OUTAGES
+
+
 class _Again(Exception):
     """A try that failed and may be repeated, after `seconds` where the server says so."""
 
@@ -257,7 +286,6 @@ def _check_url(url: Any) -> None:
 
 
 def _retry_after(value: Optional[str]) -> Optional[float]:
-    """Return the seconds of a header that gives their number or a date."""
     if value is None:
         return None
     if value.strip().isdigit():

@@ -106,14 +106,10 @@ class LineProcess:
         with self._lock:
             self._end()
 
-    def stop(self) -> None:
-        """End the program and never start it again."""
+    def close(self) -> None:
+        """End the program, never start it again, and close its streams. Call it when no thread asks any more."""
         self._stopped = True
         self.kill()
-
-    def close(self) -> None:
-        """End the program and close its streams. Call it when no thread asks any more."""
-        self.stop()
         self._close_streams()
 
     def _send(self, line: str) -> None:

@@ -22,14 +22,12 @@ class Strips:
     heights: np.ndarray
 
 
-def expected_improvement(prediction: Prediction, best: float) -> np.ndarray:
-    """Compute E max(f - best, 0) = (mu - best) Phi(z) + s phi(z) with z = (mu - best) / s. Shape: `(num_points,)`."""
-    return expected_excess(best, prediction)
+def expected_improvement(prediction: Prediction, best: "float | np.ndarray") -> np.ndarray:
+    """Compute E max(f - best, 0) = (mu - best) Phi(z) + s phi(z) with z = (mu - best) / s.
 
-
-def expected_excess(level: "float | np.ndarray", prediction: Prediction) -> np.ndarray:
-    """Compute E max(f - level, 0) at each point. Shape: that of `level` and the prediction together."""
-    ahead = prediction.mean - level
+    Shape: that of `best` and the prediction together.
+    """
+    ahead = prediction.mean - best
     z = ahead / prediction.sd
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     return np.maximum(ahead * ndtr(z) + prediction.sd * density, 0)
@@ -66,9 +64,9 @@ def expected_hypervolume_improvement(
         reference: the lower bound of both objectives. Only the area above it counts. Shape: `(2,)`.
     """
     strips = _strips(scores, reference)
-    beyond = expected_excess(strips.edges[:, None], first)
+    beyond = expected_improvement(first, strips.edges[:, None])
     beyond[:-1] -= beyond[1:].copy()
-    return np.asarray((beyond * expected_excess(strips.heights[:, None], second)).sum(axis=0))
+    return np.asarray((beyond * expected_improvement(second, strips.heights[:, None])).sum(axis=0))
 
 
 def _strips(scores: np.ndarray, reference: np.ndarray) -> Strips:

