@@ -70,13 +70,14 @@ class ReadingCommand(FiestaCommand):
         Where there is nothing to read, no package is imported, so that the command says so at once.
         """
         from fiesta_allennlp.selection.options import typed_options
-        from fiesta_allennlp.selection.strategy_building import import_packages
 
         settings = self.settings_class()
         made = settings(**typed_options(args, settings))
         self.check_files(args)
         packages = getattr(args, "include_package", ())
         if packages and _is_there(getattr(made, self.given[0][0])):
+            from fiesta_allennlp.selection.strategy_building import import_packages
+
             import_packages(packages)
         return made
 

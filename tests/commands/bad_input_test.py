@@ -292,7 +292,7 @@ def test_the_good_data_of_these_tests_are_good(tdsa: List[str], call: Any) -> No
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('from="4"', 'from="3"', r'train.xml, line 3, sentence "0": characters 3 to 8'),
+        ('from="4"', 'from="3"', r'train.xml, sentence 1 \("0"\): "soup" is not at the characters 3 to 8'),
         ("</aspectTerms>", f"{CROWD}</aspectTerms>", r"sentence_id = '0' has 11 instances, more than the validation"),
     ],
 )

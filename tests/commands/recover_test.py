@@ -19,7 +19,7 @@ from fiesta_allennlp.selection.store import RunStore, reading
 from tests.commands.conftest import POOR, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
-from tests.run_files import entry_of, num_finished, scores_of, summary_of
+from tests.run_files import entry_of, num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
 
 
@@ -123,6 +123,45 @@ def test_two_readers_have_the_same_split_after_a_kill(
     assert status == 0, output
     assert scores_of(run) == before
     assert (run / "evaluations" / "augmented-1" / "config.json").read_text() == config
+
+
+def test_a_clock_that_jumps_back_does_no_harm(
+    selections_of_trained: Selections, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every worker's clock runs a day earlier than that of the one before."""
+    package = tmp_path / "jumping"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        f"""
+import datetime, time
+from pathlib import Path
+
+counter = Path({str(tmp_path)!r}) / "jumps"
+jumps = int(counter.read_text()) if counter.exists() else 1
+counter.write_text(str(jumps + 1))
+true = time.time
+time.time = lambda: true() - 86400 * jumps
+
+import fiesta_allennlp.trainings.candidate_run as training
+
+class Jumped(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return super().now(tz) - datetime.timedelta(days=jumps)
+
+training.datetime = Jumped
+"""
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    config = tmp_path / "settings.jsonnet"
+    config.write_text("{ budget: 4, strategy: 'non_adaptive_fb', include_package: ['jumping'] }")
+    selections_of_trained.begin("--config", config)
+    selections_of_trained.resume("--budget", 6)
+    rows = rows_of(run)
+    assert [row["candidate"] for row in rows] == ["able", "blind"] * 3
+    assert [row["replicate"] for row in rows] == list("001122")
+    assert [row["started_at"] for row in rows] == sorted((row["started_at"] for row in rows), reverse=True)
+    assert all(0 < float(row["seconds"]) < 3600 for row in rows)
 
 
 def test_a_second_selection_is_kept_out_of_a_directory_in_use(
