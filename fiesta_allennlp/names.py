@@ -86,7 +86,7 @@ def _check_name(name: str, of: str) -> None:
     elif visible(name) != name:
         rule = "contain line feeds, tabs or other invisible characters"
     elif name in (".", "..") or name != name.strip():
-        rule = "be '.' or '..', nor begin or end with a blank"
+        rule = "be '.' or '..', nor begin or end with a space"
     else:
         return
     raise ConfigError(f"{of}: a name must not {rule}. Give another name with NAME=PLACE.")

@@ -56,7 +56,7 @@ def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
     if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
         typed = ",".join(f"{ratio:g}" for ratio in ratios)
         raise DataError(
-            f"the ratios of a split must be {len(parts)} numbers above 0, for {', '.join(parts)}, with the sum 1, but "
+            f"the ratios of a split must be {len(parts)} numbers above 0, for {', '.join(parts)}, that sum to 1, but "
             f"got {typed}, with the sum {total:g}."
         )
 

@@ -26,8 +26,8 @@ def test_a_name_of_any_script_with_blanks_inside_is_allowed() -> None:
         ("a\u202eb", r"'a\\u202eb=x'"),
         ("a\udcff", r"'a\\udcff=x'"),
         (".", "must not be '.' or '..'"),
-        (" a", "nor begin or end with a blank"),
-        ("a\u00a0", "nor begin or end with a blank"),
+        (" a", "nor begin or end with a space"),
+        ("a\u00a0", "nor begin or end with a space"),
     ],
 )
 def test_a_name_that_breaks_paths_or_output_is_refused(name: str, message: str) -> None:

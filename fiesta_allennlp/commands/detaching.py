@@ -27,7 +27,7 @@ FLAG = "--detach"
 def detach(args: argparse.Namespace, console: "Console") -> int:
     """Start the same command in a session of its own, and show what it writes until it is at work."""
     if args.dry_run:
-        raise ConfigError("--dry-run makes no run that could go on in the background. Leave --detach out.")
+        raise ConfigError("--dry-run has nothing to run in the background. Leave --detach out.")
     directory = RunDirectory(directory_of(args))
     output = directory.detached_log
     is_new = not output.exists()

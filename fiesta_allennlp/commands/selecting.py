@@ -37,12 +37,12 @@ class Selecting(FiestaCommand):
         parser.add_argument(
             "--detach",
             action="store_true",
-            help="go on in the background once the checks are done; DIR/detached.log gets the output",
+            help="continue in the background once the checks are done; DIR/detached.log gets the output",
         )
         parser.add_argument(
             "--config",
             type=Path,
-            help="a Jsonnet file with any of the options below; options that are typed override it",
+            help="a Jsonnet file with any of the options below; command-line options override it",
         )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
@@ -107,7 +107,7 @@ def directory_of(args: argparse.Namespace) -> Path:
     from fiesta_allennlp.errors import ConfigError
 
     if args.serialization_dir is None:
-        what = "of the selection to go on with" if args.recover else "in which the selection is to be kept"
+        what = "of the selection to continue" if args.recover else "in which the selection is to be kept"
         raise ConfigError(f"-s is missing: give the directory {what}.")
     return args.serialization_dir
 

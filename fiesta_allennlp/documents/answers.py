@@ -163,7 +163,7 @@ class AnswerStore:
         tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
         if version not in (0, VERSION) or (version == 0 and tables):
             raise StoreError(
-                f"{self._path}: this is no file of answers, or one of another version of this package. Give another "
+                f"{self._path}: not an answers file, or one from another version of this package. Give another "
                 "one with --answers."
             )
 
@@ -177,8 +177,8 @@ class AnswerStore:
 
     def _unusable(self, error: Exception) -> StoreError:
         return StoreError(
-            f"{self._path}: the file of answers cannot be used: {error}. Make room or fix its permissions, then go on "
-            "with --recover; or give another file with --answers."
+            f"{self._path}: the file of answers cannot be used: {error}. Free some space or fix its permissions, then "
+            "continue with --recover; or give another file with --answers."
         )
 
 

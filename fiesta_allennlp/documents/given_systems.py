@@ -127,7 +127,7 @@ def _config(name: str, source: str) -> Dict[str, Any]:
     if kind is None and Path(source).is_dir():
         kind = "archive"
     if kind is None:
-        raise ConfigError(f"system '{name}': {source} is none of the known forms. Give {FORMS}.")
+        raise ConfigError(f"system '{name}': {source} is not in a known form. Give {FORMS}.")
     return {"type": kind, "path": source}
 
 

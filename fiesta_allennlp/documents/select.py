@@ -158,7 +158,7 @@ def _check_unchanged(prepared: PreparedDocuments, stored: Resumed) -> None:
     root = stored.directory.root
     if stored.meta.documents not in (None, prepared.file.fingerprint):
         raise ConfigError(
-            f"{prepared.file.path} is not what it was when the selection in {root} began. Undo the change, or start "
+            f"{prepared.file.path} has changed since the selection in {root} began. Undo the change, or start "
             "again in another directory: the answers are kept, with --answers for other directories too."
         )
     for candidate in stored.candidates:
@@ -170,7 +170,7 @@ def _check_unchanged(prepared: PreparedDocuments, stored: Resumed) -> None:
             )
         if prepared.systems[name].fingerprint() != candidate.facts["fingerprint"]:
             raise ConfigError(
-                f"system '{name}' ({prepared.given[name].source}) is not what it was when the selection in {root} "
+                f"system '{name}' ({prepared.given[name].source}) has changed since the selection in {root} "
                 "began. Undo the change, give it another name to add it as another system, or start again in another "
                 "directory."
             )

@@ -164,7 +164,7 @@ class RayExecutor(QueueingExecutor):
         except (errors.LocalRayletDiedError, errors.RaySystemError) as error:
             raise FiestaError(
                 f"the connection to the Ray cluster is lost: {describe(error)}. Nothing that finished is lost: start "
-                "the cluster again, then go on with --recover."
+                "the cluster again, then continue with --recover."
             ) from error
         except errors.OutOfMemoryError as error:
             return Failure(request, "machine", f"the node ran out of memory: {describe(error)}")

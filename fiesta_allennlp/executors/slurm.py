@@ -87,7 +87,9 @@ class SlurmExecutor(QueueingExecutor):
     ) -> None:
         super().__init__(directory, workers=workers, time_limit=time_limit, num_threads=num_threads, packages=packages)
         if not isinstance(workers, int):
-            raise ConfigError("--workers auto does not go with --executor slurm: give the number of runs at once.")
+            raise ConfigError(
+                "--workers auto cannot be combined with --executor slurm: give the number of runs at once."
+            )
         self.slots = workers
         self._runs_per_job = whole("runs-per-job", runs_per_job)
         self._array_size = whole("array-size", array_size)
@@ -241,8 +243,8 @@ class SlurmExecutor(QueueingExecutor):
         if self._num_timeouts[request] >= MAX_TIMEOUTS:
             raise FiestaError(
                 f"{request.name} does not end within the time of a Slurm job: {MAX_TIMEOUTS} jobs reached their time "
-                "limit with it alone. Nothing that finished is lost: go on with --recover and a longer --job-time, or "
-                "have a run that takes so long count as failed with a shorter --time-limit."
+                "limit with it alone. Nothing that finished is lost: continue with --recover and a longer --job-time, "
+                "or with a shorter --time-limit, so that a run which takes so long fails."
             )
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:

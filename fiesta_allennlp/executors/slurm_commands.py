@@ -165,7 +165,7 @@ def _further_options(given: Any) -> Dict[str, Any]:
         if not key or key in OUR_OWN:
             raise ConfigError(
                 f"--slurm must be an option of sbatch, as in --slurm qos=long, but got {json.dumps(key)}. The name, "
-                "array, logs and signal of a job are the selection's own."
+                "array, logs and signal of a job are set by the selection."
             )
     return options
 
@@ -190,6 +190,6 @@ def check_options(options: Mapping[str, Any]) -> None:
         ask("sbatch", "--test-only", *as_flags(options), "--wrap=true")
     except SlurmDown as error:
         raise ConfigError(
-            f"Slurm takes no job with {' '.join(as_flags(options))}: {error}. Correct these options, or add those that "
+            f"Slurm rejects jobs with {' '.join(as_flags(options))}: {error}. Correct these options, or add those that "
             "the cluster wants, such as --partition or --account."
         ) from error

@@ -126,7 +126,7 @@ class SlurmJobs:
             try:
                 made = self._submit(min(missing, self._array_size))
             except SlurmDown as error:
-                logger.warning("Slurm does not take a job now, and is asked again: %s", error)
+                logger.warning("Slurm takes no job now; trying again: %s", error)
                 self._refused = time.monotonic()
                 return
             logger.info("submit Slurm job(s) %s", ", ".join(made))
@@ -142,7 +142,7 @@ class SlurmJobs:
         try:
             self._statuses = statuses_of(self._queue.root.name)
         except SlurmDown as error:
-            logger.warning("Slurm gives no answer, and is asked again: %s", error)
+            logger.warning("Slurm does not answer; asking again: %s", error)
             return False
         self._is_known = True
         ended = {job: status.state for job, status in self._statuses.items() if not status.goes_on}
@@ -161,7 +161,7 @@ class SlurmJobs:
                 f"the last {len(self._vain)} Slurm jobs ended before they took a run, job {job} as "
                 f"{self._status(job).state}: {self.last_line(job)}. Its log is "
                 f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and the same file "
-                "system as this machine. Nothing that finished is lost: correct this, then go on with --recover."
+                "system as this machine. Nothing that finished is lost: correct this, then continue with --recover."
             )
 
     def _status(self, job: str) -> JobStatus:

@@ -91,7 +91,8 @@ def in_process(
                 time.sleep(SECONDS_TO_DIE)
         raise FiestaError(
             f"no process can be started: the server that forks them was ended {MOST_STARTS} times ({describe(lost)}), "
-            "on Linux often for lack of memory. Nothing that finished is lost: make room, then go on with --recover."
+            "on Linux often for lack of memory. Nothing that finished is lost: free some memory, then continue with "
+            "--recover."
         ) from lost
 
     return begin_again

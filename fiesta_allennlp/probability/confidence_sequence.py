@@ -6,7 +6,7 @@ from scipy.special import gammainccinv, stdtr
 PRIOR_PRECISION = 0.5
 """g: the effect size of the mixture is half-normal with variance 1/g. In a simulation with 1,500 sequences of normal
 differences, effect sizes 0.8 to 2 and thresholds 40 and 160, it took 8 to 25 differences to reach the threshold, and
-0.5 came within 4 % of the best of {0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 4} for each of them."""
+0.5 came within 4% of the best of {0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 4} for each of them."""
 
 NUM_CELLS = 400
 

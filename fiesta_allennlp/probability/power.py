@@ -10,7 +10,7 @@ from scipy.special import nctdtr, ndtri, stdtrit
 
 ERROR = 0.05
 POWER = 0.8
-"""The paper's: 5 % wrong winners between two equal systems, and 80 % of real differences found."""
+"""The paper's: 5% wrong winners between two equal systems, and 80% of real differences found."""
 
 LEAST = 2
 """A standard deviation needs two documents."""

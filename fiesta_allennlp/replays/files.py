@@ -59,7 +59,7 @@ def read_scores(
 def _refuse_blocks(scores: str, evaluations_per_split: Optional[int]) -> None:
     if evaluations_per_split is not None:
         raise ConfigError(
-            f"--evaluations-per-split: {scores} says itself which scores share a split. Leave the option out."
+            f"--evaluations-per-split: {scores} already says which scores share a split. Leave the option out."
         )
 
 
@@ -95,7 +95,7 @@ def _once(path: Path, pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{path}: candidate '{twice}' is there more than once. Merge its lists of scores.")
+        raise DataError(f"{path}: candidate '{twice}' appears more than once. Merge its lists of scores.")
     return found
 
 
@@ -116,7 +116,7 @@ def _entries(content: Mapping[str, Any], evaluations_per_split: int, path: Path)
             raise DataError(f"{path}: candidate '{candidate}' needs a list of scores but has {as_json(scores)}.")
         if len(scores) % evaluations_per_split:
             raise DataError(
-                f"{path}: candidate '{candidate}' has {len(scores)} scores, which is no multiple of "
+                f"{path}: candidate '{candidate}' has {len(scores)} scores, which is not a multiple of "
                 f"--evaluations-per-split {evaluations_per_split}. Complete the last split or change the option."
             )
         for number, score in enumerate(scores):

@@ -91,7 +91,7 @@ class PlanSettings(ChoiceSettings):
         given = [name for name in OF_NUMBERS if getattr(self, name) is not None]
         if self.source is not None and given:
             raise ConfigError(
-                f"{flag(given[0])} does not go with {self.source}, which says it itself. Give one of them."
+                f"{flag(given[0])} cannot be combined with {self.source}, which already gives it. Give only one."
             )
         if self.source is None and (self.gap is None or self.sd is None):
             raise ConfigError(
@@ -106,6 +106,6 @@ class PlanSettings(ChoiceSettings):
             raise ConfigError("--evaluations-per-split is for a table of scores. Give one, or leave it out.")
         if self.split_sd and self.splits == OFFICIAL:
             raise ConfigError(
-                f"--split-sd {self.split_sd:g} does not go with --splits official, where all runs have one split. "
-                "Leave one of them out."
+                f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs have one "
+                "split. Leave one of them out."
             )

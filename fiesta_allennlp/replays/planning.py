@@ -31,7 +31,7 @@ ROUNDS = 2000
 
 @dataclass(frozen=True)
 class Quantiles:
-    """At 5, 50 and 95 %."""
+    """At 5, 50 and 95%."""
 
     low: float
     median: float
@@ -43,7 +43,7 @@ class Outlook:
     """The outcome of the simulated selections of one kind.
 
     `mean_runs` and `runs` count all, those of a pilot included. `mean_seconds` and `seconds` are those of the further
-    runs, divided by the workers. `correct`, with its 95 % Wilson interval, is the share that recommended a best
+    runs, divided by the workers. `correct`, with its 95% Wilson interval, is the share that recommended a best
     candidate, or one within the margin of it, and `inconclusive` the share that stopped undecided.
     """
 

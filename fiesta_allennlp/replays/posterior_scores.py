@@ -58,8 +58,8 @@ class PosteriorScores(ScoreSource):
                 )
         if not np.ptp(np.concatenate([self.start.scores(name) for name in self.start.active])) > 0:
             raise DataError(
-                f"{self.name}: all scores are equal, so they say nothing of the sd. Plan by numbers with --gap and "
-                "--sd."
+                f"{self.name}: all scores are equal, so they say nothing about the sd. Plan from numbers with --gap "
+                "and --sd."
             )
 
     @cached_property

@@ -209,7 +209,7 @@ def is_minimised(rows: Sequence[Row], path: Path) -> bool:
     directions = {Metric.of(row.metric).minimise: row.where for row in rows}
     if len(directions) > 1:
         raise DataError(
-            f"{path}, {directions[True]}: 'metric' begins with a minus, so less is better, but not on "
+            f"{path}, {directions[True]}: 'metric' begins with a minus, so lower is better, but not on "
             f"{directions[False]}. All lines need the same metric."
         )
     return True in directions

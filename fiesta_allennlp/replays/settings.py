@@ -50,7 +50,7 @@ def done_note(done: Sequence[str]) -> Tuple[str, ...]:
     if not done:
         return ()
     verb = "gets no further runs and takes" if len(done) == 1 else "get no further runs and take"
-    return (f"{', '.join(done)} {verb} part with the present scores, so P(best) rests on these.",)
+    return (f"{', '.join(done)} {verb} part with the existing scores, so P(best) rests on these.",)
 
 
 def columns_option(group: str) -> Any:

@@ -62,7 +62,7 @@ def summarise_replay(replay: Replay) -> Dict[str, Any]:
 
 
 def wilson_interval(count: int, number: int) -> List[float]:
-    """Wilson's 95 % interval of a share, its lower and its upper end.
+    """Wilson's 95% interval of a share, its lower and its upper end.
 
     With p = count / number and z the normal quantile of 0.975::
 

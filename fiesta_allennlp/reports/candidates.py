@@ -28,12 +28,12 @@ class CandidateReport(CandidateSummary):
     `development_scores` is empty if no run reported one, and has None for each run that reported none. Evaluations with
     equal split seed share a data split.
 
-    `interval` is the 95 % credible interval of the mean score from the candidate's own scores alone, mean +- t(.975; n
+    `interval` is the 95% credible interval of the mean score from the candidate's own scores alone, mean +- t(.975; n
     - 1) sd / sqrt(n). This is the posterior under the prior 1 / sigma. The interval includes the variance of the
     splits, so two intervals may overlap although the paired comparison is clear.
 
     `asked` is present in a selection by documents. There, the scores are those of single documents or of batches, and
-    `interval` is the 95 % credible interval of the measure of all answers on all documents like these, by the
+    `interval` is the 95% credible interval of the measure of all answers on all documents like these, by the
     selection's posterior. It is None if the posterior is not about measures, or for a system that is out.
     """
 
@@ -90,7 +90,7 @@ def _finite(value: Optional[float]) -> Optional[float]:
 
 
 def mean_interval(values: np.ndarray) -> Optional[Interval]:
-    """Compute mean -+ t(.975; n - 1) s / sqrt(n) for values of shape `(n,)`: the 95 % interval of a normal mean.
+    """Compute mean -+ t(.975; n - 1) s / sqrt(n) for values of shape `(n,)`: the 95% interval of a normal mean.
 
     It is also its credible interval under the prior 1 / sigma. None for fewer than 3 values.
     """

@@ -31,7 +31,7 @@ SCORES: "Columns[CandidateReport]" = (
     ("n", lambda c: str(c.num_evaluations)),
     ("mean", lambda c: number_text(c.mean)),
     ("sd", lambda c: number_text(c.sd)),
-    ("95 % interval of the mean", lambda c: interval_text(c.interval)),
+    ("95% interval of the mean", lambda c: interval_text(c.interval)),
     ("median", lambda c: number_text(c.median)),
     ("min", lambda c: number_text(c.min)),
     ("max", lambda c: number_text(c.max)),
@@ -53,7 +53,7 @@ QUERIES: "Columns[CandidateReport]" = (
 DIFFERENCES: "Columns[Comparison]" = (
     ("shared splits", lambda c: str(c.num_pairs)),
     ("mean difference", lambda c: number_text(c.mean_difference, sign="+")),
-    ("95 % interval", lambda c: interval_text(c.interval)),
+    ("95% interval", lambda c: interval_text(c.interval)),
     ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
     ("Vargha-Delaney A", lambda c: number_text(c.vargha_delaney, 3)),
     ("Cohen's d, paired", lambda c: number_text(c.cohens_d_paired, 2)),
@@ -76,7 +76,7 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
         before = (
             ("documents", lambda c: str(c.asked.num_documents if c.asked else 0)),
             (report.metric, lambda c: number_text(c.asked.measure if c.asked else None)),
-            ("95 % interval", lambda c: interval_text(c.interval)),
+            ("95% interval", lambda c: interval_text(c.interval)),
         )
         after = QUERIES
     columns = (*name, *belief, *before, *after) if belief_first else (*name, *before, *belief, *after)

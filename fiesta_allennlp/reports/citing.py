@@ -56,5 +56,5 @@ def _keys(report: Report) -> List[str]:
 
 
 def _about_new_data(report: Report) -> List[str]:
-    nearest = [c for c in report.comparisons if c.second in [rival.name for rival in report.rivals[:1]]]
+    nearest = [c for c in report.comparisons if report.rival is not None and c.second == report.rival.name]
     return [NADEAU, CORANI] if any(c.prob_new_data is not None for c in nearest) else []

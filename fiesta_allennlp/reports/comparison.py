@@ -46,14 +46,14 @@ class Comparison:
 
     `paired_differences` are the differences of the mean scores on each split that both have, in the order of `first`'s
     replicates. `num_pairs` is the number of these splits, and `pair_seeds` are their seeds. With two or more pairs
-    (`paired`), `mean_difference` and `interval` (95 %, Student's t) are of the paired differences. Otherwise they are
+    (`paired`), `mean_difference` and `interval` (95%, Student's t) are of the paired differences. Otherwise they are
     of the two samples (Welch's t).
 
     `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1. `vargha_delaney` is
     P(first > second) + P(equal) / 2, from 0 to 1. `cohens_d_paired` is the mean over the sd of the paired differences.
 
     `aso_epsilon` is the share of the squared Wasserstein distance that speaks against `first` being stochastically
-    larger. `aso_epsilon_min` is its upper 95 % bound (Almost Stochastic Order): below 1/2, `first` is almost
+    larger. `aso_epsilon_min` is its upper 95% bound (Almost Stochastic Order): below 1/2, `first` is almost
     stochastically larger. With `minimise`, lower scores are better and both are about `first` being smaller.
 
     `prob_new_data` is the probability that `first` is better on new data of the same kind, by the correlated t
@@ -206,7 +206,7 @@ def _mean_difference(x: np.ndarray, y: np.ndarray, differences: Optional[np.ndar
 
 
 def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
-    """Compute the 95 % interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
+    """Compute the 95% interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
 
     None where one of them has fewer than 3 scores.
     """

@@ -28,7 +28,7 @@ def check_output(directory: Path) -> None:
     """
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
     if not there.is_dir():
-        raise _unwritable(directory, NotADirectoryError(f"{there} is no directory"))
+        raise _unwritable(directory, NotADirectoryError(f"{there} is not a directory"))
     if not os.access(there, os.W_OK | os.X_OK):
         raise _unwritable(directory, PermissionError(f"no permission to write to {there}"))
 

@@ -64,7 +64,7 @@ def outlook_table(forecast: Forecast) -> Table:
     """Return a table with one row for each way to choose."""
     more = "hours more" if forecast.problem.num_done else "hours"
     hours = (more,) if forecast.problem.knows_seconds else ()
-    table = number_table("way to choose", ("runs", "median", "5-95 %", *hours, "right", "inconclusive"))
+    table = number_table("way to choose", ("runs", "median", "5-95%", *hours, "right", "inconclusive"))
     for name, outlook in _rows(forecast):
         runs = outlook.runs
         of_time = (f"{outlook.mean_seconds / 3600:.1f}",) if hours else ()
@@ -106,19 +106,19 @@ def _answer(forecast: Forecast) -> str:
     default, done = forecast.default, forecast.problem.num_done
     runs = default.runs
     low, high = default.correct_interval
-    text = f"Expect {default.mean_runs:.0f} runs on average (5-95 % {runs.low:.0f} to {runs.high:.0f})."
+    text = f"Expect {default.mean_runs:.0f} runs on average (5-95% {runs.low:.0f} to {runs.high:.0f})."
     if done:
         text += (
             f" {done} of them have finished, so {round(default.mean_runs) - done} more are expected "
-            f"(5-95 % {runs.low - done:.0f} to {runs.high - done:.0f})."
+            f"(5-95% {runs.low - done:.0f} to {runs.high - done:.0f})."
         )
     if forecast.problem.knows_seconds:
         workers = forecast.settings.workers
         by = "one worker" if workers == 1 else f"{workers} workers"
         low_time, high_time = (duration_text(time) for time in (default.seconds.low, default.seconds.high))
         more = " more" if done else ""
-        text += f" That is {duration_text(default.mean_seconds)}{more} by {by} (5-95 % {low_time} to {high_time})."
-    return f"{text} Right in {default.correct:.0%} (95 % interval {low:.0%} to {high:.0%})."
+        text += f" That is {duration_text(default.mean_seconds)}{more} by {by} (5-95% {low_time} to {high_time})."
+    return f"{text} Right in {default.correct:.0%} (95% interval {low:.0%} to {high:.0%})."
 
 
 def _basis(forecast: Forecast) -> str:

@@ -160,9 +160,7 @@ class Report(Shown, Origin):
 
         def place(candidate: CandidateReport) -> Tuple[bool, bool, float, float]:
             prob_best = -1.0 if candidate.prob_best is None else candidate.prob_best
-            sign = Metric(self.metric, self.minimise).sign
-            mean = float("-inf") if candidate.mean is None else sign * candidate.mean
-            return candidate.name != self.best, candidate.withdrawn, -prob_best, -mean
+            return candidate.name != self.best, candidate.withdrawn, -prob_best, -self._directed_mean(candidate)
 
         return tuple(sorted(self.candidates, key=place))
 
@@ -172,9 +170,15 @@ class Report(Shown, Origin):
         return self.running or self.stopped_by in UNDECIDED
 
     @property
-    def rivals(self) -> Tuple[CandidateReport, ...]:
-        """The candidates that took part to the end, without the best, in the order of `ranked`."""
-        return tuple(c for c in self.ranked if c.name != self.best and not c.withdrawn)
+    def rival(self) -> Optional[CandidateReport]:
+        """The other candidate of the best mean that took part to the end, None if there is none."""
+        others = [c for c in self.ranked if c.name != self.best and not c.withdrawn and c.mean is not None]
+        return max(others, key=self._directed_mean, default=None)
+
+    def _directed_mean(self, candidate: CandidateReport) -> float:
+        """Return the mean, higher is better; for systems, the measure of all their answers."""
+        mean = candidate.asked.measure if candidate.asked is not None else candidate.mean
+        return float("-inf") if mean is None else Metric(self.metric, self.minimise).sign * mean
 
     def candidate(self, name: str) -> CandidateReport:
         """Return the report of one candidate.
@@ -185,7 +189,9 @@ class Report(Shown, Origin):
         for candidate in self.candidates:
             if candidate.name == name:
                 return candidate
-        raise ConfigError(f"the report has no candidate '{name}' but: {', '.join(c.name for c in self.candidates)}.")
+        raise ConfigError(
+            f"the report has no candidate '{name}'; its candidates: {', '.join(c.name for c in self.candidates)}."
+        )
 
     def _shown(self) -> Tuple[Table, Sequence[str]]:
         numbers = ("documents", self.metric) if self.by_documents else ("scores", "mean", "sd")

@@ -163,7 +163,7 @@ class ReplayedCandidate:
 class ReplayResult(Shown):
     """The result of all repetitions of a replay.
 
-    `best` has the highest true mean. `correct`, with its 95 % Wilson interval, `wrong` and `undecided` are shares of
+    `best` has the highest true mean. `correct`, with its 95% Wilson interval, `wrong` and `undecided` are shares of
     the repetitions. `num_evaluations` and `num_rounds` have one entry for each repetition. `summary` is the content of
     `fiesta-replay --output`.
     """

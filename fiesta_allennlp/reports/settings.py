@@ -18,9 +18,7 @@ class StatusSettings:
     GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOWING,)
 
     directory: Path = option(Path(), "the directory of the selection or the search", metavar="DIR", parse=Path)
-    follow: bool = option(
-        False, "print it again and again until the selection ends", group=FOLLOWING, can_be_undone=False
-    )
+    follow: bool = option(False, "print it repeatedly until the selection ends", group=FOLLOWING, can_be_undone=False)
     every: float = option(
         10.0,
         "with --follow: the time between two tables (default 10)",

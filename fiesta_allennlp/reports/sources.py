@@ -57,7 +57,7 @@ def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
             )
             name = next((name for name, is_given in given if is_given), "evaluations-per-split")
             raise ConfigError(
-                f"--{name} is for tables of scores: the selection in {path} keeps to its own. Leave the option out."
+                f"--{name} is for tables of scores: the selection in {path} has its own. Leave the option out."
             )
         return read_directory(path)
     if path.suffix in SCORE_ENDINGS and path.is_file():

@@ -225,7 +225,7 @@ def _fixed_size(summary: Mapping[str, Any]) -> str:
     of_all = f", and {found['baseline_all']} for all {num_systems} systems" if num_systems > 2 else ""
     return (
         f"Power analysis: to detect the difference between {found['best']} and {found['second']}, a paired t-test of "
-        f"fixed size (5 % error, 80 % power) would have needed {found['baseline_2']} documents per system{of_all}."
+        f"fixed size (5% error, 80% power) would have needed {found['baseline_2']} documents per system{of_all}."
     )
 
 
@@ -255,7 +255,7 @@ def pair_in_words(summary: Mapping[str, Any], comparison: "Comparison") -> Tuple
         sure = f"with probability {probability_text(confidence)}, by {metric_text(summary)}"
         words.append(f"{best} is better than {other} {sure}.")
     over = f"over {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else "over unpaired runs"
-    ends = "" if interval is None else f" (95 % interval {interval_text(interval)})"
+    ends = "" if interval is None else f" (95% interval {interval_text(interval)})"
     words.append(f"{comparison.first} minus {comparison.second} is {number_text(difference, sign='+')}{ends}, {over}.")
     return tuple(words)
 
@@ -282,9 +282,9 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
         f"{count_text(summary['repetitions'], 'repetition')} of {summary['strategy']['type']} with "
         f"{summary['belief']['type']}, {summary['splits']} splits, in {summary['seconds']:.1f} s.",
         f"Runs: mean {evaluations['mean']:.1f}, median {evaluations['median']:g}, "
-        f"5-95 % {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all"
+        f"5-95% {quantiles['5']} to {quantiles['95']}, {evaluations['min']} to {evaluations['max']} in all"
         f"{rounds if summary['batch_size'] > 1 else ''}.",
-        f"Correct: {summary['correct']:.1%} (95 % interval {low:.1%} to {high:.1%}); inconclusive "
+        f"Correct: {summary['correct']:.1%} (95% interval {low:.1%} to {high:.1%}); inconclusive "
         f"{summary['undecided']:.1%}; wrong winner {summary['wrong']:.1%}.",
     ]
     if summary.get("minimise"):

@@ -92,7 +92,7 @@ def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console:
     """Go on with the second stage where it was."""
     if not directory.screening.store.is_file():
         raise StoreError(
-            f"{directory.root}: the selection there is one of {command('select')}. Resume it with that command."
+            f"{directory.root}: the selection there was made by {command('select')}. Resume it with that command."
         )
     meta = _first_stage(directory).meta
     known = {f.name for f in fields(Settings)}

@@ -156,7 +156,7 @@ def check_no_seed(name: str) -> None:
     """
     if name.rpartition(".")[2].endswith("seed"):
         raise ConfigError(
-            f"'{name}' is a seed. A seed is no hyperparameter: the best of many seeds is luck that does not come back. "
+            f"'{name}' is a seed. A seed is not a hyperparameter: the luck of the best seed does not repeat. "
             "Every run gets fresh seeds by itself. Take the name out of the space."
         )
 

@@ -55,7 +55,7 @@ def create_database(path: Path) -> sqlite3.Connection:
         StoreError: where there is a file already, or none can be written.
     """
     if path.exists():
-        raise StoreError(f"{path}: there is a selection already. Use --recover to go on with it.")
+        raise StoreError(f"{path}: there is a selection already. Use --recover to continue it.")
     try:
         for left in ("-wal", "-shm", "-journal"):  # of a store that was deleted: SQLite would replay it into this one
             path.with_name(path.name + left).unlink(missing_ok=True)
@@ -149,7 +149,9 @@ def _check_whole(path: Path, database: sqlite3.Connection) -> None:
                 raise StoreError(f"{path}: the store is damaged: the {what} missing. Restore it from a copy.")
     orphan = database.execute("PRAGMA foreign_key_check").fetchone()
     if orphan is not None:
-        raise StoreError(f"{path}: the store is damaged: it has {orphan[0]} of no candidate. Restore it from a copy.")
+        raise StoreError(
+            f"{path}: the store is damaged: it has {orphan[0]} belonging to no candidate. Restore it from a copy."
+        )
 
 
 def _columns(database: sqlite3.Connection) -> Dict[str, Set[str]]:
@@ -180,11 +182,12 @@ def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
     if _is_locked(error):
         return StoreError(
             f"{path}: the store cannot be written to: another program holds its lock ({error}). Nothing recorded so "
-            "far is lost: end that program, which may be one that shows or copies databases, then go on with --recover."
+            "far is lost: end that program, which may be one that shows or copies databases, then continue "
+            "with --recover."
         )
     return StoreError(
-        f"{path}: the store cannot be written to: {error}. Nothing recorded so far is lost: make room on the disk, "
-        "then go on with --recover."
+        f"{path}: the store cannot be written to: {error}. Nothing recorded so far is lost: free some disk space, "
+        "then continue with --recover."
     )
 
 

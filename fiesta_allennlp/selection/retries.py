@@ -24,13 +24,13 @@ def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
     """
     if failure.kind == "data":
         return DataError(
-            f"{failure.error}. The runs in {root} were made with the old data: put them back, then go on with "
+            f"{failure.error}. The runs in {root} were made with the old data: put them back, then continue with "
             "--recover; or start again with another directory or --force."
         )
     if failure.kind == "disk":
         return StoreError(
             f"the disk is full: {failure.request.name} ended with {failure.error}. Nothing that finished in {root} is "
-            "lost: make room, then go on with --recover."
+            "lost: free some space, then continue with --recover."
         )
     return None
 

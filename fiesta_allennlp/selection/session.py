@@ -62,9 +62,9 @@ def run_selection(
             be known.
     """
     if recover and force:
-        raise ConfigError("--recover goes on with a selection and --force deletes it. Give one of them.")
+        raise ConfigError("--recover continues a selection and --force deletes it. Give only one.")
     if allow_removed and not recover:
-        raise ConfigError("--allow-removed withdraws candidates of a selection that is resumed. Add --recover.")
+        raise ConfigError("--allow-removed removes candidates from a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, given, RunDirectory(root), console, stack)
         return session.run(session.resume(allow_removed=allow_removed) if recover else session.begin(force=force))
@@ -193,7 +193,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         stored = meta.settings or {}
         if stored and meta.kind != family.name:
             raise StoreError(
-                f"{root}: the selection there is one of {command(COMMANDS[meta.kind])}. Resume it with that command."
+                f"{root}: the selection there was made by {command(COMMANDS[meta.kind])}. Resume it with that command."
             )
         if str(given.get("seed")) == meta.seed:
             given = {name: value for name, value in given.items() if name != "seed"}
@@ -202,7 +202,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         forbidden = changed_options(kept, settings) if stored else []
         if forbidden:
             raise ConfigError(
-                f"a selection that is resumed must make the same scores as before, but {' and '.join(forbidden)}. "
+                f"a resumed selection must produce the same scores as before, but {' and '.join(forbidden)}. "
                 "Leave that out, or start again in another directory."
             )
         return settings
@@ -239,7 +239,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         owner = self.directory.store.stat().st_uid
         if owner != os.getuid():
             self._say(
-                f"Note: {self.directory.root} belongs to the user with the number {owner}. To go on runs the programs, "
+                f"Note: {self.directory.root} belongs to the user ID {owner}. Resuming runs the programs, "
                 "configs and packages that it names, with your rights."
             )
 
@@ -258,7 +258,7 @@ class _Session(Generic[Given, Checked, Prepared]):
     def _note_changed_code(self, meta: Meta, packages: Sequence[str], files: Sequence[str]) -> None:
         for name in changed_code(meta.environments, packages, files):
             self._say(
-                f"Note: the code of {name} is not what it was when this selection was at work last. What is evaluated "
+                f"Note: the code of {name} has changed since this selection last ran. What is evaluated "
                 "from now on uses the new code; if scores change by it, start again in another directory."
             )
 

@@ -54,7 +54,7 @@ class ChoiceSettings:
     )
     confidence: Optional[float] = option(
         None,
-        "target confidence: stop when P(best) of one candidate reaches it, unless the belief asks for more runs "
+        "target confidence: stop when P(best) of one candidate reaches it, unless the stopping rule asks for more runs "
         "(default 0.95)",
         group=CHOOSING,
     )
@@ -170,7 +170,7 @@ def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
         if value is not None:
             if name in params and params[name] != value:
                 raise ConfigError(
-                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {where}. Give one of them."
+                    f"{flag(name)} {value} contradicts '{name}': {params[name]} in {where}. Give only one."
                 )
             params[name] = value
 

@@ -107,9 +107,11 @@ def _check_kind(params: Dict[str, Any]) -> None:
     of_confidence = ("confidence", "margin", "max_evaluations", "stop")
     wrong = [key for key in of_confidence if key in params] if fixed_budget else []
     if wrong:
-        raise ConfigError(f"{flag(wrong[0])} does not go with --strategy {name}, which spends a budget. Leave it out.")
+        raise ConfigError(
+            f"{flag(wrong[0])} cannot be combined with --strategy {name}, which spends a budget. Leave it out."
+        )
     if not fixed_budget and "budget" in params:
         raise ConfigError(
-            f"--budget does not go with --strategy {name}, which stops at a confidence. Limit it with "
+            f"--budget cannot be combined with --strategy {name}, which stops at a confidence. Limit it with "
             "--max-evaluations, or choose sequential_halving or non_adaptive_fb."
         )

@@ -1,4 +1,4 @@
-"""Metrics of which less is better: a strategy that is given every score negated."""
+"""Metrics of which lower is better: a strategy that is given every score negated."""
 
 from typing import Collection, List, Optional, Tuple
 

@@ -161,7 +161,7 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
     for text in texts:
         name, place = split_name(text)
         if is_command(text) and (name is None or len(name.split()) != 1):
-            raise ConfigError(f"the command '{text}' needs a name without blanks in front: 'NAME={text}'.")
+            raise ConfigError(f"the command '{text}' needs a name without spaces in front: 'NAME={text}'.")
         specs += made if text == template else [read_place(place, name=name)]
     return specs
 
@@ -231,9 +231,9 @@ def _point(row: Any, where: str) -> Point:
 
 def _check_key(key: Any) -> None:
     if not isinstance(key, str) or not key or key != key.strip() or not {",", "="}.isdisjoint(key):
-        raise ConfigError(f"the name {json.dumps(key, default=str)} must be a text without '=', ',' and outer blanks.")
+        raise ConfigError(f"the name {json.dumps(key, default=str)} must be a string without '=', ',' or outer spaces.")
     if key.startswith(".") and (key == "." or "." in key[1:]):
-        raise ConfigError(f"'{key}': a dot in front is for keys at the top of a config. Write '{key.strip('.')}'.")
+        raise ConfigError(f"'{key}': a leading dot is for keys at the top of a config. Write '{key.strip('.')}'.")
 
 
 def _plain(value: Any, key: str) -> Any:
@@ -281,7 +281,7 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
     if not plain.strip():
         raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; a text without characters is \"\".")
     if plain[0] in '[{"':
-        raise ConfigError(f"'{key}' begins as JSON but is none: {shortened(text)}")
+        raise ConfigError(f"'{key}' begins like JSON but is not valid JSON: {shortened(text)}")
     return plain.strip(), rest
 
 

@@ -251,7 +251,7 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
         )
     if difference is not None:
         raise ConfigError(
-            f"candidate '{given.name}' ({stored.source}) is not what it was when the selection in {root} began: "
+            f"candidate '{given.name}' ({stored.source}) has changed since the selection in {root} began: "
             f"{difference}. Undo the change, give it another name with NAME=CONFIG to add it as another candidate, or "
             "start again with another directory or --force."
         )

@@ -59,7 +59,7 @@ def _fetched(source: str) -> Optional[Path]:
 
         place = Path(file_utils.cached_path(source))
     except Exception as error:  # of the libraries behind the schemes, and the reader may need none of them
-        logger.warning("%s is not digested, for it cannot be fetched: %s", source, error)
+        logger.warning("%s has no checksum: it cannot be fetched: %s", source, error)
         return None
     return place if place.is_file() else None
 
@@ -173,7 +173,7 @@ def _same(file: FileMark, source: str) -> FileMark:
     if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(place) != file.digest):
         was, now = file.stamp[0], stamp[0]
         how = f" ({was} bytes then, {now} now)" if was != now else ""
-        raise DataChangedError(f"the data changed: {file.path} is not what it was when the selection began{how}")
+        raise DataChangedError(f"the data changed: {file.path} has changed since the selection began{how}")
     return FileMark(source, stamp, file.digest)
 
 

@@ -29,7 +29,7 @@ def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packa
     known = inspect.signature(Executor.by_name(name)).parameters
     wrong = [key for key in params if key in executor_options() and key not in known]
     if wrong:
-        raise ConfigError(f"{flag(wrong[0])} does not go with --executor {name}. Leave it out.")
+        raise ConfigError(f"{flag(wrong[0])} cannot be combined with --executor {name}. Leave it out.")
     check_devices(params.get("cuda_devices") or [])
     common = {
         "workers": settings.workers,

@@ -157,7 +157,7 @@ def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_b
     if group_by is not None and size > targets[part]:
         raise DataError(
             f"the group {group_by} = {group!r} has {size} instances, more than the {part} part, which is to have "
-            f"{targets[part]}. Give larger data, another --group-by, or `--group-by none`."
+            f"{targets[part]}. Give more data, another --group-by, or `--group-by none`."
         )
 
 

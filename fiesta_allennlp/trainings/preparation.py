@@ -136,7 +136,7 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
     if len(reported) < len(preparations):
         raise ConfigError(
             "--metric is missing. What a program reports is not known before its first run, so name the metric: "
-            "--metric NAME, or --metric=-NAME where less is better."
+            "--metric NAME, or --metric=-NAME where lower is better."
         )
     shared = frozenset.intersection(*reported)
     if DEFAULT_METRIC in shared or len(shared) != 1:
@@ -160,5 +160,5 @@ def _metric_refusal(name: str, preparation: Preparation, metric: Metric) -> Opti
     return (
         f"candidate '{name}': its model does not report the metric '{metric.name}'. It reports: "
         f"{', '.join(reported)}.{did_you_mean(metric.name, reported)} Choose one of these with --metric NAME, or with "
-        "--metric=-NAME where less is better."
+        "--metric=-NAME where lower is better."
     )

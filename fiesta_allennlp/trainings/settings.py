@@ -26,7 +26,7 @@ def _numbers(text: str) -> Tuple[float, ...]:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"must be numbers with commas, such as 0.64,0.16,0.2, but got '{text}'"
+            f"must be numbers separated by commas, such as 0.64,0.16,0.2, but got '{text}'"
         ) from None
 
 

@@ -68,7 +68,7 @@ def real_processes() -> None:
         (["--overrides", "{bad"], r"--overrides .*able.jsonnet: cannot be read"),
         (["--overrides", '{"trainer.num_epochs": "many"}'], r"'able'.*(num_epochs|many|int)"),
         (["--recover"], r"there is no selection to recover"),
-        (["--recover", "--force"], r"--recover goes on with a selection and --force deletes it"),
+        (["--recover", "--force"], r"--recover continues a selection and --force deletes it"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -102,7 +102,7 @@ def test_what_must_not_change_on_resuming(selections_of_trained: Selections, tra
             [trained[0], "other=" + trained[1]],
             r"candidate 'blind' .* belongs to the selection .* but is not given",
         ),
-        ([trained[0], "blind=" + trained[0]], r"candidate 'blind' .* is not what it was"),
+        ([trained[0], "blind=" + trained[0]], r"candidate 'blind' .* has changed"),
     ]:
         output = selections_of_trained.refused(*options, "--recover")
         assert re.search(message, output), output

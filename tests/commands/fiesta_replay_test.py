@@ -33,7 +33,7 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
     status, text = call(table, *QUICK, *options, "--output", output, "--figure", figure)
     assert status == 0, text
     assert "4 repetitions of sequential_halving with" in text
-    assert "Runs: mean 6.0, median 6, 5-95 % 6 to 6, 6 to 6 in all; 3.0 rounds of at most 2." in text
+    assert "Runs: mean 6.0, median 6, 5-95% 6 to 6, 6 to 6 in all; 3.0 rounds of at most 2." in text
     assert "Correct: 100.0%" in text
     assert "Warning: this takes 2 splits of each candidate for the truth" in text
     assert "larger. allennlp fiesta-plan includes the uncertainty of a small pilot." in text

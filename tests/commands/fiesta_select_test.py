@@ -251,8 +251,8 @@ def test_data_that_change_in_the_middle_end_the_selection(
     monkeypatch.setattr(Progress, "on_outcome", change)
     status, output = call(*trained, "-s", run, *options)
     assert status == 2, output
-    assert f"{train} is not what it was when the selection began" in output
-    assert "go on with --recover" in output and "Traceback" not in output
+    assert f"{train} has changed when the selection began" in output
+    assert "continue with --recover" in output and "Traceback" not in output
     monkeypatch.setattr(Progress, "on_outcome", on_outcome)
     with closing(RunStore(RunDirectory(run), create=False)) as store:
         history = store.history(max_failures=3)

@@ -276,7 +276,7 @@ def test_edited_code_is_told_and_written_down(
     assert "Note:" not in selections.begin("--config", config)
     assert "Note:" not in selections.resume()
     code.write_text("SCALE = 2\n")
-    assert "the code of code_of_mine is not what it was" in selections.resume()
+    assert "the code of code_of_mine has changed" in selections.resume()
     assert "Note:" not in selections.resume()
     with reading(RunDirectory(run)) as store:
         digests = [found["code"]["code_of_mine"] for found in store.meta().environments]

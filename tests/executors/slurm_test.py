@@ -354,9 +354,9 @@ def test_a_slurm_that_gives_no_answer_is_asked_again(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"partition": "nope"}, "Slurm takes no job with --partition=nope .*invalid partition"),
+        ({"partition": "nope"}, "Slurm rejects jobs with --partition=nope .*invalid partition"),
         ({"slurm": ["output=/tmp/log"]}, 'must be an option of sbatch, .* but got "output"'),
-        ({"workers": "auto"}, "--workers auto does not go with --executor slurm"),
+        ({"workers": "auto"}, "--workers auto cannot be combined with --executor slurm"),
         ({"gpus_per_evaluation": 0.25}, "--gpus-per-evaluation must be a whole number and at least 0 with Slurm"),
         ({"cpus_per_evaluation": 0.5}, "--cpus-per-evaluation must be a whole number and at least 1"),
         ({"memory_per_evaluation": 0.0}, "--memory-per-evaluation must be above 0"),

@@ -71,7 +71,7 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
         ('{"a": [0.1]}', "at least 2 candidates but got 1: a"),
         ('{"a": [0.1], "b": []}', r"candidate 'b' needs a list of scores but has \[\]"),
         ('{"a": [0.1], "b": {"x": 1}}', """candidate 'b' needs a list of scores but has {"x": 1}"""),
-        ('{"a": [0.1], "b": [0.1], "a": [0.2]}', "candidate 'a' is there more than once. Merge"),
+        ('{"a": [0.1], "b": [0.1], "a": [0.2]}', "candidate 'a' appears more than once. Merge"),
         ('{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: a score must be .* but this is nan"),
         ('{"a": [0.1], "b": [1e101]}', r"at most 1e\+100 in size but this is 1e\+101"),
         ('{"a": [0.1], "b": ["0.2"]}', """candidate 'b', score 1 of 1: .* but this is "0.2\""""),
@@ -140,7 +140,7 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
 
 def test_scores_that_do_not_fill_the_last_split_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match="candidate 'b' has 3 scores, which is no multiple of --evaluations-per-split 2"
+        DataError, match="candidate 'b' has 3 scores, which is not a multiple of --evaluations-per-split 2"
     ):
         table(tmp_path / "s.json", '{"a": [1, 2], "b": [1, 2, 3]}', evaluations_per_split=2)
 
@@ -176,7 +176,7 @@ def test_an_unknown_preset_is_an_error_with_the_near_one() -> None:
 
 def test_blocks_are_for_json_alone(tmp_path: Path) -> None:
     for scores in ("tie", str(tmp_path / "s.csv")):
-        with pytest.raises(ConfigError, match="--evaluations-per-split: .* says itself which scores share a split"):
+        with pytest.raises(ConfigError, match="--evaluations-per-split: .* already says which scores share a split"):
             open_scores(scores, 5)
 
 

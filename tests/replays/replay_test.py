@@ -194,7 +194,7 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
         ({"candidates": ("ian", "atea")}, "--candidates: tdsa-8 has no candidate 'atea'. Did you mean 'atae'"),
         ({"budget": 3}, "budget must be at least"),
         ({"with_replacement": True}, "--with-replacement: the scores of the preset tdsa-8 never run out"),
-        ({"evaluations_per_split": 5}, "--evaluations-per-split: tdsa-8 says itself"),
+        ({"evaluations_per_split": 5}, "--evaluations-per-split: tdsa-8 already says"),
     ],
 )
 def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], message: str) -> None:

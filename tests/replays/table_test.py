@@ -124,5 +124,5 @@ def test_candidates_are_chosen_by_name_in_the_order_given() -> None:
 def test_candidates_that_are_not_there_or_twice_are_errors() -> None:
     with pytest.raises(ConfigError, match="has no candidate 'iann'. Did you mean 'ian'.* Candidates: tdlstm, atae"):
         restrict(PRESETS["tdsa-8"], ["iann", "atae"])
-    with pytest.raises(ConfigError, match="'ian' is there more than once"):
+    with pytest.raises(ConfigError, match="'ian' appears more than once"):
         restrict(PRESETS["tdsa-8"], ["ian", "ian"])

@@ -69,7 +69,7 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     header, _, first, *_ = rows_of(text, "Candidates")
     found = dict(zip((cell.strip() for cell in header), (cell.strip() for cell in first), strict=True))
     assert (found["n"], found["mean"], found["P(best)"], found["parameters"]) == ("3", "0.8000", "0.970", "1,234,567")
-    assert found["95 % interval of the mean"] == "0.5500 to 1.0500"
+    assert found["95% interval of the mean"] == "0.5500 to 1.0500"
     assert found["P(within 0.01)"] == "-"
     assert "It ran promising candidates more often" in text
     assert "dropped out: 3 failures" in text

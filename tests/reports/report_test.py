@@ -265,6 +265,14 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
     assert pair.decision == ("a minus b is -0.1000, over unpaired runs.",)
 
 
+def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> None:
+    few = [0.56, 0.68]  # so few and so far apart that it is more probably the best than the nearer one
+    write_selection(tmp_path / "run", {"best": normal(0.70, 9), "near": normal(0.66, 9), "few": few}).close()
+    made = report(tmp_path / "run")
+    assert [c.name for c in made.ranked] == ["best", "few", "near"]
+    assert "Next was near (mean 0.6" in paragraph(made)
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
@@ -274,7 +282,7 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
         (("run",), {"paired": True}, "--paired is about two tables of scores"),
         (("run",), {"compare": ("good", "fare")}, "there is no candidate 'fare'. Did you mean 'fair'"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
-        (("run",), {"output": "taken/deeper"}, "--output taken/deeper: cannot be written to: .*taken is no directory"),
+        (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*taken is not a directory"),
         (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
         (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
         (("taken",), {}, "taken: is neither a directory nor a file that ends with .json or .csv"),

@@ -36,7 +36,7 @@ def test_halving_can_take_the_finalists() -> None:
     [
         ({"configs": 5, "points": "p.jsonl"}, "either a SPACE.json or --points FILE.jsonl, but both are given"),
         ({}, "say how many configs to screen with --configs N"),
-        ({"runs": 24, "budget": 5}, "--runs shares out all runs, so --budget does not go with it"),
+        ({"runs": 24, "budget": 5}, "--runs shares out all runs, so --budget cannot be combined with it"),
         ({"runs": 11}, "a search in two stages needs at least 12 runs but got 11"),
         ({"configs": 5, "finalists": 6}, "--finalists is 6 but --configs is 5"),
     ],

@@ -353,8 +353,8 @@ def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run
 @pytest.mark.parametrize(
     ("kind", "error", "message"),
     [
-        ("disk", StoreError, "the disk is full: c-2 ended with as told.*go on with --recover"),
-        ("data", DataError, "as told. The runs in .* put them back, then go on with --recover"),
+        ("disk", StoreError, "the disk is full: c-2 ended with as told.*continue with --recover"),
+        ("data", DataError, "as told. The runs in .* put them back, then continue with --recover"),
     ],
 )
 def test_a_full_disk_and_changed_data_end_the_selection_and_are_nobodys_failure(

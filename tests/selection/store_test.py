@@ -255,7 +255,7 @@ def test_a_store_of_another_version_is_an_error(
     [
         ("DROP TABLE failures", "the table failures is missing"),
         ("ALTER TABLE evaluations RENAME COLUMN score TO points", "columns score of evaluations are missing"),
-        ("DELETE FROM candidates WHERE name = 'a'", "it has evaluations of no candidate"),
+        ("DELETE FROM candidates WHERE name = 'a'", "it has evaluations belonging to no candidate"),
         ("DELETE FROM meta", "has version None"),
         ("DROP TABLE meta", "cannot be read as a store: no such table: meta"),
     ],
@@ -368,7 +368,7 @@ def test_a_file_that_may_not_grow_is_told_and_loses_nothing(store: RunStore, dir
     )
     number, _, message = done.stdout.partition(" ")
     assert "store.sqlite: the store cannot be written to" in message
-    assert "Nothing recorded so far is lost: make room on the disk, then go on with --recover." in message
+    assert "Nothing recorded so far is lost: free some disk space, then continue with --recover." in message
     reopened = RunStore(directory, create=False)
     finished = reopened.history(max_failures=3).evaluations
     reopened.close()
@@ -406,7 +406,7 @@ def test_a_lock_that_another_program_keeps_is_told_and_nothing_is_lost(
     store: RunStore, another: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.selection.database.SECONDS_TO_WAIT", 0.0)
-    with pytest.raises(StoreError, match="another program holds its lock .*end that program.*go on with --recover"):
+    with pytest.raises(StoreError, match="another program holds its lock .*end that program.*continue with --recover"):
         store.reserve([request("a", 0)])
     another.execute("COMMIT")
     assert store.history(max_failures=3).pending == ()

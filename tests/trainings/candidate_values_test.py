@@ -77,8 +77,8 @@ def test_any_json_is_read_back_and_named(values: Dict[str, Any]) -> None:
         ("lr=,x=1", "'lr' has no value"),
         ("lr=1,lr=2", "'lr' is given twice"),
         ("=3", 'the name "" must be a text without'),
-        ("dims=[1,2", r"'dims' begins as JSON but is none: \[1,2"),
-        (".model.dropout=1", "a dot in front is for keys at the top of a config. Write 'model.dropout'"),
+        ("dims=[1,2", r"'dims' begins like JSON but is not valid JSON: \[1,2"),
+        (".model.dropout=1", "a leading dot is for keys at the top of a config. Write 'model.dropout'"),
     ],
 )
 def test_what_cannot_be_read_is_an_error(typed: str, message: str) -> None:

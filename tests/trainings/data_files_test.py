@@ -37,7 +37,7 @@ def test_what_stands_behind_a_path(shards: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda shards: (shards / "a.txt").write_text("b.txt"), r"\S+/a.txt is not what it was when the selection"),
+        (lambda shards: (shards / "a.txt").write_text("b.txt"), r"\S+/a.txt has changed when the selection"),
         (lambda shards: (shards / "a.txt").write_text("more"), r"\S+/a.txt is not .* \(5 bytes then, 4 now\)$"),
         (lambda shards: (shards / "e.txt").write_text("new"), r"\S+/e.txt was not there when the selection began"),
     ],
@@ -68,7 +68,7 @@ def test_a_file_that_is_away_may_come_again(shards: Path, path: str) -> None:
     with pytest.raises(FileNotFoundError, match="b.txt"), unchanged(mark, {}):
         raise AssertionError("it did not look before")
     (shards / "b.txt").write_text("b.txt!")
-    with pytest.raises(DataChangedError, match="b.txt is not what it was"), unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match="b.txt has changed"), unchanged(mark, {}):
         pass
 
 
@@ -94,7 +94,7 @@ def test_a_file_at_another_place_is_known_by_its_content(shards: Path, tmp_path:
     with unchanged(mark, {str(a): str(copy)}):
         pass
     copy.write_text("a.tx!")
-    with pytest.raises(DataChangedError, match="/a.txt is not what it was"), unchanged(mark, {str(a): str(copy)}):
+    with pytest.raises(DataChangedError, match="/a.txt has changed"), unchanged(mark, {str(a): str(copy)}):
         pass
 
 
@@ -137,7 +137,7 @@ def test_a_url_is_known_by_its_content(served: Tuple[str, Path], tmp_path: Path)
     with unchanged(mark, {}):
         pass  # another machine, which has no copy yet
     file.write_text("new")
-    with pytest.raises(DataChangedError, match=f"{url} is not what it was"), unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match=f"{url} has changed"), unchanged(mark, {}):
         file_utils.cached_path(url)  # as a reader does
     assert mark_data({"train": url}).fingerprint != mark.fingerprint
     file.write_text("old")
@@ -165,7 +165,7 @@ def test_a_member_is_known_by_its_archive(tmp_path: Path) -> None:
     mark = mark_data(paths)
     assert {file.path for file in mark.files} == {str(archive)}
     assert mark.fingerprint != mark_data({"train": paths["test"], "test": paths["train"]}).fingerprint
-    with pytest.raises(DataChangedError, match="all.zip is not what it was"), unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match="all.zip has changed"), unchanged(mark, {}):
         write("new!")
     assert mark_data(paths).fingerprint != mark.fingerprint
     assert files_behind(paths["train"]) == [], "parts in one archive are not the same data"

@@ -173,12 +173,12 @@ def test_contradictions_and_broken_json_are_errors(given: Dict[str, Any], messag
         ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts .* such as split_paired"),
         ({"belief": {"type": "dirichlet_f_measure", "beta": "half"}}, "'beta' must be a number"),
         ({"stop": "glrr"}, "glrr.*glr"),
-        ({"stop": "glr", "budget": 20}, "--stop does not go with --strategy sequential_halving"),
+        ({"stop": "glr", "budget": 20}, "--stop cannot be combined with --strategy sequential_halving"),
         ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
         ({"strategy": {"type": "top_two", "beta": 2}}, "beta"),
         ({"strategy": "sequential_halving"}, "--budget N"),
-        ({"strategy": "top_two", "budget": 20}, "--budget does not go with"),
-        ({"strategy": "non_adaptive_fb", "budget": 9, "margin": 0.1}, "--margin does not go with"),
+        ({"strategy": "top_two", "budget": 20}, "--budget cannot be combined with"),
+        ({"strategy": "non_adaptive_fb", "budget": 9, "margin": 0.1}, "--margin cannot be combined with"),
     ],
 )
 def test_choices_that_cannot_work_are_refused(given: Dict[str, Any], message: str) -> None:

@@ -90,7 +90,7 @@ class ProcessSystem(System):
         except (ValueError, RecursionError) as error:
             if self._process is not None:
                 self._process.kill()  # what it prints next may belong to this question still
-            raise Unanswered(f"it answered with a line that is no JSON: {shortened(line)}") from error
+            raise Unanswered(f"it answered with a line that is not JSON: {shortened(line)}") from error
 
 
 @System.register("command")
@@ -120,7 +120,7 @@ class Command(ProcessSystem):
             raise ConfigError(f"'directory' is {directory}, but there is no such directory.")
         if shutil.which(command[0]) is None and not (Path(directory or ".") / command[0]).is_file():
             raise ConfigError(
-                f"'command' begins with '{command[0]}', which is no program on the PATH and no file that may be run. "
+                f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file. "
                 "Correct it, or give its whole path."
             )
 

@@ -174,14 +174,14 @@ class Http(System):
             ) as response:
                 text = self._text(response, end)
         except requests.ConnectTimeout as error:
-            raise _Again("no connection came about in time", error=Unavailable) from error
+            raise _Again("no connection was made in time", error=Unavailable) from error
         except requests.Timeout as error:
             raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
         except requests.RequestException as error:
             if error.args and isinstance(error.args[0], ReadTimeoutError):  # of a body that stalls
                 raise _Again(f"no answer came within {self._limit:g} seconds", error=OutOfTime) from error
             if isinstance(error, requests.exceptions.InvalidHeader):
-                raise Unanswered("its 'headers' hold what cannot be sent") from None
+                raise Unanswered("its 'headers' contain characters that cannot be sent") from None
             down = isinstance(error, requests.ConnectionError)
             reason = f"no answer came: {self._without_key(shortened(f'{type(error).__name__}: {error}'))}"
             raise _Again(reason, error=Unavailable if down else Unanswered) from None
@@ -208,7 +208,7 @@ class Http(System):
             raise Unanswered(f"{said}. Check the key ('key_variable', 'key_header', 'key_prefix')")
         if 300 <= status < 400:
             place = self._without_key(str(response.headers.get("Location")))
-            raise Unanswered(f"{said}, and sends on to {place}: give that url")
+            raise Unanswered(f"{said}, and redirects to {place}: give that url")
         if not 200 <= status < 300:
             raise Unanswered(said)
         try:
@@ -266,7 +266,7 @@ def _read_key(variable: Optional[str]) -> str:
             f"'key_variable' is {variable}, but that environment variable is not set. Set it: export {variable}=..."
         )
     if not key.isprintable() or not key.isascii():
-        raise ConfigError(f"the key in {variable} must be one line of plain characters. Set it again.")
+        raise ConfigError(f"the key in {variable} must be one line of ASCII characters. Set it again.")
     return key
 
 
@@ -276,13 +276,13 @@ def _check_url(url: Any) -> None:
         raise ConfigError(f"'url' must begin with http:// or https:// and a host but is {shortened(url)}.")
     if parts.username or parts.password:
         raise ConfigError(
-            f"'url' must not hold a user or a password (host {parts.hostname}): it is written down. Put the key into "
+            f"'url' must not hold a user or a password (host {parts.hostname}): the url is recorded. Put the key into "
             "an environment variable and name it with 'key_variable'."
         )
     try:
         _ = parts.port
     except ValueError as error:
-        raise ConfigError(f"'url' has no good port: {error}.") from error
+        raise ConfigError(f"'url' has no valid port: {error}.") from error
 
 
 def _retry_after(value: Optional[str]) -> Optional[float]:

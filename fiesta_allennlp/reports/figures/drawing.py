@@ -81,7 +81,7 @@ def _files(drawing: "Drawing", name: str, directory: Path) -> Tuple[Path, ...]:
 
 
 def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any], path: Path) -> None:
-    """Draw the distribution of the number of runs over the repetitions of a replay, with its mean and 5 to 95 % range.
+    """Draw the distribution of the number of runs over the repetitions of a replay, with its mean and 5 to 95% range.
 
     Args:
         num_evaluations: of every repetition.
@@ -94,7 +94,7 @@ def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any],
     axes.hist(num_evaluations, bins="auto", color="0.75")
     quantiles, mean = summary["evaluations"]["quantiles"], summary["evaluations"]["mean"]
     axes.axvspan(
-        quantiles["5"], quantiles["95"], zorder=0, alpha=0.15, label=f"5-95 %: {quantiles['5']} to {quantiles['95']}"
+        quantiles["5"], quantiles["95"], zorder=0, alpha=0.15, label=f"5-95%: {quantiles['5']} to {quantiles['95']}"
     )
     axes.axvline(mean, color="black", label=f"mean {mean:.1f}")
     axes.set_xlabel("runs needed")

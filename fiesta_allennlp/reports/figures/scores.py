@@ -39,7 +39,7 @@ HALF_WIDTH = 0.36
 
 
 def draw_distributions(report: Report) -> "Optional[Drawing]":
-    """Draw a row for each candidate: its scores, their density, the mean with its 95 % interval, and the median.
+    """Draw a row for each candidate: its scores, their density, the mean with its 95% interval, and the median.
 
     The density is Gaussian with Scott's bandwidth, cut at the least and the greatest score; fewer than 3 scores, or
     equal ones, have none. None where nothing has been scored, or by documents, of which single scores say little.
@@ -58,7 +58,7 @@ def draw_distributions(report: Report) -> "Optional[Drawing]":
     set_scores(axes, limits, f"{report.scored} {report.metric_text}")
     set_rows(axes, report, [c.name for c in candidates], notes=[_number_note(c) for c in candidates])
     one, median = mark("one score", "o", color="0.4", markersize=3), mark("median", "|", color="black")
-    interval = mark_of_interval("95 % interval of the mean")
+    interval = mark_of_interval("95% interval of the mean")
     add_legend(figure, [one, mark_of_mean(), interval, median])
     return figure
 
@@ -112,7 +112,7 @@ def distributions_caption(report: Report) -> str:
 
 
 def draw_measures(report: Report) -> "Optional[Drawing]":
-    """Draw a row for each system of a selection by documents: the measure of all its answers and its 95 % interval.
+    """Draw a row for each system of a selection by documents: the measure of all its answers and its 95% interval.
 
     None where there is nothing to draw, or of another report.
     """
@@ -135,14 +135,14 @@ def draw_measures(report: Report) -> "Optional[Drawing]":
         for system, asked in systems
     ]
     set_rows(axes, report, [system.name for system, _ in systems], notes=notes)
-    interval = [mark_of_interval("95 % interval")] if ends else []
+    interval = [mark_of_interval("95% interval")] if ends else []
     add_legend(figure, [mark("all answers together", "o", color="0.4", markersize=6), *interval])
     return figure
 
 
 def measures_caption(report: Report) -> str:
     return (
-        "Each point is the measure of all answers of a system, and the line its 95 % credible interval by the "
+        "Each point is the measure of all answers of a system, and the line its 95% credible interval by the "
         "selection's posterior. Intervals may overlap even where P(best) is high."
     )
 
@@ -159,7 +159,7 @@ def shown_comparisons(report: Report) -> Tuple[Comparison, ...]:
 
 
 def draw_differences(report: Report) -> "Optional[Drawing]":
-    """Draw a row for each rival: the differences on shared splits, and their mean with its 95 % interval.
+    """Draw a row for each rival: the differences on shared splits, and their mean with its 95% interval.
 
     Right of the line at 0 the first candidate is ahead, left of it where the metric is minimised. Where no split is
     shared, the row has the difference of the means alone. None where there is no difference to show.
@@ -206,7 +206,7 @@ def ahead_text(comparison: Comparison) -> str:
 
 def _marks(report: Report) -> "Marks":
     marks = [mark("one split", "o", color="0.4", markersize=3)] if _has_pairs(report) else []
-    marks += [mark_of_mean(), mark_of_interval("95 % interval")]
+    marks += [mark_of_mean(), mark_of_interval("95% interval")]
     if report.margin:
         marks.append(mark(f"within margin {report.margin:g}", "s", color="0.85", markersize=8))
     return marks
@@ -221,7 +221,7 @@ def differences_caption(report: Report) -> str:
     side = "Left" if report.minimise else "Right"
     if not _has_pairs(report):
         return (
-            f"Each line is Welch's 95 % interval of the difference of two means. {side} of 0, the first candidate is "
+            f"Each line is Welch's 95% interval of the difference of two means. {side} of 0, the first candidate is "
             "better. An arrow marks an interval that continues."
         ) + margin
     return (

@@ -145,7 +145,7 @@ def score_of(metrics: Mapping[str, Any], name: str) -> float:
     """
     score = metrics.get(name)
     if score is None:
-        raise FiestaError(f"the run reported no metric '{name}' but: {', '.join(sorted(metrics))}.")
+        raise FiestaError(f"the run reported no metric '{name}'; it reported: {', '.join(sorted(metrics))}.")
     return usable(score, f"the run reported {name}")
 
 

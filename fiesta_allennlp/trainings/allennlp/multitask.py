@@ -19,7 +19,7 @@ def check_one_task(key: str, reader: DatasetReader) -> None:
     """
     if isinstance(reader, MultiTaskDatasetReader):
         raise ConfigError(
-            f"'{key}' is a multitask reader, of the tasks {', '.join(reader.readers)}, but random splits are drawn "
+            f"'{key}' is a multitask reader, for the tasks {', '.join(reader.readers)}, but random splits are drawn "
             "from the data of one task. Give --splits official, or the reader of one task."
         )
 

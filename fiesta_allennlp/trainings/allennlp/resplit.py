@@ -179,7 +179,7 @@ def _group(instance: Instance, group_by: str) -> Any:
             keys.extend(field.metadata)
     if not keys:
         raise DataError(
-            f"--group-by {group_by}: an instance has no metadata. Let the dataset reader add a MetadataField with the "
+            f"--group-by {group_by}: an instance has no metadata. Make the dataset reader add a MetadataField with the "
             f"key '{group_by}', or give `--group-by none`."
         )
     raise DataError(

@@ -79,7 +79,7 @@ def check_keys(config: Mapping[str, Any]) -> None:
         raise ConfigError(f"'environment' must be an object of texts but is {shortened(environment)}.")
     for name in environment:
         if not name or "=" in name or name.startswith(OURS):
-            raise ConfigError(f"'environment.{name}': no program may be given a variable of this name. Choose another.")
+            raise ConfigError(f"'environment.{name}': this variable must not be set. Choose another.")
     if not isinstance(config.get("metrics", ""), str):
         raise ConfigError(f"'metrics' must be the path of a JSON file, or \"stdout\", but is {config['metrics']}.")
     if config.get("data") is not None:
@@ -249,7 +249,7 @@ def _check_is_there(command: Sequence[str]) -> None:
     if PLACEHOLDER.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
         may_not = " It is a file that may not be run: chmod +x." if Path(command[0]).is_file() else ""
         raise ConfigError(
-            f"'command' begins with '{command[0]}', which is no program on the PATH and no file that may be run."
+            f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file."
             f"{may_not} Correct it, or give its whole path."
         )
     script = next((part for part in command[1:] if not part.startswith("-")), "")
@@ -265,7 +265,7 @@ def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[
     if config.get("data") is not None and "validation" in division.parts and "validation" not in named:
         yield "its command names no {validation}, so its runs leave the validation set of the other candidates unused."
     if "seed" not in named and "split_seed" not in named:
-        yield "its command names no {seed}, so its runs differ by their sets alone."
+        yield "its command does not use {seed}, so its runs differ only in their sets."
 
 
 def code_of(config: Mapping[str, Any]) -> List[str]:

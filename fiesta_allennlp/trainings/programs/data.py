@@ -148,7 +148,7 @@ class Table(DataFormat):
                 taken.clear()
         except csv.Error as error:
             start = taken[0].line if taken else 1
-            raise DataError(f"{path}, line {start}: is no row of a table: {error}.") from error
+            raise DataError(f"{path}, line {start}: is not a row of a table: {error}.") from error
 
 
 class ConllFormat(DataFormat):
@@ -181,7 +181,7 @@ class ConllFormat(DataFormat):
         are on one side."""
         if group_by != DOCUMENT:
             raise DataError(
-                f"'{group_by}': sentences of the format conll can be grouped by '{DOCUMENT}' alone. Give this, or "
+                f"'{group_by}': sentences of the format conll can be grouped only by '{DOCUMENT}'. Give that, or "
                 "--group-by none."
             )
         sentences = [tuple(row[0] for row in _words(record)) for record in file.records]

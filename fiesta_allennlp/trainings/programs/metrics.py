@@ -57,7 +57,7 @@ def metrics_in_file(path: Path) -> Metrics:
             "object there; or name the file that it writes as 'metrics'."
         )
     if not path.is_file():  # nor is a FIFO opened, which would wait for ever
-        raise FiestaError(f"the metrics must be a file, but {path} is none. Have the program write JSON there.")
+        raise FiestaError(f"the metrics must be a file, but {path} is not a file. Make the program write JSON there.")
     try:
         content = path.read_text(encoding="utf-8-sig")
     except PermissionError as error:
@@ -100,7 +100,7 @@ def metric_in(metrics: Mapping[str, Any], name: str, *, scored: str, alone: bool
     if found is None:
         reported = ", ".join(sorted(metrics)) or "nothing"
         wanted = " or ".join([", ".join(map(repr, names[:-1])), repr(names[-1])])
-        raise MetricError(f"the program reported no metric {wanted} but: {reported}.")
+        raise MetricError(f"the program reported no metric {wanted}; it reported: {reported}.")
     return found
 
 

@@ -64,7 +64,7 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
     for other in others:
         if other.head.strip() != first.head.strip():
             raise DataError(
-                f"{other.path}: the header is not that of {first.path}, so their rows cannot be put together. Give "
+                f"{other.path}: the header differs from that of {first.path}, so their rows cannot be combined. Give "
                 "both the same columns in the same order."
             )
     return ProgramData(files, data_format, group_by)

@@ -69,9 +69,7 @@ def test_the_command_writes_every_file(made: Path, in_process: Callable[..., Cal
     there = {path.name for path in (made / "report").rglob("*") if path.is_file()}
     figures = {f"{name}{ending}" for name in ("measures", "path", "allocation") for ending in (".png", ".pdf")}
     assert there == {"report.html", "report.md", "table.tex", "scores.csv", *figures}
-    assert (
-        "| system | documents | macro\\_f1 | 95 % interval | P(best) |" in (made / "report" / "report.md").read_text()
-    )
+    assert "| system | documents | macro\\_f1 | 95% interval | P(best) |" in (made / "report" / "report.md").read_text()
 
 
 def test_one_at_work_is_reported_as_it_stands(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,7 +192,9 @@ def test_the_key_travels_in_its_header_and_is_nowhere_else(serve: Any, monkeypat
 def test_a_redirection_is_refused_without_the_key_that_it_repeats(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEB_KEY", KEY)
     system, endpoint = serve({"d1": [307]}, key_variable="WEB_KEY")
-    with pytest.raises(Unanswered, match=r"sends on to http://elsewhere/\?key=Bearer \*\*\*: give that url") as refused:
+    with pytest.raises(
+        Unanswered, match=r"redirects to http://elsewhere/\?key=Bearer \*\*\*: give that url"
+    ) as refused:
         system.ask(D1)
     assert KEY not in str(refused.value)
     assert endpoint.asked == {"d1": 1}
@@ -222,7 +224,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         ({"url": "ftp://host/x"}, r"'url' must begin with http:// or https:// and a host"),
         ({"url": 7}, r"'url' must begin with"),
         ({"url": "http://me:secret@host/x"}, r"'url' must not hold a user or a password \(host host\)"),
-        ({"url": "http://host:99999/"}, r"'url' has no good port"),
+        ({"url": "http://host:99999/"}, r"'url' has no valid port"),
         ({"url": "http://host/", "retries": -1}, r"'retries' must be at least 0 but is -1"),
         ({"url": "http://host/", "wait": "long"}, r"'wait' must be at least 0 but is long"),
         ({"url": "http://host/", "per_minute": 0}, r"'per_minute' must be above 0 but is 0"),

@@ -104,7 +104,7 @@ def test_differences_without_pairs_are_explained_as_welchs() -> None:
         told.append(("one split" in {text.get_text() for text in legend.get_texts()}, caption_of(shown)))
     assert [has_mark for has_mark, _ in told] == [True, False]
     assert "Each point is one split" in told[0][1]
-    assert told[1][1].startswith("Each line is Welch's 95 % interval of the difference of two means. Right of 0")
+    assert told[1][1].startswith("Each line is Welch's 95% interval of the difference of two means. Right of 0")
 
 
 def test_the_path_has_a_line_for_each_candidate() -> None:

@@ -112,7 +112,7 @@ def test_no_score_is_made_of_data_that_changed(reviews: Path, tmp_path: Path) ->
     evaluator.evaluate(REQUEST, tmp_path / "1")
     text = (reviews / "train.jsonl").read_text()
     (reviews / "train.jsonl").write_text(text.replace("food", "fare", 1))
-    with pytest.raises(DataChangedError, match="train.jsonl is not what it was"):
+    with pytest.raises(DataChangedError, match="train.jsonl has changed"):
         evaluator.evaluate(REQUEST, tmp_path / "2")
     assert not (tmp_path / "2" / "outcome.json").exists()
 

@@ -63,7 +63,7 @@ def test_instances_with_equal_lists_are_one_group() -> None:
 
 
 def test_a_group_key_without_metadata_is_an_error(reviews: Path) -> None:
-    with pytest.raises(DataError, match="--group-by nonsense: an instance has no metadata. Let the dataset reader"):
+    with pytest.raises(DataError, match="--group-by nonsense: an instance has no metadata. Make the dataset reader"):
         list(make_reader(reviews, group_by="nonsense").read("train"))
 
 

@@ -67,7 +67,7 @@ ALL = ["{train}", "{validation}", "{test}", "{seed}"]
 
 def test_a_program_or_script_that_is_not_there(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match="begins with 'no-such', which is no program on the PATH"):
+    with pytest.raises(ConfigError, match="begins with 'no-such', which is neither on the PATH"):
         checked(program_config(reviews, "", command=["no-such", *ALL]))
     with pytest.raises(ConfigError, match=r"'command' runs 'train.py', but there is no such file in the current dir"):
         checked(program_config(reviews, "", command=["python", "-u", "train.py", *ALL]))
@@ -142,7 +142,7 @@ def test_a_program_without_a_seed_is_noted() -> None:
     def notes(*command: str, **more: Any) -> str:
         return "".join(notes_on_program({"type": "program", "command": list(command), **more}, AT_OFFICIAL_RATIOS))
 
-    assert "names no {seed}" in notes("x", "{train}")
+    assert "does not use {seed}" in notes("x", "{train}")
     assert not notes("x", environment={"S": "{seed}"}) and not notes("x", "{split_seed}")
     assert "names no {validation}" in notes("x", "{train}", "{test}", "{seed}", data={"train": "a"})
 

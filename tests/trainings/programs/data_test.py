@@ -55,7 +55,7 @@ def test_fields_of_records() -> None:
         ("jsonl", b"[1]\n", r"line 1: must be a JSON object but is a list"),
         ("jsonl", b'{"a": "\xff"}\n', r"line 1: is not UTF-8"),
         ("csv", b"a,b\n1,2\n3\n", r"line 3: has 1 fields, but the header has 2: a, b"),
-        ("csv", b'a,b\n1,"open\n', r"line 2: is no row of a table"),
+        ("csv", b'a,b\n1,"open\n', r"line 2: is not a row of a table"),
         ("csv", b"", r"is empty. Its first line must name the columns"),
     ],
 )

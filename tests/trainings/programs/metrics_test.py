@@ -84,7 +84,7 @@ def test_anything_but_a_file_is_named_and_not_opened(tmp_path: Path, monkeypatch
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to("loop")
     for path in (tmp_path, tmp_path / "fifo", tmp_path / "loop"):
-        with pytest.raises(FiestaError, match=f"must be a file, but {path} is none. Have the program"):
+        with pytest.raises(FiestaError, match=f"must be a file, but {path} is not a file. Make the program"):
             metrics_in_file(path)
     (tmp_path / "file").touch()
     for raised, kind in ((PermissionError(13, "Permission denied"), FiestaError), (OSError(5, "I/O error"), OSError)):
@@ -117,7 +117,7 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
-        ('{"f1": 1}', "no metric 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy' but: f1"),
+        ('{"f1": 1}', "no metric 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'; it reported: f1"),
         ("{}", "but: nothing"),
         ('{"accuracy": NaN}', "accuracy = nan, which is not a finite number"),
         ('{"test_accuracy": Infinity}', "test_accuracy = inf, which is not a finite number"),

@@ -102,7 +102,7 @@ def test_tables_need_one_header(reviews: Path) -> None:
     config = program_config(
         reviews, "", data={"train": str(reviews / "a.csv"), "test": str(reviews / "b.csv"), "format": "csv"}
     )
-    with pytest.raises(DataError, match=r"b.csv: the header is not that of .*a.csv"):
+    with pytest.raises(DataError, match=r"b.csv: the header differs from that of .*a.csv"):
         pool_of(config)
 
 

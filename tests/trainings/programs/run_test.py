@@ -87,7 +87,7 @@ def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: 
         ("exit 1", ProgramError, r"exit status 1 and wrote nothing"),
         ("kill -9 $$", ProgramKilledError, r"signal 9 \(SIGKILL\), on Linux often for lack of memory"),
         ("true", FiestaError, r"the last line of the program's standard output is missing"),
-        ("echo f1 0.5", MetricError, r"no metric 'accuracy', .* or 'eval_accuracy' but: f1"),
+        ("echo f1 0.5", MetricError, r"no metric 'accuracy', .* or 'eval_accuracy'; it reported: f1"),
     ],
 )
 def test_a_run_that_gives_no_score_says_why(reviews: Path, script: str, kind: Any, message: str) -> None:
@@ -125,7 +125,7 @@ def test_a_run_over_changed_data_fails(reviews: Path) -> None:
     run = make_run(config, data={"a": mark_data(official_paths(config))})
     assert run.evaluate(REQUEST, reviews / "before").score == 1
     (reviews / "test.jsonl").write_text('{"text": "new", "label": "good"}\n')
-    with pytest.raises(DataChangedError, match=r"test.jsonl is not what it was"):
+    with pytest.raises(DataChangedError, match=r"test.jsonl has changed"):
         run.evaluate(REQUEST, reviews / "after")
 
 
