@@ -45,7 +45,7 @@ def test_without_a_validation_set_the_training_set_keeps_its_size() -> None:
 @pytest.mark.parametrize(
     ("ratios", "message"),
     [
-        ((0.5, 0.5), "must be 3 numbers above 0, for train, validation, test, .* got 0.5,0.5, that sum to 1"),
+        ((0.5, 0.5), "must be 3 numbers above 0, for train, validation, test, that sum to 1, but got 0.5,0.5"),
         ((0.5, 0.5, 0.0), "above 0"),
         ((0.6, 0.2, 0.1), "with the sum 0.9"),
         ((float("nan"), 0.5, 0.5), "nan"),

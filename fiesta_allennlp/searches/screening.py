@@ -57,11 +57,11 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
         staged = settings.screening()
         if staged.metric is not None and not stored.candidates:
             check_sign(staged.metric)
+        searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
         with evaluating_once():
-            given = _stored(stored, staged) if stored.candidates else _drawn(settings, staged)
+            given = _stored(stored, staged) if stored.candidates else _drawn(settings, staged, searcher.most_points)
         inputs = np.array([candidate.facts[INPUTS] for candidate in given.values()])
         roster = read_roster(given, stored, allow_removed=False, division=staged.division)
-        searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
@@ -193,11 +193,25 @@ def screener_of(prepared: PreparedTrainings) -> Screener:
     return strategy
 
 
-def _drawn(settings: SearchSettings, staged: Settings) -> Dict[str, Candidate]:
+def check_number(number: int, settings: SearchSettings, most: float) -> None:
+    """Refuse more points than the searcher can choose among.
+
+    Raises:
+        ConfigError: with both numbers.
+    """
+    if number > most:
+        raise ConfigError(
+            f"--searcher {settings.searcher_params()['type']} compares all pairs of points: it can choose among "
+            f"{most:,}, but there are {number:,}. Use --searcher random, or give fewer with --pool or --configs."
+        )
+
+
+def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str, Candidate]:
     """Return the candidates that a template is at the points of the pool, in its order, by name."""
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but there are {len(pool.points)}.")
+    check_number(len(pool.points), settings, most)
     candidate_of(CandidateSpec(template, pool.points[0]), staged)  # what is wrong with all of them is told once
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []

@@ -14,7 +14,7 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError, command
 from fiesta_allennlp.names import values_in
-from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, screener_of
+from fiesta_allennlp.searches.screening import SCREENING, PreparedTrainings, check_number, screener_of
 from fiesta_allennlp.searches.search_settings import LEAST_FINALISTS, MOST_DRAWN, SearchSettings, stored_search
 from fiesta_allennlp.seeding import fresh_seed, second_seed
 from fiesta_allennlp.selection.family import Resumed
@@ -166,7 +166,8 @@ def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
         num_points, configs = len(given), screener_of(prepared).configs
         if is_large:
             num_points, configs = settings.num_drawn, settings.configs or 0
-            console.print(f"Checked {len(given)} of {num_points} points.", highlight=False, soft_wrap=True)
+            check_number(num_points, settings, screener_of(prepared).searcher.most_points)
+            console.print(f"Checked {len(given)} of {num_points:,} points.", highlight=False, soft_wrap=True)
         num_finalists = settings.num_finalists(configs)
         examples = tuple(values_in(candidate.source) for candidate in list(given.values())[:NUM_EXAMPLES])
         return SearchPlan(num_points, configs, num_finalists, examples, prepared)

@@ -48,7 +48,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     filler = fill(small_disk, leave=700_000)
     status, output = call("-s", run, "--recover", "--budget", 40)
     assert status == 2, output
-    assert "disk" in output and "make room" in output.lower() and "--recover" in output
+    assert "disk" in output and "free some space" in output.lower() and "--recover" in output
     assert "Traceback" not in output and "Logging error" not in output
     filler.unlink()
     store = RunStore(RunDirectory(run), create=False)

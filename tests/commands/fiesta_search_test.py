@@ -228,9 +228,12 @@ def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], s
     config = json.dumps(program_config(Path(files[0]).parent, "true"))
     Path(files[0]).write_text(f"{config} + {{ environment: {{ LR: std.extVar('lr') }} }}")
     Path(files[1]).write_text('{"lr": {"low": 0.001, "high": 0.3}}')
-    status, output = search(*files, "--configs", 100_000, "--metric", "accuracy", "--dry-run")
+    many = [*files, "--configs", 100_000, "--metric", "accuracy", "--dry-run"]
+    status, output = search(*many)
+    assert status == 2 and "--searcher gp_ei compares all pairs of points" in output
+    status, output = search(*many, "--searcher", "random")
     assert status == 0, output
-    assert "Checked 100 of 100000 points" in output
+    assert "Checked 100 of 100,000 points" in output
     assert "The screening would run 100000 of 100000 configs once" in output
 
 

@@ -251,7 +251,7 @@ def test_data_that_change_in_the_middle_end_the_selection(
     monkeypatch.setattr(Progress, "on_outcome", change)
     status, output = call(*trained, "-s", run, *options)
     assert status == 2, output
-    assert f"{train} has changed when the selection began" in output
+    assert f"{train} has changed since the selection began" in output
     assert "continue with --recover" in output and "Traceback" not in output
     monkeypatch.setattr(Progress, "on_outcome", on_outcome)
     with closing(RunStore(RunDirectory(run), create=False)) as store:

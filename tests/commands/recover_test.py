@@ -288,4 +288,4 @@ def test_a_selection_by_documents_is_not_gone_on_with(call: Any, run: Path) -> N
         store.set_meta(settings=as_json(DocumentSettings()))
     status, output = call("-s", run, "--recover")
     assert status == 2
-    assert "the selection there is one of allennlp fiesta-documents. Resume it with that command." in output
+    assert "the selection there was made by allennlp fiesta-documents. Resume it with that command." in output

@@ -48,7 +48,7 @@ def test_three_forms_give_one_space(tmp_path: Path, content: Any) -> None:
     [
         ("{", "is not valid JSON"),
         ("3", "must be an object of names"),
-        ({"random_seed": [1, 2]}, "'random_seed' is a seed. A seed is no hyperparameter"),
+        ({"random_seed": [1, 2]}, "'random_seed' is a seed. A seed is not a hyperparameter"),
         ({"trainer.pytorch_seed": [1, 2]}, "is a seed"),
         ({"lr": {"low": 1, "hihg": 2}}, "'lr': 'hihg' is an unknown key. Did you mean 'high'?"),
         ({"lr": {"low": 2, "high": 1}}, "'lr': a range needs the numbers 'low' and 'high', low first"),
@@ -60,7 +60,7 @@ def test_three_forms_give_one_space(tmp_path: Path, content: Any) -> None:
         ({"n": {"sampling strategy": "normal"}}, "must be one of uniform, loguniform, integer, choice"),
         ({"n": {"sampling strategy": "uniform", "bounds": [1]}}, "'bounds' must be two numbers"),
         ([{"type": "float"}], "entry 1: must have 'type' int, float or categorical"),
-        ({"a,b": [1, 2]}, "must be a text without '='"),
+        ({"a,b": [1, 2]}, "must be a string without '='"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, content: Any, said: str) -> None:

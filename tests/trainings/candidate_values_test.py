@@ -76,7 +76,7 @@ def test_any_json_is_read_back_and_named(values: Dict[str, Any]) -> None:
         ("lr", "'lr' has no value. Write NAME=VALUE"),
         ("lr=,x=1", "'lr' has no value"),
         ("lr=1,lr=2", "'lr' is given twice"),
-        ("=3", 'the name "" must be a text without'),
+        ("=3", 'the name "" must be a string without'),
         ("dims=[1,2", r"'dims' begins like JSON but is not valid JSON: \[1,2"),
         (".model.dropout=1", "a leading dot is for keys at the top of a config. Write 'model.dropout'"),
     ],

@@ -72,9 +72,9 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
     [
         ('{"lr": 1\n', r"p.jsonl, line 2: is not valid JSON: Expecting ',' delimiter at column 9"),
         ("\n[1]", r"p.jsonl, line 3: must be a JSON object but is \[1\]"),
-        ('{"lr": NaN}', r"p.jsonl, line 2: is not valid JSON: NaN is no JSON value"),
+        ('{"lr": NaN}', r"p.jsonl, line 2: is not valid JSON: NaN is not a JSON value"),
         ('{"lr": 1, "lr": 2}', r"p.jsonl, line 2: is not valid JSON: the key 'lr' appears twice"),
-        ('{"l,r": 1}', r"p.jsonl, line 2: the name \"l,r\" must be a text without"),
+        ('{"l,r": 1}', r"p.jsonl, line 2: the name \"l,r\" must be a string without"),
         ('{"opt": "adam", "lr": 1e-1}', r"p.jsonl, line 2: its values are those of line 1: opt=adam,lr=0.1"),
         ("", r"at least 2 candidates but got 1: lr=0.1,opt=adam"),
         ('{"lr": 1}', r"template.jsonnet\?lr=1: the config reads the external variable 'opt'.*given for: lr"),

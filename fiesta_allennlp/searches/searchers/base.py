@@ -75,9 +75,14 @@ class Searcher(Registrable):
 
     Args:
         num_initial: the number of random points at the start.
+
+    Attributes:
+        num_objectives: the number of objectives.
+        most_points: the most points that it can choose among; by default a matrix of all pairs takes 3.2 GB.
     """
 
     num_objectives: int = 1
+    most_points: float = 20_000
 
     def __init__(self, *, num_initial: int = 3) -> None:
         if num_initial < 1:
@@ -110,6 +115,8 @@ class Random(Searcher):
 
     Use it as the baseline for all searchers. Use it also if a score says little about the scores of near points.
     """
+
+    most_points = float("inf")
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
         return np.zeros(len(history.open))

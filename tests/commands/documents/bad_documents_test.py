@@ -119,7 +119,7 @@ def test_what_must_not_change_on_resuming(
         (["--metric", "macro_f1"], r'--metric was "accuracy" and is now "macro_f1"'),
         (["--batch-size", "2", "--metric", "macro_f1"], r"--metric was .* and --batch-size was 1 and is now 2"),
         ([systems[0], f"other={changed}"], r"system 'b' .* belongs to the selection .* but is not given"),
-        ([systems[0], f"b={changed}"], r"system 'b' .* has changed when the selection .* began"),
+        ([systems[0], f"b={changed}"], r"system 'b' .* has changed since the selection .* began"),
     ]:
         status, output = call(*given, "-s", run, "--recover")
         assert status == 2, output
@@ -127,7 +127,7 @@ def test_what_must_not_change_on_resuming(
     write_documents(documents, 61)
     status, output = call("-s", run, "--recover")
     assert status == 2
-    assert "documents.jsonl has changed when the selection" in output
+    assert "documents.jsonl has changed since the selection" in output
     assert (run / "evaluations.csv").read_text() == before
 
 

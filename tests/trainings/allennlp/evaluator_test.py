@@ -77,7 +77,7 @@ def test_finished_work_of_the_same_request_is_taken_over_once_it_is_complete(rev
 
 def test_a_metric_that_is_missing_is_an_error(reviews: Path, tmp_path: Path) -> None:
     missing = AllenNLPTraining(configs={"a": classifier_config(reviews)}, metric="macro_f1")
-    with pytest.raises(FiestaError, match="no metric 'test_macro_f1' but: .*test_accuracy"):
+    with pytest.raises(FiestaError, match="no metric 'test_macro_f1'; it reported: .*test_accuracy"):
         missing.evaluate(REQUEST, tmp_path / "1")
 
 

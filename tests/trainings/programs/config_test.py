@@ -36,7 +36,7 @@ def checked(config: Dict[str, Any], **options: Any) -> None:
         ({"comand": []}, r"'comand' is not a key of a program. Did you mean 'command'"),
         ({"command": "python train.py"}, r"'command' must be a list of texts .* but is python train.py"),
         ({"environment": {"A": 1}}, r"'environment' must be an object of texts"),
-        ({"environment": {"FIESTA_WORKER": "x"}}, r"'environment.FIESTA_WORKER': no program may be given"),
+        ({"environment": {"FIESTA_WORKER": "x"}}, r"'environment.FIESTA_WORKER': this variable must not be set"),
         ({"metrics": 3}, r"'metrics' must be the path of a JSON file"),
         ({"data": "train.jsonl"}, r"'data' must be an object"),
         ({"data": {"train": "a", "fromat": "csv"}}, r"'fromat' is not a key of 'data' of a program.*'format'"),

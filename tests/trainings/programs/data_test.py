@@ -91,7 +91,7 @@ def test_sentences_of_a_document_stay_together_with_the_line_that_begins_it() ->
     written = conll.written(b"", [file.records[0], file.records[1], file.records[3]], by_document=True)
     assert written == b"-DOCSTART- O\n\nA O\n\nB O\n\n-DOCSTART- O\n\nA O\n"
     assert conll.written(b"", file.records[1:3], by_document=False) == b"B O\n\nC O\n"
-    with pytest.raises(DataError, match="can be grouped by 'document' alone"):
+    with pytest.raises(DataError, match="can be grouped only by 'document'"):
         conll.groups(file, "paragraph")
 
 

@@ -110,7 +110,9 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     assert score_in({"em": 0.1, "validation_em": 0.4}, "em", scored="validation", alone=False) == 0.4
     assert score_in({"eval_em": 0.1, "predict_em": 0.2}, "em", scored="test") == 0.2
     assert score_in({"eval_em": 0.1}, "em", scored="test") == 0.1
-    with pytest.raises(MetricError, match="no metric 'best_validation_em', 'validation_em' or 'eval_em' but: em"):
+    with pytest.raises(
+        MetricError, match="no metric 'best_validation_em', 'validation_em' or 'eval_em'; it reported: em"
+    ):
         score_in({"em": 0.1}, "em", scored="validation", alone=False)
 
 
@@ -118,7 +120,7 @@ def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
     ("metrics", "message"),
     [
         ('{"f1": 1}', "no metric 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'; it reported: f1"),
-        ("{}", "but: nothing"),
+        ("{}", "it reported: nothing"),
         ('{"accuracy": NaN}', "accuracy = nan, which is not a finite number"),
         ('{"test_accuracy": Infinity}', "test_accuracy = inf, which is not a finite number"),
         ('{"accuracy": -1e130}', r"accuracy = -1e\+130, which is larger than 1e\+100: the run has diverged"),
