@@ -74,7 +74,7 @@ def terminal(seconds: float, command: List[str]) -> None:
         stream.feed(os.read(output, 65536))
     os.kill(child, signal.SIGINT)
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
-    console.print(Text("\n".join(screen.display).rstrip()))
+    console.print(Text("\n".join(screen.display).rstrip() + "\n"))
     svg = console.export_svg(title=" ".join(command[:2]))
     without_fonts = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # they would be fetched from a network
     (PICTURES / "terminal.svg").write_text(without_fonts, encoding="utf-8")
