@@ -65,7 +65,8 @@ def search(
     if not recover and given.get("seed") is None:
         given = {**given, "seed": fresh_seed()}
     if not recover and (given.get("configs") or 0) > MOST_DRAWN:
-        console.print(f"Drawing {given['configs']:,} points, and evaluating the template with each ...", highlight=False)
+        number = f"{given['configs']:,}"
+        console.print(f"Drawing {number} points, and evaluating the template with each ...", highlight=False)
     screened = run_selection(SCREENING, given, directory.screening.root, console=console, recover=recover, force=force)
     if screened["stopped_by"] != DONE:
         return SearchSummary(screened)
