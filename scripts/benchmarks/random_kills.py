@@ -58,7 +58,8 @@ class Plan:
 
 
 EQUALLY = ("--strategy", "non_adaptive_fb", "--budget", "40")
-IN_TURN = ("--strategy", "top_two", "--belief", "student_t", "--confidence", "0.999999", "--max-evaluations", "40")
+UNDECIDED = ("--stop", "bayesian", "--confidence", "0.999999", "--max-evaluations", "40")
+IN_TURN = ("--strategy", "top_two", "--belief", "student_t", *UNDECIDED)
 ON_CLUSTER = ("node", "job", "parent", "worker")
 ON_RAY = ("--executor", "ray", "--workers", "auto")
 RAY_PLAN = Plan("non_adaptive_fb, 2 Ray nodes", EQUALLY, ON_RAY, targets=ON_CLUSTER, cluster="ray")
