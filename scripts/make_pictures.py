@@ -1,8 +1,9 @@
 """Makes the pictures of the README and the site from selections, and the example of a report.
 
-python scripts/make_pictures.py prob-best runs/restaurants      # docs/pictures/prob_best.png
-python scripts/make_pictures.py report runs/wikigold            # docs/live/wikigold.html, docs/pictures/report.png
-python scripts/make_pictures.py terminal 90 fiesta select ...   # docs/pictures/terminal.svg: the screen after 90 s
+    export PYTHONPATH=.
+    python scripts/make_pictures.py prob-best runs/restaurants     # docs/pictures/prob_best.png
+    python scripts/make_pictures.py report runs/wikigold           # docs/live/wikigold.html, docs/pictures/report.png
+    python scripts/make_pictures.py terminal 90 fiesta select ...  # docs/pictures/terminal.svg: the screen after 90 s
 
 `report` needs Chromium, and `terminal` needs pyte.
 """
