@@ -13,7 +13,7 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
-from fiesta_allennlp.files import evaluating_once
+from fiesta_allennlp.files import evaluating_together
 from fiesta_allennlp.names import NUMBER, values_in
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome
 from fiesta_allennlp.searches.screener import Screener, failed_configs
@@ -58,8 +58,7 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
         if staged.metric is not None and not stored.candidates:
             check_sign(staged.metric)
         searcher = importing(settings.include_package, lambda: build_searcher(settings.searcher_params()))
-        with evaluating_once():
-            given = _stored(stored, staged) if stored.candidates else _drawn(settings, staged, searcher.most_points)
+        given = _stored(stored, staged) if stored.candidates else _drawn(settings, staged, searcher.most_points)
         inputs = np.array([candidate.facts[INPUTS] for candidate in given.values()])
         roster = read_roster(given, stored, allow_removed=False, division=staged.division)
         if searcher.num_objectives > 1 and settings.second_objective is None:
@@ -212,19 +211,19 @@ def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str,
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but there are {len(pool.points)}.")
     check_number(len(pool.points), settings, most)
-    candidate_of(CandidateSpec(template, pool.points[0]), staged)  # what is wrong with all of them is told once
+    specs = [CandidateSpec(template, point, f"{NUMBER}{row}") for row, point in enumerate(pool.points, start=1)]
+    candidate_of(specs[0], staged)  # what is wrong with all of them is told once
     made: Dict[str, Candidate] = {}
     refusals: List[str] = []
-    for number, (point, inputs) in enumerate(zip(pool.points, pool.inputs.tolist(), strict=True), start=1):
-        try:
-            candidate = candidate_of(CandidateSpec(template, point, f"{NUMBER}{number}"), staged)
-        except ConfigError as error:
-            refusals.append(str(error))
-            continue
-        made[candidate.name] = replace(candidate, facts={INPUTS: inputs})
-    if refusals:
-        raise ConfigError(all_in_one(refusals, what="points of the space are wrong"))
-    check_variables([CandidateSpec(template, point) for point in pool.points], staged.overrides)
+    with evaluating_together([template, staged.overrides], [point.variables for point in pool.points]):
+        for spec, inputs in zip(specs, pool.inputs.tolist(), strict=True):
+            try:
+                made[spec.name] = replace(candidate_of(spec, staged), facts={INPUTS: inputs})
+            except ConfigError as error:
+                refusals.append(str(error))
+        if refusals:
+            raise ConfigError(all_in_one(refusals, what="points of the space are wrong"))
+        check_variables(specs, staged.overrides)
     return made
 
 

@@ -53,7 +53,8 @@ class Roster:
     @property
     def configs(self) -> Dict[str, Config]:
         """The config of every candidate, of removed ones the store's."""
-        return {name: dict({**self.stored, **self.given}[name].config) for name in self.names}
+        each = {**self.stored, **self.given}
+        return {name: dict(each[name].config) for name in self.names}
 
     def joined(self, history: History, *, max_failures: int) -> History:
         """The history as it is once the late ones have joined and the removed ones have gone."""

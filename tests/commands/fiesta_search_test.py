@@ -11,6 +11,7 @@ from typing import Any, Callable, List, Tuple
 import pytest
 
 import fiesta_allennlp
+from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.figures import drawing
@@ -235,6 +236,7 @@ def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], s
     assert status == 0, output
     assert "Checked 100 of 100,000 points" in output
     assert "The screening would run 100000 of 100000 configs once" in output
+    assert re.search(r"^The data of the screening: \d+ instances, no groups\.$", output, re.M)
 
 
 def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, search: Any) -> None:
@@ -269,3 +271,12 @@ def test_a_variable_that_the_template_never_reads_is_named(files: List[str], run
     Path(files[1]).write_text(json.dumps({**SPACE, "layers": [1, 2]}))
     status, output = search(*files, *OPTIONS, "-s", run)
     assert status == 2 and "never reads the variable 'layers'" in output
+
+
+def test_a_screening_of_failures_decides_nothing(files: List[str], run: Path, search: Any) -> None:
+    Path(files[0]).write_text(json.dumps(program_config(Path(files[0]).parent, "exit 1")))
+    Path(files[1]).write_text('{".environment": [{"LR": "1"}, {"LR": "2"}, {"LR": "3"}]}')
+    status, output = search(*files, "--configs", 3, "--searcher", "random", "--metric", "accuracy", "-s", run)
+    assert status == EXIT_NO_DECISION, output
+    assert "No comparison: too many runs of the screening failed" in output
+    assert not (run / "store.sqlite").exists()
