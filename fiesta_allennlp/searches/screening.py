@@ -13,7 +13,7 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
-from fiesta_allennlp.files import evaluating_together
+from fiesta_allennlp.jsonnet import evaluating_together
 from fiesta_allennlp.names import NUMBER, values_in
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome
 from fiesta_allennlp.searches.screener import Screener, failed_configs

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, all_in_one, plainly
-from fiesta_allennlp.files import DEFAULTS, read_jsonnet
+from fiesta_allennlp.jsonnet import DEFAULTS, read_jsonnet
 from fiesta_allennlp.names import check_distinct, check_names
 from fiesta_allennlp.records import Candidate, History
 from fiesta_allennlp.selection.family import Resumed

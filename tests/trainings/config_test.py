@@ -5,7 +5,7 @@ from typing import Any, Dict
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.files import with_overrides
+from fiesta_allennlp.jsonnet import with_overrides
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec

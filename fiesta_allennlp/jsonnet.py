@@ -1,0 +1,158 @@
+"""Jsonnet as plain data, with overrides and variables as AllenNLP has them."""
+
+import copy
+import itertools
+import json
+import os
+import re
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+
+from fiesta_allennlp.errors import ConfigError
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+Source = Union[Path, str]
+"""A Jsonnet file, or a Jsonnet text."""
+
+Variables = Mapping[str, str]
+"""Texts for `std.extVar`."""
+
+_KEPT: "ContextVar[Optional[Dict[Tuple[Source, str], str]]]" = ContextVar("_KEPT", default=None)
+"""What `evaluating_together` keeps: the results of sources at variables."""
+
+AT_ONCE = 500
+"""The points of one evaluation of `evaluating_together`."""
+
+DEFAULTS = {
+    "FIESTA_DATA": "data/semeval14",
+    "FIESTA_TAGGING": "data/conll2003/eng.train,data/conll2003/eng.testa,data/conll2003/eng.testb",
+    "FIESTA_VECTORS": "data/vectors/glove.6B.%dd.txt",
+}
+"""The places where shipped configs look for data and word vectors, relative to the current directory, unless the
+environment says otherwise. In `FIESTA_TAGGING`, commas separate training, validation and test set; `%d` is the number
+of dimensions."""
+
+
+def set_defaults() -> None:
+    """Put each default into the environment where its variable is not set, for AllenNLP's own commands."""
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
+
+
+def read_jsonnet(source: Source, *, overrides: str = "", variables: Optional[Variables] = None, where: str) -> Any:
+    """Return the content of a Jsonnet file, or of a Jsonnet text, as plain data.
+
+    Args:
+        overrides: Jsonnet of an object that is laid over the content; see `with_overrides`.
+        variables: texts for `std.extVar`, above those of the environment.
+        where: what a message calls the file.
+
+    Raises:
+        ConfigError: if the file is not valid Jsonnet, or an override has no place in it.
+    """
+    try:
+        content = json.loads(_evaluated(source, variables or {}))
+        return with_overrides(content, json.loads(_evaluated(overrides, variables or {}))) if overrides else content
+    except (RuntimeError, ValueError) as error:
+        raise ConfigError(f"{where}: cannot be read as Jsonnet: {str(error).strip()}") from error
+
+
+def _evaluated(source: Source, variables: Variables) -> str:
+    from _jsonnet import evaluate_file, evaluate_snippet
+
+    kept, key = _KEPT.get(), (source, _identity(variables))
+    if kept is not None and key in kept:
+        return kept[key]
+    known = {**DEFAULTS, **_environment(), **variables}
+    is_text = isinstance(source, str)
+    evaluated = evaluate_snippet("", source, ext_vars=known) if is_text else evaluate_file(str(source), ext_vars=known)
+    if kept is not None:
+        kept[key] = evaluated
+    return evaluated
+
+
+@contextmanager
+def evaluating_together(sources: Sequence[Source], points: Sequence[Variables]) -> Iterator[None]:
+    """Let `read_jsonnet` know these sources at these points beforehand. No file may change meanwhile.
+
+    One evaluation of Jsonnet takes 25 ms, nearly all of it for Jsonnet's own library, so hundreds of points share one.
+    Where that fails, as for a wrong point, or for an imported file that reads a variable, each is evaluated alone.
+    """
+    distinct = list({_identity(point): point for point in points}.values())
+    kept: Dict[Tuple[Source, str], str] = {}
+    for source, start in itertools.product([each for each in sources if each], range(0, len(distinct), AT_ONCE)):
+        some = distinct[start : start + AT_ONCE]
+        with suppress(RuntimeError, OSError, UnicodeDecodeError):
+            kept.update({(source, _identity(point)): text for point, text in _at_all(source, some)})
+    token = _KEPT.set(kept)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def _identity(variables: Variables) -> str:
+    return json.dumps(variables, sort_keys=True)
+
+
+def _at_all(source: Source, points: Sequence[Variables]) -> Iterator[Tuple[Variables, str]]:
+    """Evaluate a source at several points, with a `std.extVar` that looks into the point first.
+
+    Raises:
+        RuntimeError: where one of them fails.
+        OSError: where the file cannot be read.
+    """
+    from _jsonnet import evaluate_snippet
+
+    text, name = (source, "") if isinstance(source, str) else (source.read_text(encoding="utf-8"), str(source))
+    together = f"""local _outer = std; [
+        local std = _outer {{
+            extVar(name):: if _outer.objectHas(_point, name) then _point[name] else _outer.extVar(name)
+        }};
+        {text}
+        for _point in {json.dumps(points, ensure_ascii=False)}
+    ]"""
+    of_points = {key for point in points for key in point}
+    known = {key: value for key, value in {**DEFAULTS, **_environment()}.items() if key not in of_points}
+    contents = json.loads(evaluate_snippet(name, together, ext_vars=known))
+    return zip(points, map(json.dumps, contents), strict=True)
+
+
+def with_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
+    """Return a copy of a config with other values. A key with dots is a path into it, with positions for lists.
+
+    The last step of a path may be a new key of an object. All earlier ones must exist.
+
+    Raises:
+        ValueError: if a path leads nowhere.
+    """
+    result = copy.deepcopy(content)
+    for path, value in overrides.items():
+        _put(result, path, copy.deepcopy(value), path)
+    return result
+
+
+def _put(holder: Any, path: str, value: Any, whole: str) -> None:
+    places = _places(holder)
+    if path in places or (isinstance(holder, dict) and "." not in path):
+        holder[places.get(path, path)] = value
+        return
+    step = next((name for name in places if path.startswith(f"{name}.")), None)
+    if step is None:
+        raise ValueError(f"the override '{whole}' has no place: there is no '{path.partition('.')[0]}' to go into")
+    _put(holder[places[step]], path[len(step) + 1 :], value, whole)
+
+
+def _places(holder: Any) -> Dict[str, Any]:
+    """Return the keys of an object, or the positions of a list, by their text; none of anything else."""
+    if isinstance(holder, (dict, list)):
+        return {str(key): key for key in (holder if isinstance(holder, dict) else range(len(holder)))}
+    return {}
+
+
+def _environment() -> Dict[str, str]:
+    """Return the variables that are valid Unicode, as Jsonnet needs them: without halves of surrogate pairs."""
+    return {name: value for name, value in os.environ.items() if not SURROGATE.search(name + value)}

@@ -1,0 +1,42 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.jsonnet import evaluating_together, read_jsonnet
+
+
+def test_a_template_at_many_points_together_is_what_it_is_at_each(tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "one.libsonnet").write_text("{ one: 1 }")
+    path = tmp_path / "t.jsonnet"
+    path.write_text("""
+        local n = std.parseJson(std.extVar('n'));
+        (import 'one.libsonnet') { n: n, text: std.extVar('text'), home: std.extVar('PLACE'), here: std.thisFile }
+        // the end""")
+    monkeypatch.setenv("PLACE", "é")
+    points = [{"n": str(n), "text": text} for n, text in enumerate(['"', "\\n", "😀", "%s"])]
+
+    def read(point: Any, overrides: str = "") -> Any:
+        return read_jsonnet(path, overrides=overrides, variables=point, where="t")
+
+    alone = [read(point, "{ n: std.extVar('n') }") for point in points]
+    with evaluating_together([path, "{ n: std.extVar('n') }"], points):
+        path.write_text("{}")  # is not read any more
+        assert [read(point, "{ n: std.extVar('n') }") for point in points] == alone
+        read(points[0])["n"] = 9
+        assert read(points[0])["n"] == 0
+        assert read({"n": "7", "text": ""}) == {}  # but for another point
+    assert read(points[0]) == {}
+
+
+def test_where_points_cannot_be_evaluated_together_each_is_alone(tmp_path: Path, monkeypatch: Any) -> None:
+    """An imported file sees the variable of the environment, not that of the point."""
+    (tmp_path / "imported.libsonnet").write_text("std.extVar('n')")
+    path = tmp_path / "t.jsonnet"
+    path.write_text("if std.extVar('n') == '3' then error 'three' else { n: import 'imported.libsonnet' }")
+    monkeypatch.setenv("n", "environment")
+    with evaluating_together([path], [{"n": str(n)} for n in range(4)]):
+        assert [read_jsonnet(path, variables={"n": str(n)}, where="t")["n"] for n in range(3)] == ["0", "1", "2"]
+        with pytest.raises(ConfigError, match="three"):
+            read_jsonnet(path, variables={"n": "3"}, where="t")
