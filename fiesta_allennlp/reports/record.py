@@ -65,11 +65,11 @@ class Report(Shown, Origin):
     `best` is best, within `margin`. `stopped_by` is as in `selection.json`. It is None for a table of scores, and as
     long as nothing has stopped the selection. `belief` is the registered name of the model of the scores.
 
-    `equal_evaluations` and `equal_seconds` are the cost of an equal allocation, which evaluates every candidate as
-    often as `best`. `path` is P(best) over the evaluations. `order` names the candidate of every finished evaluation in
-    order of finishing (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that
-    you asked for. `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the
-    first stage of a search whose second stage is this selection.
+    `equal_evaluations` is the number of an equal allocation, which evaluates every candidate as often as `best`. `path`
+    is P(best) over the evaluations. `order` names the candidate of every finished evaluation in order of finishing
+    (empty for a table). `comparisons` are of `best` with every other candidate, or of the two that you asked for.
+    `checklist` is what you need to repeat the selection, as pairs of key and value, and `screening` the first stage of
+    a search whose second stage is this selection.
 
     A selection by documents has no comparisons, `single_score`, `development` or equal allocation.
     """
@@ -86,7 +86,6 @@ class Report(Shown, Origin):
     belief: str = ""
     seconds: float = 0.0
     equal_evaluations: Optional[int] = None
-    equal_seconds: Optional[float] = None
     path: Tuple[PathPoint, ...] = ()
     order: Tuple[str, ...] = ()
     comparisons: Tuple[Comparison, ...] = ()
@@ -113,12 +112,11 @@ class Report(Shown, Origin):
         )
         about_runs = {} if read.by_documents else _about_runs(read, candidates, pair=pair)
         compared = about_runs.get("comparisons", ())
-        equal = None if read.by_documents else _equal_evaluations(candidates, decision.best)
         origin = {f.name: getattr(read, f.name) for f in fields(Origin)}
         return cls(
             title=_title(read, pair=pair),
             source=read.name,
-            decision=(*_decision(read, summary, compared if pair else (), equal=equal), *read.table_notes),
+            decision=(*_decision(read, summary, compared if pair else ()), *read.table_notes),
             metric=read.metric.name,
             minimise=read.metric.minimise,
             best=decision.best,
@@ -128,8 +126,7 @@ class Report(Shown, Origin):
             stopped_by=decision.stopped_by,
             belief=read.belief_name,
             seconds=summary["seconds"],
-            equal_evaluations=equal,
-            equal_seconds=summary.get("seconds_of_equal_allocation"),
+            equal_evaluations=None if read.by_documents else _equal_evaluations(candidates, decision.best),
             path=belief_path(read.directed(history), read.belief),
             order=tuple(e.request.candidate for e in history.evaluations) if read.is_selection else (),
             checklist=checklist_of(read.whole or read),
@@ -267,14 +264,12 @@ def _title(read: Reading, *, pair: bool) -> str:
     return f"{kind} among {len(read.history.candidates)} {read.words.candidates} by {read.metric.text}"
 
 
-def _decision(
-    read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison], *, equal: Optional[int]
-) -> Tuple[str, ...]:
+def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparison]) -> Tuple[str, ...]:
     if pair:
         scope = scope_in_words(summary)
         return (*pair_in_words(summary, pair[0]), *([scope] if scope else []))
     if read.is_selection:
-        return selection_in_words(summary, running=read.running, equal=equal)
+        return selection_in_words(summary, running=read.running)
     return table_in_words(summary, belief=read.belief_name, min_evaluations=read.belief.min_evaluations)
 
 

@@ -6,7 +6,7 @@
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import command
 from fiesta_allennlp.reports.formats import interval_text
@@ -28,17 +28,11 @@ FEW_SCORES = 10
 """A replay of a table with fewer splits or scores says more of these than of the candidates."""
 
 
-def selection_in_words(
-    summary: Mapping[str, Any], *, running: bool = False, equal: Optional[int] = None
-) -> Tuple[str, ...]:
-    """Say what a selection decided, or how it stands, and what it spent, sentence by sentence.
-
-    Args:
-        equal: how many evaluations equal allocation takes; of trainings this is told where it is more than was done.
-    """
+def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> Tuple[str, ...]:
+    """Say what a selection decided, or how it stands, and what it spent, sentence by sentence."""
     decision = running_in_words(summary) if running else in_words(summary)
     by_documents = "documents" in summary
-    spent = (_queries(summary), _fixed_size(summary)) if by_documents else (_equal_allocation(summary, equal),)
+    spent = (_queries(summary), _fixed_size(summary)) if by_documents else (savings_in_words(summary),)
     return tuple(sentence for sentence in (decision, scope_in_words(summary), *spent) if sentence)
 
 
@@ -155,17 +149,6 @@ def _ahead(summary: Mapping[str, Any]) -> str:
         return f" It is ahead of {ahead['of']} by {by} on {both}."
     better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
     return f" {ahead['of']} has a {better} mean, but over other splits. On {both}, {summary['best']} is ahead by {by}."
-
-
-def _equal_allocation(summary: Mapping[str, Any], equal: Optional[int]) -> str:
-    spent, equal_seconds = summary["seconds"], summary["seconds_of_equal_allocation"]
-    if equal is None or equal <= summary["num_evaluations"]:
-        return ""
-    text = f"Running every candidate as often as {summary['best']} would have taken {count_text(equal, 'run')}"
-    if equal_seconds:
-        text += f" and {duration_text(equal_seconds)} of all workers, instead of {summary['num_evaluations']} runs and "
-        return f"{text}{duration_text(spent)}."
-    return f"{text} instead of {summary['num_evaluations']}."
 
 
 def savings_in_words(summary: Mapping[str, Any]) -> str:

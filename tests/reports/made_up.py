@@ -52,7 +52,6 @@ def made_up(
         belief="split_paired",
         seconds=sum(candidate.seconds for candidate in candidates),
         equal_evaluations=best.num_evaluations * num_candidates,
-        equal_seconds=100.0 * best.num_evaluations * num_candidates,
         path=path,
         order=order,
         comparisons=tuple(compared(best, rival) for rival in candidates[1:]),

@@ -102,11 +102,11 @@ def test_the_decision_is_the_selections(run: Path) -> None:
     assert made.confidence == made.candidate("good").prob_within_margin
     assert made.candidate("good").prob_best == pytest.approx(made.path[-1].prob_best["good"])
     assert made.order[:4] == ("good", "fair", "poor", "good")
-    assert (made.equal_evaluations, made.equal_seconds) == (27, 54.0)
+    assert made.equal_evaluations == 27
     assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failures; nothing")
     assert made.decision[1] == (
-        "Running every candidate as often as good would have taken 27 runs and 54.0 s of all workers, instead of 18 "
-        "runs and 36.0 s."
+        "The runs took 36.0 s of all workers. Running every candidate as often as good would have taken 54.0 s, so 33% "
+        "was saved."
     )
 
 
