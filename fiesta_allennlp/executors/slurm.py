@@ -219,7 +219,7 @@ class SlurmExecutor(QueueingExecutor):
         Raises:
             FiestaError: if the time of a job is too short for this run.
         """
-        shared, request, loss = self._open(), running.begun.request, self._lost[ticket]
+        shared, request, loss = self._open(), running.begun.request, self._lost.pop(ticket)
         shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
         salvaged = running.evaluator.salvage(request, shared.directory(ticket))
         if salvaged is not None:

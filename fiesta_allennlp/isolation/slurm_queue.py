@@ -9,10 +9,10 @@ Neither AllenNLP nor torch is imported here.
 
 import os
 import pickle
+import secrets
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Dict, List, Optional
 
@@ -93,9 +93,11 @@ class RunQueue:
     # What the command does.
 
     def ticket_for(self, request: Request) -> str:
-        """Return a name for the next attempt at this run, and make its directory."""
-        names = (f"{request.name}.{attempt}" for attempt in count(1))
-        ticket = next(name for name in names if not self.directory(name).exists())
+        """Return a name for the next attempt at this run, and make its directory.
+
+        No earlier attempt has this name, not even one whose directory was moved away.
+        """
+        ticket = f"{request.name}.{secrets.token_hex(4)}"
         self.directory(ticket).mkdir()
         return ticket
 

@@ -30,17 +30,18 @@ def put(queue: RunQueue, replicate: int) -> str:
 
 def test_a_run_goes_from_waiting_to_taken_to_done(queue: RunQueue) -> None:
     ticket = put(queue, 3)
-    assert (ticket, queue.waiting(), queue.taken(), queue.done()) == ("a-3.1", ["a-3.1"], {}, {})
+    assert (queue.waiting(), queue.taken(), queue.done()) == ([ticket], {}, {})
     claim = queue.take("7_2", 1, 0)
-    assert claim == Claim("a-3.1", "7_2", 1, 0)
-    assert (queue.waiting(), queue.taken(), queue.has(claim), claim.run) == ([], {"a-3.1": claim}, True, "a-3")
+    assert claim == Claim(ticket, "7_2", 1, 0)
+    assert (queue.waiting(), queue.taken(), queue.has(claim), claim.run) == ([], {ticket: claim}, True, "a-3")
     assert queue.work(claim).request == request(3)
     queue.finish(claim, Evaluation(request(3), 0.5, "m"))
-    assert (queue.taken(), queue.done(), queue.has(claim)) == ({}, {"a-3.1": claim}, False)
+    assert (queue.taken(), queue.done(), queue.has(claim)) == ({}, {ticket: claim}, False)
     assert queue.outcome(claim) == Evaluation(request(3), 0.5, "m")
+    queue.keep(ticket, queue.root / "kept")
     queue.forget(claim)
-    assert queue.done() == {}
-    assert put(queue, 3) == "a-3.2"
+    assert queue.done() == {} and (queue.root / "kept").is_dir()
+    assert put(queue, 3) != ticket
 
 
 def test_what_another_user_wrote_is_not_unpickled(queue: RunQueue, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +57,7 @@ def test_what_another_user_wrote_is_not_unpickled(queue: RunQueue, monkeypatch: 
 
 
 def test_every_run_is_taken_once_by_jobs_that_reach_for_them_at_once(queue: RunQueue) -> None:
-    for replicate in range(40):
-        put(queue, replicate)
+    tickets = [put(queue, replicate) for replicate in range(40)]
     taken: List[Optional[Claim]] = []
 
     def work(job: int) -> None:
@@ -71,16 +71,17 @@ def test_every_run_is_taken_once_by_jobs_that_reach_for_them_at_once(queue: RunQ
         job.start()
     for job in jobs:
         job.join()
-    assert sorted(claim.ticket for claim in taken if claim) == sorted(f"a-{k}.1" for k in range(40))
+    assert sorted(claim.ticket for claim in taken if claim) == sorted(tickets)
     assert len(queue.taken()) == 40
 
 
 def test_what_waits_longest_is_taken_first_and_half_a_file_is_not(queue: RunQueue) -> None:
-    for replicate, age in ((0, 5), (1, 3), (2, 9)):
-        os.utime(queue.root / "waiting" / put(queue, replicate), (age, age))
+    tickets = [put(queue, replicate) for replicate in range(3)]
+    for ticket, age in zip(tickets, (5, 3, 9), strict=True):
+        os.utime(queue.root / "waiting" / ticket, (age, age))
     (queue.root / "waiting" / "a-9.1.part").write_text("half")
     claims = [queue.take("1", 0, number) for number in range(4)]
-    assert [claim.ticket if claim else None for claim in claims] == ["a-1.1", "a-0.1", "a-2.1", None]
+    assert [claim.ticket if claim else None for claim in claims] == [tickets[1], tickets[0], tickets[2], None]
 
 
 def test_what_nobody_wants_any_more_is_neither_waiting_nor_with_a_job(queue: RunQueue) -> None:
