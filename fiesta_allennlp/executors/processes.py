@@ -13,6 +13,7 @@ from fiesta_allennlp.isolation.fork_server import (
     check_guard,
     in_process,
     outcome_of,
+    plain_cause,
     start_fork_server,
     stop_all,
     worker_name,
@@ -125,8 +126,9 @@ def run_apart(
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 name = running.pop(future)
-                check_guard(future.exception())
-                results[name] = future.exception() or future.result()
+                raised = future.exception()
+                check_guard(raised)
+                results[name] = future.result() if raised is None else plain_cause(raised)
                 on_done(name)
     finally:
         stop_all(list(running))

@@ -131,8 +131,15 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
     if isinstance(raised, ProcessExpired):
         end_tree(raised.pid)
         check_guard(raised)
-        return begun.failed("killed", f"the process died: {_exit_reason(raised.exitcode)}")
+        return begun.failed("killed", str(plain_cause(raised)))
     return begun.failed("error", describe(raised))
+
+
+def plain_cause(raised: BaseException) -> BaseException:
+    """Return what a process raised; an error that says how it died where it could raise nothing."""
+    if isinstance(raised, ProcessExpired):
+        return FiestaError(f"the process died: {_exit_reason(raised.exitcode)}")
+    return raised
 
 
 def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: True) -> Outcome:

@@ -289,16 +289,19 @@ def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
 
 
 def double(number: int) -> int:
+    if number == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
     if number < 0:
         raise ValueError("negative")
     return 2 * number
 
 
 def test_tasks_run_apart_keep_their_names_and_exceptions(directory: RunDirectory) -> None:
-    tasks = {"x": (4,), "y": (-1,), "z": (6,)}
+    tasks = {"x": (4,), "y": (-1,), "z": (6,), "killed": (0,)}
     logs = {name: directory.check_log(name) for name in tasks}
     results = run_apart(double, tasks, logs=logs, settings=WorkerSettings(), at_once=2)
-    assert list(results) == ["x", "y", "z"]
+    assert list(results) == list(tasks)
     assert (results["x"], results["z"]) == (8, 12)
     assert isinstance(results["y"], ValueError)
+    assert str(results["killed"]).startswith("the process died: killed by signal 9")
     assert "negative" in logs["y"].read_text()
