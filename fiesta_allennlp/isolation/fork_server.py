@@ -11,10 +11,11 @@ import os
 import shutil
 import time
 from concurrent.futures import TimeoutError, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from multiprocessing import util
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 from pebble import ProcessExpired, concurrent
 
@@ -44,6 +45,10 @@ QUIET_TRACKER = "ignore:resource_tracker:UserWarning"
 
 OURS = "fiesta_allennlp."
 
+SAFE_PATH, BY_US = "PYTHONSAFEPATH", "fiesta"
+"""Keep Python 3.11 and later from looking for the server's own modules in the current directory, where a user may have
+a `random.py` or another copy of this package. The value tells us that nobody else set it."""
+
 
 def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multiprocessing.context.ForkServerContext:
     """Return the context whose processes start with those of `packages` imported that are ours.
@@ -63,6 +68,21 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
     return context
+
+
+@contextmanager
+def _without_current_directory() -> Iterator[None]:
+    os.environ.setdefault(SAFE_PATH, BY_US)
+    try:
+        yield
+    finally:
+        forget_safe_path()
+
+
+def forget_safe_path() -> None:
+    """Have the programs that this process starts find modules beside them as always."""
+    if os.environ.get(SAFE_PATH) == BY_US:
+        del os.environ[SAFE_PATH]
 
 
 def worker_name(request: Request) -> str:
@@ -85,7 +105,8 @@ def in_process(
     def begin_again(*args: Any, **kwargs: Any) -> Any:
         for _ in range(MOST_STARTS):
             try:
-                return begin(*args, **kwargs)
+                with _without_current_directory():
+                    return begin(*args, **kwargs)
             except (EOFError, ConnectionError) as error:
                 lost = error
                 time.sleep(SECONDS_TO_DIE)

@@ -7,7 +7,13 @@ import signal
 import threading
 from importlib import import_module
 
-from fiesta_allennlp.isolation.fork_server import PRELOAD, SECONDS_BETWEEN_LOOKS, delete_of_lost_parent, has_lost_parent
+from fiesta_allennlp.isolation.fork_server import (
+    PRELOAD,
+    SECONDS_BETWEEN_LOOKS,
+    delete_of_lost_parent,
+    forget_safe_path,
+    has_lost_parent,
+)
 
 SERVER = os.getpid()
 
@@ -30,6 +36,7 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C in a terminal is for th
 loaded = threading.Event()
 watch = threading.Thread(target=end_with_parent, args=(loaded,), daemon=True)
 watch.start()
+forget_safe_path()
 for module in os.environ.get(PRELOAD, "").split():
     import_module(module)
 gc.freeze()  # a worker's garbage collections need not look at all that was imported, nor copy its memory

@@ -152,9 +152,9 @@ def _ahead(summary: Mapping[str, Any]) -> str:
 
 
 def savings_in_words(summary: Mapping[str, Any]) -> str:
-    """Say how much time was saved compared with equal allocation; empty if none was."""
+    """Say how much time was saved compared with equal allocation; empty if less than 1% was."""
     equal, spent = summary["seconds_of_equal_allocation"], summary["seconds"]
-    if equal is None or not equal > spent:
+    if not equal or 1 - spent / equal < 0.01:
         return ""
     return (
         f"The runs took {duration_text(spent)} of all workers. Running every candidate as often as {summary['best']} "

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -86,3 +87,26 @@ def test_a_server_that_never_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(fork_server.concurrent, "process", lambda **_: lambda work: end)
     with pytest.raises(FiestaError, match=r"was ended 5 times \(EOFError: unexpected EOF\).*--recover"):
         in_process(print, None)()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 always looks in the current directory")
+def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Path) -> None:
+    """As `fiesta` does in a directory with a module called as one of Python, or with another copy of this package."""
+    script, work = tmp_path / "script" / "start.py", tmp_path / "work"
+    for package in (script.parent, work / "fiesta_allennlp"):
+        package.mkdir(parents=True)
+    (work / "random.py").write_text("raise ImportError('mine')")
+    (work / "fiesta_allennlp" / "__init__.py").write_text("raise ImportError('another copy')")
+    script.write_text(
+        "import os\n"
+        "from fiesta_allennlp.isolation.fork_server import in_process, start_fork_server\n"
+        "def found():\n"
+        "    import random\n"
+        "    return random.__file__, os.environ.get('PYTHONSAFEPATH')\n"
+        "if __name__ == '__main__':\n"
+        "    print(in_process(found, start_fork_server(1))().result())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run([sys.executable, script], cwd=work, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{(random.__file__, None)}\n"
