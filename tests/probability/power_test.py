@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import pytest
 from statsmodels.stats.power import TTestPower
@@ -13,41 +14,29 @@ def test_agrees_with_statsmodels(effect: float, error: float, power: float) -> N
     assert num_documents(effect, error=error, power=power) == max(2, math.ceil(expected - 1e-6))
 
 
-def test_a_number_of_r() -> None:
-    # power.t.test(delta = 0.5, sd = 1, sig.level = 0.05, power = 0.8, type = "paired", alternative = "one.sided")
-    # gives n = 26.13751.
-    assert num_documents(0.5) == 27
-
-
 def test_ends_of_the_range() -> None:
-    assert num_documents(0.0) is None
-    assert num_documents(-0.3) is None
-    assert num_documents(math.nan) is None
-    assert num_documents(math.inf) == 2
-    tiny = num_documents(1e-4)
-    assert tiny == pytest.approx((1.6449 + 0.8416) ** 2 * 1e8, rel=1e-3)
+    assert [num_documents(effect) for effect in (0.0, -0.3, math.nan, math.inf)] == [None, None, None, 2]
+    assert num_documents(1e-4) == pytest.approx((1.6449 + 0.8416) ** 2 * 1e8, rel=1e-3)
 
 
-def test_shared_documents_are_compared_in_pairs() -> None:
-    scores = {"a": {0: 0.9, 1: 0.5, 2: 0.7}, "b": {0: 0.8, 1: 0.4, 2: 0.7, 3: 0.5}, "c": {0: 0.1, 1: 0.2}}
+@pytest.mark.parametrize(
+    ("scores", "effect"),
+    [
+        # Differences 0.1, 0.1, 0: mean 0.2 / 3, standard deviation 0.1 / sqrt(3).
+        (
+            {"a": {0: 0.9, 1: 0.5, 2: 0.7}, "b": {0: 0.8, 1: 0.4, 2: 0.7, 3: 0.5}, "c": {0: 0.1, 1: 0.2}},
+            2 / math.sqrt(3),
+        ),
+        # One shared document is too few: sqrt(0.02 + 0.02) = 0.2. The best is one with two scores.
+        ({"a": {0: 0.5, 1: 0.7}, "b": {1: 0.4, 2: 0.6}, "c": {0: 1.0}}, 0.5),
+        ({"a": {0: 0.5, 1: 0.7}, "b": {0: 0.5, 1: 0.7}}, 0.0),
+        ({"a": {0: 0.5, 1: 0.7}, "b": {0: 0.6}}, None),
+    ],
+)
+def test_the_effect_is_of_pairs_where_documents_are_shared(scores: Any, effect: Any) -> None:
     found = fixed_size(scores)
-    assert found is not None
-    assert (found.best, found.second) == ("a", "b")
-    # Differences 0.1, 0.1, 0: mean 0.2 / 3, standard deviation 0.1 / sqrt(3).
-    assert found.effect == pytest.approx(2 / math.sqrt(3))
-    assert found.baseline_2 == num_documents(2 / math.sqrt(3))
-    assert found.baseline_all == num_documents(2 / math.sqrt(3), error=0.025)
-
-
-def test_documents_that_are_not_shared_are_compared_apart() -> None:
-    found = fixed_size({"a": {0: 0.5, 1: 0.7}, "b": {1: 0.4, 2: 0.6}, "c": {0: 1.0}})
-    assert found is not None
-    assert (found.best, found.second) == ("a", "b")
-    assert found.effect == pytest.approx(0.5)
-
-
-def test_nothing_to_compare() -> None:
-    assert fixed_size({"a": {0: 0.5, 1: 0.7}, "b": {0: 0.6}}) is None
-    equal = fixed_size({"a": {0: 0.5, 1: 0.7}, "b": {0: 0.5, 1: 0.7}})
-    assert equal is not None
-    assert (equal.effect, equal.baseline_2, equal.baseline_all) == (0, None, None)
+    assert (found is None) is (effect is None)
+    if found is not None:
+        assert (found.best, found.second, found.effect) == ("a", "b", pytest.approx(effect))
+        assert found.baseline_2 == num_documents(effect)
+        assert found.baseline_all == num_documents(effect, error=0.05 / (len(scores) - 1))

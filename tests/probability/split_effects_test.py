@@ -95,18 +95,6 @@ def test_several_seeds_on_a_split_sharpen_the_noise() -> None:
     assert_allclose(more.location - more.location.mean(), one.location - one.location.mean(), atol=0.05)
 
 
-def test_independent_variances_keep_the_differences_to_the_leader() -> None:
-    rng = np.random.default_rng(12)
-    root = rng.normal(size=(5, 5))
-    covariance = root @ root.T + np.eye(5)
-    location = np.array([0.0, 3.0, 1.0, 2.0, 0.5])
-    apart = _as_independent(location, covariance)
-    for other in (0, 2, 3, 4):
-        expected = covariance[1, 1] + covariance[other, other] - 2 * covariance[1, other]
-        assert apart[1] + apart[other] == pytest.approx(expected)
-    assert (apart > 0).all()
-
-
 def test_p_best_is_that_of_the_joint_normal() -> None:
     # A nested design as a selection makes it: the more promising, the more evaluations.
     counts = np.array([12, 10, 12, 4, 3, 2, 2, 2])
