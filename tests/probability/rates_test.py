@@ -6,6 +6,7 @@ from scipy.stats import dirichlet
 
 from fiesta_allennlp.probability.rates import (
     RatesModel,
+    ScaledDirichlet,
     WeightedRates,
 )
 from fiesta_allennlp.probability.rising_factorials import rising_factorials
@@ -117,3 +118,10 @@ def test_sums_of_rising_factorials_their_table_and_their_derivatives() -> None:
     around = found.derivatives(u + step)[0] - found.derivatives(u - step)[0]
     assert_allclose(second, around / (2 * step), rtol=1e-5, atol=1e-3)
     assert rising_factorials(np.zeros((4, 3))).tabulated(np.zeros((7, 0))).shape == (7, 0)
+
+
+def test_cells_are_drawn_by_their_mass() -> None:
+    edges, mass = np.array([0.0, 1.0, 3.0, 4.0]), np.array([1.0, 6.0, 1])
+    drawn = ScaledDirichlet(np.ones((3, 2)), np.zeros((3, 2)), edges, mass).draw(1024)
+    assert_allclose(np.bincount(drawn.cell) / 1024, mass / 8)
+    assert_allclose([drawn.log_concentration[drawn.cell == cell].mean() for cell in range(3)], [0.5, 2, 3.5], atol=0.01)

@@ -21,22 +21,14 @@ def test_more_slots_than_candidates_begin_no_further_round() -> None:
 
 
 def test_stops_at_complete_rounds_only() -> None:
-    strategy = built("non_adaptive_fc")
+    strategy, longer = built("non_adaptive_fc"), {**CLEAR, "b": [*CLEAR["b"], 0.5]}
     assert strategy.recommend(history(CLEAR)).stopped_by == "confidence"
-    for open_round in (
-        history(CLEAR, pending=["a"]),
-        history({**CLEAR, "b": [*CLEAR["b"], 0.5]}),
-        history({**CLEAR, "b": [*CLEAR["b"], 0.5]}, pending=["a"]),
-    ):
+    for open_round in (history(CLEAR, pending=["a"]), history(longer), history(longer, pending=["a"])):
         decision = strategy.recommend(open_round)
-        assert decision.confidence is not None
-        assert decision.confidence > 0.95
+        assert decision.confidence is not None and decision.confidence > 0.95
         assert decision.stopped_by is None
-
-
-def test_a_withdrawn_candidate_does_not_keep_a_round_open() -> None:
-    now = history({**CLEAR, "c": [0.4]}, pending=["c"], withdrawn=["c"])
-    assert built("non_adaptive_fc").recommend(now).stopped_by == "confidence"
+    withdrawn = history({**CLEAR, "c": [0.4]}, pending=["c"], withdrawn=["c"])
+    assert strategy.recommend(withdrawn).stopped_by == "confidence", "it does not keep a round open"
 
 
 def test_a_round_that_the_limit_would_cut_is_not_begun() -> None:
@@ -47,28 +39,18 @@ def test_a_round_that_the_limit_would_cut_is_not_begun() -> None:
     assert strategy.bounds(3) == (9, 9)
 
 
-def test_of_equal_means_the_first_wins_and_probabilities_are_reported() -> None:
+def test_a_budget_ends_with_the_highest_mean() -> None:
     same = {"b": [0.5, 0.6, 0.7], "a": [0.7, 0.5, 0.6]}
     decision = built("non_adaptive_fb", budget=6).recommend(history(same))
-    assert (decision.best, decision.stopped_by) == ("b", "budget")
+    assert (decision.best, decision.stopped_by) == ("b", "budget"), "the first of equal means"
     assert decision.confidence == pytest.approx(0.5)
-
-
-def test_nothing_is_best_until_every_candidate_has_a_score() -> None:
     assert built("non_adaptive_fb", budget=6).recommend(history({"a": [0.5], "b": []})).best is None
-
-
-def test_the_share_of_a_withdrawn_candidate_is_not_spent() -> None:
-    now = history({"a": [0.5] * 4, "b": [0.4] * 4, "c": [0.9]}, withdrawn=["c"])
+    withdrawn = history({"a": [0.5] * 4, "b": [0.4] * 4, "c": [0.9]}, withdrawn=["c"])
     strategy = built("non_adaptive_fb", budget=12)
-    assert strategy.propose(now, 4, RNG) == []
-    assert strategy.recommend(now).best == "a"
-    assert strategy.recommend(now).stopped_by == "budget"
-
-
-def test_budget_needs_one_evaluation_each() -> None:
+    assert strategy.propose(withdrawn, 4, RNG) == [], "its share is not spent"
+    assert (strategy.recommend(withdrawn).best, strategy.recommend(withdrawn).stopped_by) == ("a", "budget")
     built("non_adaptive_fb", budget=3).check(["a", "b", "c"])
-    with pytest.raises(ConfigError, match=r"budget must be at least 3 \(3 candidates x 1 evaluation\) but got 2."):
+    with pytest.raises(ConfigError, match=r"budget must be at least 3 \(3 candidates x 1 evaluation\) but got 2"):
         built("non_adaptive_fb", budget=2).check(["a", "b", "c"])
 
 

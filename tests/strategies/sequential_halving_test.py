@@ -1,4 +1,4 @@
-import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +12,21 @@ FAR_APART = {"a": 0.9, "b": 0.7, "c": 0.5, "d": 0.3}
 
 
 @pytest.mark.parametrize("num_workers", [1, 3, 8])
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_the_run_of_table_1(num_workers: int, shuffled: bool) -> None:
-    # 4 candidates and a budget of 16: two each, then four each for the better two.
-    strategy = built("sequential_halving", budget=16)
-    decision, end = Simulation(strategy, FAR_APART, num_workers, shuffled).run()
+@pytest.mark.parametrize(
+    ("means", "budget", "counts"),
+    [
+        # 4 candidates and a budget of 16: two each, then four each for the better two.
+        (FAR_APART, 16, [6, 6, 2, 2]),
+        # 3 rounds of 60 / 3 = 20 evaluations: 5 x 4, then 3 x 6 (2 are left over), then 2 x 10.
+        ({**FAR_APART, "e": 0.1}, 60, [20, 20, 10, 4, 4]),
+    ],
+)
+def test_the_run_of_table_1(num_workers: int, means: Any, budget: int, counts: "list[int]") -> None:
+    strategy = built("sequential_halving", budget=budget)
+    decision, end = Simulation(strategy, means, num_workers, num_workers > 1).run()
     assert (decision.best, decision.stopped_by) == ("a", "budget")
-    assert [end.num_finished(name) for name in "abcd"] == [6, 6, 2, 2]
-    assert strategy.bounds(4) == (16, 16)
+    assert [end.num_finished(name) for name in means] == counts
+    assert strategy.bounds(len(means)) == (sum(counts), sum(counts))
 
 
 def test_round_by_round() -> None:
@@ -36,24 +43,12 @@ def test_round_by_round() -> None:
     assert strategy.recommend(last).best == "c"
 
 
-def test_five_candidates_by_hand() -> None:
-    # 3 rounds of 60 / 3 = 20 evaluations: 5 x 4, then 3 x 6 (2 are left over), then 2 x 10.
-    strategy = built("sequential_halving", budget=60)
-    decision, end = Simulation(strategy, {**FAR_APART, "e": 0.1}, 4, True).run()
-    assert decision.best == "a"
-    assert [end.num_finished(name) for name in "abcde"] == [20, 20, 10, 4, 4]
-    assert strategy.bounds(5) == (58, 58)
-
-
-def test_a_round_counts_its_own_scores_by_replicate() -> None:
+def test_a_round_counts_its_own_scores_by_replicate_and_of_equal_candidates_the_first_survive() -> None:
     # A third score of "d" that the first round did not plan does not bring it into the second.
     now = history({"a": [0.5, 0.5], "b": [0.6, 0.6], "c": [0.1, 0.1], "d": [0.2, 0.2, 9.0]})
     assert set(built("sequential_halving", budget=16).propose(now, 9, RNG)) == {"a", "b"}
-
-
-def test_of_equal_candidates_the_first_survive() -> None:
-    now = history({name: [0.5, 0.5] for name in "dcba"})
-    assert built("sequential_halving", budget=16).propose(now, 2, RNG) == ["d", "c"]
+    equal = history({name: [0.5, 0.5] for name in "dcba"})
+    assert built("sequential_halving", budget=16).propose(equal, 2, RNG) == ["d", "c"]
 
 
 def test_a_displaced_candidate_takes_the_place_of_a_withdrawn_one_within_the_budget() -> None:
@@ -68,12 +63,11 @@ def test_a_displaced_candidate_takes_the_place_of_a_withdrawn_one_within_the_bud
     assert (decision.best, decision.stopped_by) == ("b", "budget")
 
 
-@pytest.mark.parametrize(("size", "least", "rounds"), [(2, 2, 1), (3, 6, 2), (4, 8, 2), (5, 15, 3), (12, 48, 4)])
+@pytest.mark.parametrize(("size", "least", "rounds"), [(2, 2, 1), (3, 6, 2), (5, 15, 3), (12, 48, 4)])
 def test_check_needs_one_new_evaluation_each_in_every_round(size: int, least: int, rounds: int) -> None:
     names = [str(number) for number in range(size)]
     built("sequential_halving", budget=least).check(names)
-    message = f"budget must be at least {least} ({size} candidates x {rounds} rounds) but got {least - 1}."
-    with pytest.raises(ConfigError, match=re.escape(message)):
+    with pytest.raises(ConfigError, match=rf"at least {least} \({size} candidates x {rounds} rounds\) .* {least - 1}"):
         built("sequential_halving", budget=least - 1).check(names)
 
 

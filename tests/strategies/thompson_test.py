@@ -1,5 +1,5 @@
 from dataclasses import replace
-from typing import List, cast
+from typing import List, Optional, cast
 
 import numpy as np
 import pytest
@@ -18,15 +18,11 @@ STARTED = history(THREE_EACH)
 
 
 def test_draw_by_hand() -> None:
-    # Cumulative weights are 1, 1, 3, 4; a weight of 0 is never drawn.
+    # Cumulative weights are 1, 1, 3, 4; a weight of 0 is never drawn, tiny ones are.
     weights = {"a": 1.0, "b": 0.0, "c": 2.0, "d": 1.0}
     assert draw(weights, 5, scripted(0.0, 0.24, 0.25, 0.74, 0.76)) == ["a", "a", "c", "c", "d"]
-
-
-@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1.0])
-def test_draw_lives_with_tiny_weights(weight: float) -> None:
-    almost_one = np.nextafter(1.0, 0.0)
-    assert draw({"a": weight, "b": weight, "c": 0.0}, 1, scripted(almost_one)) == ["b"]
+    for tiny in (5e-324, 1e-300):
+        assert draw({"a": tiny, "b": tiny, "c": 0.0}, 1, scripted(np.nextafter(1.0, 0.0))) == ["b"]
 
 
 def test_thompson_draws_every_slot_from_what_is_believed_now() -> None:
@@ -42,9 +38,16 @@ def batch(size: "int | None") -> BatchThompson:
 
 
 def test_a_batch_is_as_large_as_the_free_slots_by_default() -> None:
-    assert len(batch(None).propose(STARTED, 5, np.random.default_rng(1))) == 5
-    assert len(batch(2).propose(STARTED, 5, np.random.default_rng(1))) == 2
-    assert batch(None).propose(replace(STARTED, pending=(request("a", 3),)), 5, np.random.default_rng(1)) == []
+    def number(size: Optional[int], slots: int, *pending: str) -> int:
+        started = replace(STARTED, pending=tuple(request(name, 3) for name in pending))
+        return len(batch(size).propose(started, slots, np.random.default_rng(11)))
+
+    assert (number(None, 5), number(2, 5), number(None, 5, "a")) == (5, 2, 0)
+    # The last piece is no larger than what is left of the batch, and none begins while this one is pending.
+    assert (number(5, 8, "a", "b"), number(5, 1, "a", "b"), number(2, 3, "a", "b")) == (3, 1, 0)
+    batch(1).check(["a", "b"])
+    with pytest.raises(ConfigError, match="batch_size must be at least 1.* got 0"):
+        batch(0).check(["a", "b"])
 
 
 def test_a_batch_dealt_out_in_pieces_is_drawn_from_its_beginning() -> None:
@@ -57,13 +60,6 @@ def test_a_batch_dealt_out_in_pieces_is_drawn_from_its_beginning() -> None:
     assert batch(3).propose(later, 1, scripted(between)) == ["b"]
     # With a batch of one, the next batch begins, and knows.
     assert batch(1).propose(later, 1, scripted(between)) == ["a"]
-
-
-def test_the_last_piece_is_no_larger_than_what_is_left_of_the_batch() -> None:
-    started_two = replace(STARTED, pending=(request("a", 3), request("b", 3)))
-    assert len(batch(5).propose(started_two, 8, np.random.default_rng(11))) == 3
-    assert len(batch(5).propose(started_two, 1, np.random.default_rng(11))) == 1
-    assert batch(2).propose(started_two, 3, np.random.default_rng(11)) == [], "none while this one is pending"
 
 
 def test_a_failure_within_a_batch_is_replaced_from_the_same_belief() -> None:
@@ -85,12 +81,6 @@ def test_a_candidate_may_join_in_the_middle_of_a_batch() -> None:
     starts = tuple(evaluation("d", replicate, 0.5 + replicate / 10) for replicate in range(3))
     joined = replace(begun, evaluations=begun.evaluations + starts)
     assert len(batch(4).propose(joined, 3, np.random.default_rng(11))) == 3
-
-
-def test_batch_size_is_at_least_one() -> None:
-    batch(1).check(["a", "b"])
-    with pytest.raises(ConfigError, match=r"batch_size must be at least 1, or left out, but got 0\."):
-        batch(0).check(["a", "b"])
 
 
 def test_the_belief_of_a_batch_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
