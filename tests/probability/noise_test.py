@@ -72,7 +72,7 @@ def test_neither_the_unit_nor_a_place_that_is_known_changes_anything() -> None:
 
 
 def test_the_matched_variable_has_the_moments() -> None:
-    """The logarithm of a chi-squared variable has the mean digamma(df / 2) + log 2 and the variance trigamma(df / 2)."""
+    """log chi-squared has the mean digamma(df / 2) + log 2 and the variance trigamma(df / 2)."""
     found = noise_posterior(np.array([1.0, 2.0, 5.0]), df=np.array([1.5, 2.0, 4.0]))
     df, scale = found.scaled_inverse_chi_squared()
     assert_allclose(np.log(df * scale / 2) - digamma(df / 2), found.log_mean)
