@@ -6,11 +6,11 @@ photographs the pages: at 1280 and at 390 pixels, and as printed.
 
 import argparse
 import shutil
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import List, Optional
+
+from browser import run_browser
 
 from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.pages import render_html
@@ -33,12 +33,6 @@ def photograph(page: Path, browser: str) -> None:
     ):
         run_browser(browser, [*options, source.resolve().as_uri()])
     frame.unlink()
-
-
-def run_browser(browser: str, options: List[str]) -> None:
-    with tempfile.TemporaryDirectory() as profile:
-        quiet = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={profile}"]
-        subprocess.run([browser, *quiet, *options], check=True, capture_output=True, timeout=300)
 
 
 def main() -> None:

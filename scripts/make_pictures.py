@@ -1,9 +1,8 @@
 """Makes the pictures of the README and the site from selections, and the example of a report.
 
-    export PYTHONPATH=.
-    python scripts/make_pictures.py prob-best runs/restaurants     # docs/pictures/prob_best.png
-    python scripts/make_pictures.py report runs/wikigold           # docs/live/wikigold.html, docs/pictures/report.png
-    python scripts/make_pictures.py terminal 90 fiesta select ...  # docs/pictures/terminal.svg: the screen after 90 s
+python scripts/make_pictures.py prob-best runs/restaurants      # docs/pictures/prob_best.png
+python scripts/make_pictures.py report runs/wikigold            # docs/live/wikigold.html, docs/pictures/report.png
+python scripts/make_pictures.py terminal 90 fiesta select ...   # docs/pictures/terminal.svg: the screen after 90 s
 
 `report` needs Chromium, and `terminal` needs pyte.
 """
@@ -22,7 +21,7 @@ import time
 from pathlib import Path
 from typing import List
 
-from look_at_report import run_browser
+from browser import run_browser
 from PIL import Image
 from rich.console import Console
 from rich.text import Text

@@ -1,5 +1,7 @@
 import sqlite3
-import threading
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -8,7 +10,6 @@ import pytest
 
 from fiesta_allennlp.documents.answers import Answer, AnswerStore, read_charges
 from fiesta_allennlp.errors import StoreError
-from tests.warm import Command
 
 ANSWER = Answer({"label": "x"}, 1.5, "2020-01-01T00:00:00.000+00:00")
 QUESTION = {"text": "a", "number": 1}
@@ -27,8 +28,8 @@ def store(tmp_path: Path) -> Iterator[Callable[..., AnswerStore]]:
         one.close()
 
 
-def test_answers_are_found_by_system_and_question(store: Any) -> None:
-    answers = store()
+def test_answers_are_found_by_system_and_question_and_each_selection_pays_for_its_own(store: Any) -> None:
+    answers = store("first")
     system, other = answers.add_system({"url": "a"}), answers.add_system({"url": "b"})
     assert system != other == answers.add_system({"url": "b"})
     assert answers.find(system, QUESTION) is None
@@ -37,20 +38,12 @@ def test_answers_are_found_by_system_and_question(store: Any) -> None:
     assert answers.find(system, {"text": "a", "number": 2}) is None
     assert answers.find(other, QUESTION) is None
     assert (answers.num_kept(system), answers.num_kept(other)) == (1, 0)
-
-
-def test_each_selection_pays_for_its_own_questions_alone(store: Any) -> None:
-    first = store("first")
-    system = first.add_system({"url": "a"})
-    first.keep(system, QUESTION, ANSWER, asker="web", cost=0.5)
     second = store("second")
-    assert second.find(system, QUESTION) == ANSWER
-    assert second.charges() == {}
-    second.keep(system, {"text": "b"}, ANSWER, asker="other", cost=0.25)
-    assert second.charges() == {"other": (1, 0.25)}
-    assert first.charges() == {"web": (1, 0.5)}
-    again = store("first")
-    assert again.charges() == {"web": (1, 0.5)}
+    assert second.find(system, QUESTION) == ANSWER and second.charges() == {}
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: second.keep(system, {"k": k}, ANSWER, asker="other", cost=0.25), range(80)))
+    assert second.charges() == {"other": (80, 20.0)}
+    assert answers.charges() == store("first").charges() == {"web": (1, 0.5)}
 
 
 def test_charges_are_read_from_outside_and_nothing_changes(store: Any, tmp_path: Path) -> None:
@@ -68,22 +61,6 @@ def test_charges_are_read_from_outside_and_nothing_changes(store: Any, tmp_path:
     assert read_charges(path, run="first") is None
 
 
-def test_many_threads_write(store: Any) -> None:
-    answers = store()
-    system = answers.add_system({})
-
-    def write(number: int) -> None:
-        for k in range(20):
-            answers.keep(system, {"n": number, "k": k}, ANSWER, asker="web", cost=1.0)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers.charges() == {"web": (80, 80.0)}
-
-
 ANOTHER_PROCESS = """
 import sys, time
 from pathlib import Path
@@ -95,32 +72,23 @@ with answers.taking(sys.argv[2], {"text": "a", "number": 1}, given_up=lambda: Fa
 """
 
 
-def test_a_question_is_taken_by_one_process_at_a_time_until_that_ends_in_whatever_way(
-    store: Any, tmp_path: Path
-) -> None:
-    answers = store()
-    system = answers.add_system({"url": "a"})
-    other = Command(["-c", ANOTHER_PROCESS, tmp_path / "answers.sqlite", system])
-    assert other.stdout.readline() == "taken\n"
-    with answers.taking(system, QUESTION, given_up=lambda: True) as taken:
-        assert not taken
-    with answers.taking(system, {"text": "b"}, given_up=lambda: True) as taken:
-        assert taken
-    other.kill()
-    other.wait()
-    with answers.taking(system, QUESTION, given_up=lambda: False) as taken:
-        assert taken
+def is_taken(answers: AnswerStore, system: str, question: Any = QUESTION) -> bool:
+    with answers.taking(system, question, given_up=lambda: True) as taken:
+        return not taken
 
 
-def test_a_question_is_taken_by_one_thread_at_a_time(store: Any) -> None:
+def test_a_question_is_taken_by_one_thread_or_process_at_a_time_until_that_ends(store: Any, tmp_path: Path) -> None:
     answers = store()
     with answers.taking("s", QUESTION, given_up=lambda: False) as taken:
-        assert taken
-        with answers.taking("s", QUESTION, given_up=lambda: True) as again:
-            assert not again
-        with answers.taking("other", QUESTION, given_up=lambda: True) as other:
-            assert other
-    with answers.taking("s", QUESTION, given_up=lambda: True) as taken:
+        assert taken and is_taken(answers, "s") and not is_taken(answers, "other")
+    assert not is_taken(answers, "s")
+    command = [sys.executable, "-c", ANOTHER_PROCESS, tmp_path / "answers.sqlite", "s"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "taken\n"
+        assert is_taken(answers, "s") and not is_taken(answers, "s", {"text": "b"})
+        other.kill()
+        other.wait()
+    with answers.taking("s", QUESTION, given_up=lambda: False) as taken:
         assert taken
 
 

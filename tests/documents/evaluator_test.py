@@ -87,28 +87,20 @@ def test_a_document_of_items_is_one_question_or_one_for_each(build: Any, tmp_pat
 
 def test_a_batch_adds_up_its_documents(build: Any, tmp_path: Path) -> None:
     queries = build(Scripted(lambda question: "x"), A, B, A, batch_size=2)
-    first = queries.evaluate(request(0), tmp_path)
-    assert (first.metrics["count:x>x"], first.metrics["count:y>x"]) == (1, 1)
+    first, second = (queries.evaluate(request(k), tmp_path).metrics for k in range(2))
+    assert (first["count:x>x"], first["count:y>x"], sum(second.values())) == (1, 1, 1)
     assert queries.positions("s", 0) == (2, 1) and queries.positions("s", 1) == (0,)
-    assert sum(queries.evaluate(request(1), tmp_path).metrics.values()) == 1
 
 
-def test_kept_answers_are_not_asked_for(build: Any, tmp_path: Path) -> None:
+def test_kept_answers_are_not_asked_for_and_what_cannot_be_used_is_kept_too(build: Any, tmp_path: Path) -> None:
     system = Scripted(lambda question: {"label": "x"}, cost=2.0)
-    build(system, A, B).evaluate(request(0), tmp_path)
-    again = build(system, A, B)
-    evaluation = again.evaluate(request(0), tmp_path)
-    assert len(system.asked) == 1
-    assert evaluation.score == 0.0
-
-
-def test_what_cannot_be_used_is_kept_all_the_same_and_named(build: Any, tmp_path: Path) -> None:
-    system = Scripted(lambda question: {"lable": "x"}, cost=2.0)
-    queries = build(system, A, B)
+    scores = [build(system, A, B).evaluate(request(0), tmp_path).score for _ in range(2)]
+    assert (scores, len(system.asked)) == ([0.0, 0.0], 1)
+    wrong = Scripted(lambda question: {"lable": "x"}, version="2")
     for _ in range(2):
         with pytest.raises(Unanswered, match=r"system 's', document 'b': expected an object with 'label' but it"):
-            queries.evaluate(request(0), tmp_path)
-    assert len(system.asked) == 1
+            build(wrong, A, B).evaluate(request(0), tmp_path)
+    assert len(wrong.asked) == 1
 
 
 def test_what_did_not_come_is_asked_for_again(build: Any, tmp_path: Path) -> None:
@@ -127,11 +119,10 @@ def test_what_did_not_come_is_asked_for_again(build: Any, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"items": ["x"]}, r"expected a list of 3 answers, one for each item, but it answered \[\"x\"\]"),
-        ("x", r"expected a list of 3 answers"),
+        ({"items": ["x"]}, r"expected a list of 3 answers, .* it answered \[\"x\"\]"),
+        ("x", "expected a list of 3 answers"),
         (["x", "y", {}], r"expected an object with 'label' but it answered \{\}"),
-        (["x", "y", 1.5], r"a label must be a text or a whole number, but it answered 1.5"),
-        (["x", "y", None], r"a label must be"),
+        (["x", "y", 1.5], "a label must be a text or a whole number, but it answered 1.5"),
     ],
 )
 def test_answers_of_another_shape(build: Any, tmp_path: Path, answer: Any, message: str) -> None:
@@ -139,47 +130,34 @@ def test_answers_of_another_shape(build: Any, tmp_path: Path, answer: Any, messa
         build(Scripted(lambda question: answer), C).evaluate(request(0), tmp_path)
 
 
-def test_a_place_in_the_answer_and_other_labels(build: Any, tmp_path: Path) -> None:
-    nested = Scripted(
-        lambda question: {"out": [{"text": " POS "}]}, answer="out.0.text", labels={"POS": "x"}, body={"q": "<${text}>"}
-    )
+def test_a_place_in_the_answer_other_labels_and_json_in_a_text(build: Any, tmp_path: Path) -> None:
+    out = {"out": [{"text": " POS "}]}
+    nested = Scripted(lambda question: out, answer="out.0.text", labels={"POS": "x"}, body={"q": "<${text}>"})
     assert build(nested, A, B).evaluate(request(1), tmp_path).score == 1.0
     assert nested.asked == [{"q": "<a0>"}]
     missing = Scripted(lambda question: {"out": []}, answer="out.0.text", version="2")
     with pytest.raises(Unanswered, match=r"there is no 'out.0.text' in \{\"out\": \[\]\}"):
         build(missing, A, B).evaluate(request(0), tmp_path)
-
-
-def test_json_in_a_text_is_read(build: Any, tmp_path: Path) -> None:
     gold = Spans().gold("spans", [[0, 2, "P"]])
-    system = Scripted(lambda question: {"text": '{"spans": [[0, 2, "P"]]}'}, answer="text")
-    assert build(system, document("d", gold), task=Spans()).evaluate(request(0), tmp_path).score == 1.0
+    in_text = Scripted(lambda question: {"text": '{"spans": [[0, 2, "P"]]}'}, answer="text", version="3")
+    assert build(in_text, document("d", gold), task=Spans()).evaluate(request(0), tmp_path).score == 1.0
 
 
 def test_no_system_is_asked_more_at_once_than_it_takes_and_no_question_twice(build: Any, tmp_path: Path) -> None:
-    lock, running, most = threading.Lock(), [0], [0]
-    leave = threading.Event()
+    both, most = threading.Barrier(2), threading.BoundedSemaphore(2)
 
     def slow(question: Any) -> Any:
-        with lock:
-            running[0] += 1
-            most[0] = max(most[0], running[0])
-            if running[0] == 2:
-                leave.set()
-        leave.wait(30)
-        with lock:
-            running[0] -= 1
+        assert most.acquire(blocking=False), "three at once"
+        both.wait(30)
+        most.release()
         return "x"
 
     system = Scripted(slow, parallel=2)
-    queries = build(
-        system, *(document(f"d{i}", "xy"[i % 2]) for i in range(8)), document("d0", "x"), document("d0", "x")
-    )
+    documents = [document(f"d{i}", "xy"[i % 2]) for i in range(8)]
+    queries = build(system, *documents, documents[0], documents[0])
     with ThreadPoolExecutor(8) as pool:
         done = list(pool.map(lambda k: queries.evaluate(request(k), tmp_path), range(10)))
-    assert len(done) == 10
-    assert most == [2]
-    assert len(system.asked) == 8
+    assert (len(done), len(system.asked)) == (10, 8)
 
 
 def test_systems_of_one_identity_ask_a_question_once_between_them(build: Any, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ def test_accuracy_is_that_of_two_kinds() -> None:
         mean, deviation = moments(*posterior(counts, pairs, "accuracy", **known))
         assert mean == pytest.approx(17.5 / 21, abs=1e-3)
         assert deviation == pytest.approx(beta.std(17.5, 3.5), abs=1e-3)
+    with_prior = posterior([[6, 1, 2, 11]], FOUR, "accuracy", **known, prior_concentration=40.0)
+    assert moments(*with_prior)[0] == pytest.approx(37 / 60, abs=1e-3)
 
 
 def test_the_prior_of_a_label_has_the_share_of_all() -> None:
@@ -46,11 +48,6 @@ def test_the_prior_of_a_label_has_the_share_of_all() -> None:
     assert prior.sum() == pytest.approx(2 * 3 + 1)
     expected = [2 * 0.8 + 1 / 6, (2 * 0.2 + 1 / 6) / 3, (2 * 0.2 + 1 / 6) / 3]
     assert_allclose([prior[pairs.index(pair)] for pair in (("l00", "l00"), ("l00", "l01"), ("l02", "?"))], expected)
-
-
-def test_the_sum_of_the_prior_can_be_given() -> None:
-    known = {"concentration": ALIKE, "learn_concentration": False, "prior_concentration": 40.0}
-    assert moments(*posterior([[6, 1, 2, 11]], FOUR, "accuracy", **known))[0] == pytest.approx(37 / 60, abs=1e-3)
 
 
 def true_rates(num_labels: int, share: float) -> np.ndarray:
@@ -80,11 +77,6 @@ def value(pairs: "list[tuple[str, str]]", rates: "list[float]", **options: objec
     return float(expit(log_odds(np.log([rates]), pairs, **options)[0]))  # type: ignore[arg-type]
 
 
-def test_f1_worked_by_hand() -> None:
-    # Precision 0.4 / 0.5, recall 0.4 / 0.7: F1 = 0.8 / 1.2.
-    assert value(FOUR, [0.4, 0.1, 0.3, 0.2], average="binary", beta=0.5) == pytest.approx(2 / 3)
-
-
 @pytest.mark.parametrize("beta", [0.0, 0.2, 0.8, 1.0])
 def test_beta_weighs_precision_against_recall(beta: float) -> None:
     precision, recall = 0.4 / 0.5, 0.4 / 0.7
@@ -98,9 +90,6 @@ def test_macro_is_the_mean_over_gold_labels() -> None:
     f_a = 2 * 0.3 / (2 * 0.3 + 0.1 + 0.05 + 0.15)
     f_b = 2 * 0.35 / (2 * 0.35 + 0.15 + 0.05 + 0.1)
     assert value(pairs, rates, average="macro", beta=0.5) == pytest.approx((f_a + f_b) / 2)
-
-
-def test_macro_weighs_with_beta() -> None:
     # Precision of 1 is 0.8, of 0 is 0.2 / 0.5.
     assert value(FOUR, [0.4, 0.1, 0.3, 0.2], average="macro", beta=1.0) == pytest.approx((0.8 + 0.4) / 2)
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
-from scipy.special import polygamma
+from scipy.special import digamma, polygamma
 
-from fiesta_allennlp.probability.noise import NoisePosterior, _inverse_trigamma, common_noise
+from fiesta_allennlp.probability.noise import NoisePosterior, common_noise
 from fiesta_allennlp.probability.noise import noise_posterior as posterior_near
 
 
@@ -49,17 +49,6 @@ def test_it_is_the_posterior_by_integration() -> None:
     assert_allclose(found.weight.sum(axis=0), 1, rtol=1e-12)
 
 
-def test_many_alike_are_pooled() -> None:
-    # Twenty candidates with 4 degrees of freedom each: an ordinary one is nearly as sure as one with 80, trigamma(40) =
-    # .025, beside trigamma(2) = .64 alone.
-    squares = df = np.full(20, 4.0)
-    assert_allclose(common_noise(squares, df=df).precision, 1, rtol=0.1)
-    found = noise_posterior(squares, df=df)
-    assert (found.log_variance[1] > polygamma(1, 40)).all()
-    assert (found.log_variance[1] < 0.06).all()
-    assert (found.weight[0] < 0.3).all()
-
-
 @pytest.mark.parametrize("factor", [1e3, 1e9])
 def test_scales_far_apart_are_both_seen(factor: float) -> None:
     df = np.full(4, 200.0)
@@ -70,41 +59,21 @@ def test_scales_far_apart_are_both_seen(factor: float) -> None:
     assert found.weight[0, 3] > 0.99
 
 
-def test_an_odd_one_is_seen_and_the_others_stay_pooled() -> None:
-    squares = np.array([4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 400.0])
-    found = noise_posterior(squares, df=np.full(8, 4.0))
-    precision = common_noise(squares, df=np.full(8, 4.0)).precision
-    assert_allclose(precision[:7], 1, rtol=0.25)
-    assert precision[7] < 0.03
-    assert found.weight[0, 7] > 0.99
-    assert (found.weight[0, :7] < 0.5).all()
-
-
-def test_the_unit_plays_no_part() -> None:
+def test_neither_the_unit_nor_a_place_that_is_known_changes_anything() -> None:
     squares, df = np.array([1.0, 2.0, 5.0]), np.array([1.5, 2.0, 4.0])
     once, again = noise_posterior(squares, df=df), noise_posterior(squares * 1e8, df=df)
     assert_allclose(again.log_variance, once.log_variance, rtol=1e-9)
     assert_allclose(again.weight, once.weight, rtol=1e-9)
     assert_allclose(again.log_mean, once.log_mean + np.log(1e8), rtol=1e-9)
-
-
-def test_a_place_that_is_known_saves_a_search_and_changes_nothing() -> None:
-    squares, df = np.array([1.0, 2.0, 5.0]), np.array([1.5, 2.0, 4.0])
-    once = common_noise(squares, df=df)
     near = common_noise(1.2 * squares, df=df)
     for _ in range(2):
         near = common_noise(squares, df=df, near=near)
-    assert_allclose(near.precision, once.precision, rtol=1e-4)
+    assert_allclose(near.precision, common_noise(squares, df=df).precision, rtol=1e-4)
 
 
 def test_the_matched_variable_has_the_moments() -> None:
+    """log chi-squared has the mean digamma(df / 2) + log 2 and the variance trigamma(df / 2)."""
     found = noise_posterior(np.array([1.0, 2.0, 5.0]), df=np.array([1.5, 2.0, 4.0]))
     df, scale = found.scaled_inverse_chi_squared()
-    draws = np.log(df * scale / np.random.default_rng(3).chisquare(df, size=(200000, 2, 3)))
-    assert_allclose(draws.mean(axis=0), found.log_mean, atol=0.02)
-    assert_allclose(draws.var(axis=0), found.log_variance, rtol=0.02)
-
-
-@pytest.mark.parametrize("x", [0.3, 1.0, 7.0, 500.0])
-def test_inverse_trigamma(x: float) -> None:
-    assert_allclose(_inverse_trigamma(polygamma(1, np.array([x]))), x, rtol=1e-6)
+    assert_allclose(np.log(df * scale / 2) - digamma(df / 2), found.log_mean)
+    assert_allclose(polygamma(1, df / 2), found.log_variance)

@@ -1,18 +1,15 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.integrate import quad
 from scipy.special import gammaln
-from scipy.stats import dirichlet, gamma
+from scipy.stats import dirichlet
 
 from fiesta_allennlp.probability.rates import (
     RatesModel,
     ScaledDirichlet,
     WeightedRates,
-    even_ranks,
-    log_gamma_quantiles,
-    log_sum_exp,
 )
+from fiesta_allennlp.probability.rising_factorials import rising_factorials
 
 PRIOR = np.full(4, 0.25)
 COUNTS = np.array([[7, 2, 1, 15], [0, 3, 0, 22], [12, 0, 1, 12]], dtype=float)
@@ -28,25 +25,6 @@ def moments(drawn: WeightedRates) -> "tuple[np.ndarray, np.ndarray]":
     rates = np.exp(drawn.log_rates)
     mean = drawn.weights @ rates
     return mean, np.sqrt(drawn.weights @ (rates - mean) ** 2)
-
-
-def gibbs(prior: np.ndarray, counts: np.ndarray, concentration: float) -> np.ndarray:
-    """4,000 chains of the paper's sampler, with numbers of tables as auxiliary variables; after 60 sweeps each.
-
-    Given the rates, each count c of kind k is a sum of Bernoulli variables with probabilities x / (x + j) for
-    j = 0 ... c - 1 and x = A theta_k; given their sums, the rates are Dirichlet. Shape: `(4000, num_kinds)`.
-    """
-    rng = np.random.default_rng(11)
-    steps = np.arange(int(counts.max()))
-    # Shape: (num_steps, num_kinds): in how many documents is the count above j?
-    above = (counts[:, None, :] > steps[:, None]).sum(axis=0)
-    rates = np.full((4000, len(prior)), 1 / len(prior))
-    for _ in range(60):
-        x = np.maximum(concentration * rates[:, None, :], 1e-300)
-        tables = rng.binomial(above, x / (x + steps[:, None])).sum(axis=1)
-        rates = rng.standard_gamma(prior + tables)
-        rates /= rates.sum(axis=1, keepdims=True)
-    return rates
 
 
 def on_a_grid(prior: np.ndarray, counts: np.ndarray, concentration: float) -> "tuple[np.ndarray, np.ndarray]":
@@ -65,12 +43,6 @@ def on_a_grid(prior: np.ndarray, counts: np.ndarray, concentration: float) -> "t
     return mean, np.sqrt(weight @ (rates - mean) ** 2)
 
 
-def test_without_counts_it_is_the_prior() -> None:
-    mean, deviation = moments(model(prior=np.array([0.5, 1.5, 2.0])).posterior(np.zeros((2, 3))))
-    assert_allclose(mean, [1 / 8, 3 / 8, 1 / 2], atol=2e-3)
-    assert_allclose(deviation, dirichlet.var([0.5, 1.5, 2.0]) ** 0.5, rtol=0.01)
-
-
 def test_documents_that_are_all_alike_give_the_conjugate_posterior() -> None:
     mean, deviation = moments(model(1e8).posterior(COUNTS))
     conjugate = PRIOR + COUNTS.sum(axis=0)
@@ -84,17 +56,6 @@ def test_agrees_with_a_sum_over_the_simplex(concentration: float) -> None:
     drawn = model(concentration, prior=prior).posterior(counts)
     for found, expected in zip(moments(drawn), on_a_grid(prior, counts, concentration), strict=True):
         assert_allclose(found, expected, rtol=0.01, atol=5e-4)
-
-
-@pytest.mark.parametrize(("concentration", "num_documents"), [(0.3, 12), (1.0, 3), (20.0, 1)])
-def test_agrees_with_gibbs_sampling(concentration: float, num_documents: int) -> None:
-    counts = np.tile(COUNTS, (4, 1))[:num_documents]
-    drawn = model(concentration).posterior(counts)
-    chains = gibbs(PRIOR, counts, concentration)
-    mean, deviation = moments(drawn)
-    # Standard errors of 4,000 independent chains.
-    assert_allclose((mean - chains.mean(axis=0)) / (deviation / 4000**0.5), 0, atol=4)
-    assert_allclose(chains.std(axis=0) / deviation, 1, atol=0.08)
 
 
 @pytest.mark.parametrize("num_kinds", [4, 36])
@@ -117,84 +78,44 @@ def test_the_order_of_documents_plays_no_part_and_nothing_is_left_to_chance() ->
     assert_allclose(first.weights, second.weights, rtol=1e-10)
 
 
-class TestLearnedConcentration:
-    def test_agrees_with_a_grid(self) -> None:
-        """P(A | counts) by adding up what each A makes of the counts, for two kinds."""
-        counts = np.array([[3, 7], [8, 2], [5, 5], [9, 1], [1, 9]], dtype=float)
-        log_a, p = np.linspace(-8, 8, 161)[:, None], ((np.arange(400) + 0.5) / 400)[None, :]
-        log_joint = -((log_a / 2) ** 2) / 2 + 0 * p
-        for row in counts:
-            for x, count in ((np.exp(log_a) * p, row[0]), (np.exp(log_a) * (1 - p), row[1])):
-                log_joint = log_joint + gammaln(x + count) - gammaln(x)
-            log_joint = log_joint - gammaln(np.exp(log_a) + 10) + gammaln(np.exp(log_a))
-        weight = np.exp(log_joint - log_joint.max())
-        weight /= weight.sum()
-        drawn = model(prior=np.ones(2), learned=True, num=4096).posterior(counts)
-        expected = float((weight * log_a).sum())
-        assert float(drawn.weights @ drawn.log_concentration) == pytest.approx(expected, abs=0.02)
-        spread = float((weight * (log_a - expected) ** 2).sum()) ** 0.5
-        around = (drawn.log_concentration - expected) ** 2
-        assert float(drawn.weights @ around) ** 0.5 == pytest.approx(spread, rel=0.03)
-        assert float(drawn.weights @ np.exp(drawn.log_rates[:, 0])) == pytest.approx(
-            float((weight * p).sum()), abs=2e-3
-        )
+def test_a_learned_concentration_agrees_with_a_grid() -> None:
+    """P(A | counts) by adding up what each A makes of the counts, for two kinds."""
+    counts = np.array([[3, 7], [8, 2], [5, 5], [9, 1], [1, 9]], dtype=float)
+    log_a, p = np.linspace(-8, 8, 161)[:, None], ((np.arange(400) + 0.5) / 400)[None, :]
+    log_joint = -((log_a / 2) ** 2) / 2 + 0 * p
+    for row in counts:
+        for x, count in ((np.exp(log_a) * p, row[0]), (np.exp(log_a) * (1 - p), row[1])):
+            log_joint = log_joint + gammaln(x + count) - gammaln(x)
+        log_joint = log_joint - gammaln(np.exp(log_a) + 10) + gammaln(np.exp(log_a))
+    weight = np.exp(log_joint - log_joint.max())
+    weight /= weight.sum()
+    drawn = model(prior=np.ones(2), learned=True, num=4096).posterior(counts)
+    expected = float((weight * log_a).sum())
+    assert float(drawn.weights @ drawn.log_concentration) == pytest.approx(expected, abs=0.02)
+    spread = float((weight * (log_a - expected) ** 2).sum()) ** 0.5
+    around = (drawn.log_concentration - expected) ** 2
+    assert float(drawn.weights @ around) ** 0.5 == pytest.approx(spread, rel=0.03)
+    assert float(drawn.weights @ np.exp(drawn.log_rates[:, 0])) == pytest.approx(float((weight * p).sum()), abs=2e-3)
 
 
-def test_every_coordinate_has_every_rank_once() -> None:
-    ranks = even_ranks(256, 5)
-    assert (np.sort(ranks, axis=0) == np.arange(256)[:, None]).all()
-    assert not ranks.flags.writeable
-
-
-@pytest.mark.parametrize("shape", [0.25, 1.0, 7.5, 4000.0])
-def test_quantiles_agree_with_scipy(shape: float) -> None:
-    found = log_gamma_quantiles(shape, 64)
-    assert_allclose(found, np.log(gamma.ppf((np.arange(64) + 0.5) / 64, shape)), rtol=1e-6, atol=1e-8)
-
-
-def one_cell(shapes: "list[float]", scales: "list[float]") -> ScaledDirichlet:
-    return ScaledDirichlet(np.array([shapes]), np.log([scales]), np.zeros(2), np.ones(1))
-
-
-def test_with_equal_scales_it_is_the_dirichlet() -> None:
-    shapes = [0.5, 2.0, 7.0]
-    drawn = one_cell(shapes, [3.0, 3.0, 3.0])
-    rates = np.array([[0.2, 0.3, 0.5], [0.01, 0.04, 0.95]])
-    found = drawn.log_density(np.log(rates), np.zeros(2, dtype=int), np.arange(3)) - np.log(rates).sum(axis=1)
-    assert_allclose(found, dirichlet.logpdf(rates.T, shapes))
-    draws = np.exp(drawn.draw(1024).log_rates)
-    assert_allclose(draws.sum(axis=1), 1)
-    assert_allclose(draws.mean(axis=0), dirichlet.mean(shapes), atol=1e-3)
-    assert_allclose(draws.var(axis=0), dirichlet.var(shapes), rtol=0.02)
-
-
-def test_the_density_integrates_to_one_and_is_that_of_the_draws() -> None:
-    proposal = one_cell([1.7, 4.2], [1.0, 6.0])
-
-    def density(p: float) -> float:
-        log_rates = np.log([[p, 1 - p]])
-        log_density = proposal.log_density(log_rates, np.zeros(1, dtype=int), np.arange(2))
-        return float(np.exp(log_density - log_rates.sum(axis=1))[0])
-
-    assert_allclose(quad(density, 0, 1)[0], 1, rtol=1e-8)
-    draws = np.exp(proposal.draw(4096).log_rates[:, 0])
-    assert_allclose(draws.mean(), quad(lambda p: p * density(p), 0, 1)[0], atol=1e-4)
-    assert_allclose((draws < 0.5).mean(), quad(density, 0, 0.5)[0], atol=3e-3)
+def test_sums_of_rising_factorials_their_table_and_their_derivatives() -> None:
+    """Kinds are summed apart, those never counted are left out, and equal counts are one term."""
+    found = rising_factorials(np.tile(COUNTS[:, :3] * 50, (500, 1)))
+    assert len(found.counts) == 5 and found.kept.tolist() == [0, 1, 2] and found.num_positive.tolist() == [1000] * 3
+    u, step = np.log(np.geomspace(1e-8, 1e3, 40))[:, None] + np.zeros(3), 1e-4
+    x = np.exp(u)[:, None]
+    expected = 500 * (gammaln(x + COUNTS[:, :3] * 50) - gammaln(x)).sum(axis=1)
+    assert_allclose(found.value(u), expected, rtol=1e-9)
+    assert_allclose(found.tabulated(u), expected, rtol=1e-4)
+    first, second = found.derivatives(u)
+    assert_allclose(first, (found.value(u + step) - found.value(u - step)) / (2 * step), rtol=1e-6)
+    around = found.derivatives(u + step)[0] - found.derivatives(u - step)[0]
+    assert_allclose(second, around / (2 * step), rtol=1e-5, atol=1e-3)
+    assert rising_factorials(np.zeros((4, 3))).tabulated(np.zeros((7, 0))).shape == (7, 0)
 
 
 def test_cells_are_drawn_by_their_mass() -> None:
-    proposal = ScaledDirichlet(
-        np.ones((3, 2)), np.zeros((3, 2)), np.array([0.0, 1.0, 3.0, 4.0]), np.array([1.0, 6.0, 1])
-    )
-    drawn = proposal.draw(1024)
-    assert_allclose(np.bincount(drawn.cell) / 1024, [1 / 8, 6 / 8, 1 / 8])
-    edges = proposal.edges
-    assert (edges[drawn.cell] <= drawn.log_concentration).all()
-    assert (drawn.log_concentration <= edges[drawn.cell + 1]).all()
-    assert_allclose(drawn.log_concentration[drawn.cell == 1].mean(), 2, atol=1e-2)
-
-
-def test_log_sum_exp() -> None:
-    assert_allclose(log_sum_exp(np.log([[1.0, 3.0], [2.0, 2.0]])), np.log([4, 4]))
-    assert_allclose(log_sum_exp(np.array([-2000.0, -2000.0])), -2000 + np.log(2))
-    assert_allclose(log_sum_exp(np.array([-np.inf, 3.0])), 3)
+    edges, mass = np.array([0.0, 1.0, 3.0, 4.0]), np.array([1.0, 6.0, 1])
+    drawn = ScaledDirichlet(np.ones((3, 2)), np.zeros((3, 2)), edges, mass).draw(1024)
+    assert_allclose(np.bincount(drawn.cell) / 1024, mass / 8)
+    assert_allclose([drawn.log_concentration[drawn.cell == cell].mean() for cell in range(3)], [0.5, 2, 3.5], atol=0.01)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -5,7 +7,6 @@ from scipy import stats
 
 from fiesta_allennlp.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
-from fiesta_allennlp.probability.panels import NUM_NODES, Panels, graded_panels
 from fiesta_allennlp.probability.student_t import LOGIT_CLIP, prob_best_of_all
 
 TOLERANCE = 1e-7
@@ -89,44 +90,26 @@ def test_moving_and_scaling_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("location", "scale", "expected"),
+    ("location", "scale", "margin", "expected"),
     [
-        ([0.8], [0.0], [1]),
-        ([0.8, 0.7], [0.0, 0.0], [1, 0]),
-        ([0.8, 0.8, 0.7], [0.0, 0.0, 0.0], [0.5, 0.5, 0]),
+        ([0.8], 0, 0, [1]),
+        ([0.8, 0.7], 0, 0, [1, 0]),
+        ([0.8, 0.8, 0.7], 0, 0, [0.5, 0.5, 0]),
         # The third is below 0.8 with probability 1/2, which the two points share.
-        ([0.8, 0.8, 0.8], [0.0, 0.0, 0.1], [0.25, 0.25, 0.5]),
+        ([0.8, 0.8, 0.8], [0, 0, 0.1], 0, [0.25, 0.25, 0.5]),
         # Below the highest point a point has no chance, and a Cauchy at its place one half.
-        ([0.8, 0.2, 0.8], [0.0, 0.0, 0.1], [0.5, 0, 0.5]),
-        ([0.0, 0.0], [0.0, 0.0], [0.5, 0.5]),
+        ([0.8, 0.2, 0.8], [0, 0, 0.1], 0, [0.5, 0, 0.5]),
+        # With a margin nothing is shared and the inequality is closed: 0.7 + 0.1 is less than 0.8 in doubles.
+        ([0.8, 0.7, 0.69], 0, 0.1, [1, 1, 0]),
+        # The point counts if the Cauchy is at most 0.55, the Cauchy if it is at least 0.45.
+        ([0.5, 0.6], [0, 0.1], 0.05, [0.5 + np.arctan(-0.5) / np.pi, 0.5 + np.arctan(1.5) / np.pi]),
+        # A certain winner, and scales that doubles cannot resolve.
+        ([0.9, 0.1, 0.2], [0, 1e-9, 0], 0.1, [1, 0, 0]),
+        ([0.5, 0.5, -1e9], [1e-300, 1e-17, 0.1], 0, [0.5, 0.5, 0]),
     ],
 )
-def test_point_masses(location: "list[float]", scale: "list[float]", expected: "list[float]") -> None:
-    assert_allclose(prob_best(np.array(location), scale=np.array(scale), df=1), expected, atol=1e-10)
-
-
-def test_point_masses_with_margin_share_nothing_and_the_inequality_is_closed() -> None:
-    # 0.7 + 0.1 is less than 0.8 in doubles.
-    result = prob_best(np.array([0.8, 0.7, 0.69]), scale=0.0, df=1, margin=0.1)
-    assert_allclose(result, [1, 1, 0])
-
-
-def test_a_point_and_a_cauchy_with_margin_in_closed_form() -> None:
-    result = prob_best(np.array([0.5, 0.6]), scale=np.array([0.0, 0.1]), df=1, margin=0.05)
-    # The point counts if the Cauchy is at most 0.55, the Cauchy if it is at least 0.45.
-    expected = [0.5 + np.arctan(-0.5) / np.pi, 0.5 + np.arctan(1.5) / np.pi]
-    assert_allclose(result, expected, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.1])
-def test_a_certain_winner_has_one_and_never_nan(margin: float) -> None:
-    result = prob_best(np.array([0.9, 0.1, 0.2]), scale=np.array([0.0, 1e-9, 0.0]), df=200, margin=margin)
-    assert result.tolist() == [1, 0, 0]
-
-
-def test_scales_that_doubles_cannot_resolve_are_point_masses() -> None:
-    result = prob_best(np.array([0.5, 0.5, -1.0]), scale=np.array([1e-300, 1e-17, 0.1]), df=50)
-    assert_allclose(result, [0.5, 0.5, 0], atol=1e-12)
+def test_point_masses(location: "list[float]", scale: Any, margin: float, expected: "list[float]") -> None:
+    assert_allclose(prob_best(np.array(location), scale=np.array(scale), df=1, margin=margin), expected, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -142,30 +125,6 @@ def test_refuses_what_is_no_distribution(location: "list[float]", scale: float, 
 def test_refuses_a_margin_out_of_range(margin: float) -> None:
     with pytest.raises(ConfigError, match="margin must be 0 or more"):
         prob_best(np.array([0.1, 0.2]), scale=1.0, df=1, margin=margin)
-
-
-def test_integrals_of_polynomials_are_exact_one_after_the_other() -> None:
-    panels = Panels.joined([np.array([-1.0, 0.5, 2.0]), np.array([0.0, 1.0, 1.0, 2.0]), np.array([-1.0, 2.0])])
-    x = panels.nodes
-    powers = np.array([1, 2, 8, NUM_NODES])
-    values = np.stack([x ** (power - 1) for power in powers])
-    begin, end = np.array([[-1.0, 0.0, -1.0], [2.0, 2.0, 2.0]])
-    expected = (end ** powers[:, None] - begin ** powers[:, None]) / powers[:, None]
-    assert_allclose(panels.integrate(values), expected, rtol=1e-13)
-    powers = powers[:, None, None]
-    expected = (x**powers - begin[panels.owner][:, None] ** powers) / powers
-    assert_allclose(panels.antiderivative(values), expected, atol=1e-13 * 2.0**NUM_NODES)
-
-
-def test_panels_cover_the_range_and_are_fine_around_the_centres() -> None:
-    centres, widths = np.array([0.0, 3.0]), np.array([1e-4, 0.5])
-    edges = graded_panels(centres, widths, -10.0, 20.0)
-    assert edges[0] == -10
-    assert edges[-1] == 20
-    assert (np.diff(edges) > 0).all()
-    middles = (edges[1:] + edges[:-1]) / 2
-    smooth = np.sqrt((middles[:, None] - centres) ** 2 + widths**2).min(axis=1)
-    assert (np.diff(edges) < 1.5 * smooth).all()
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.3])
@@ -198,16 +157,11 @@ def test_several_selections_together_are_as_one_by_one(margin: float) -> None:
 
 
 def test_logit_by_hand() -> None:
+    """Zero and one are clipped alike; other scores are refused with candidate and value."""
     assert_allclose(logit(np.array([0.5, 0.75, 0.1]), candidate="a"), [0, np.log(3), -np.log(9)], atol=1e-15)
-
-
-def test_zero_and_one_are_clipped_alike() -> None:
-    zero, one = logit(np.array([0.0, 1.0]), candidate="a")
-    assert one == pytest.approx(np.log((1 - LOGIT_CLIP) / LOGIT_CLIP))
-    assert zero == pytest.approx(-one)
-
-
-@pytest.mark.parametrize("score", [-0.01, 1.01, 64.2, float("nan")])
-def test_refuses_other_scores_and_names_candidate_and_value(score: float) -> None:
-    with pytest.raises(ScoreError, match=f'"tdlstm" has {score}'):
-        logit(np.array([0.5, score]), candidate="tdlstm")
+    assert_allclose(
+        logit(np.array([0.0, 1.0]), candidate="a"), np.log((1 - LOGIT_CLIP) / LOGIT_CLIP) * np.array([-1, 1])
+    )
+    for score in (-0.01, 1.01, float("nan")):
+        with pytest.raises(ScoreError, match=f'"tdlstm" has {score}'):
+            logit(np.array([0.5, score]), candidate="tdlstm")

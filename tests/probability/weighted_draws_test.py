@@ -15,19 +15,14 @@ def of_beta(a: float, b: float) -> Marginal:
 
 
 def test_two_quantities_worked_by_hand() -> None:
-    # P(Beta(2, 1) > Beta(1, 1)) is the mean of Beta(2, 1).
+    # P(Beta(2, 1) > Beta(1, 1)) is the mean of Beta(2, 1); P(U1 >= U2 - m) of uniform ones is 1 - (1 - m)^2 / 2.
     assert_allclose(prob_best([of_beta(2, 1), of_beta(1, 1)]), [2 / 3, 1 / 3], atol=5e-4)
-
-
-def test_a_margin_worked_by_hand() -> None:
-    # P(U1 >= U2 - m) of two uniform ones is 1 - (1 - m)^2 / 2.
     assert_allclose(prob_best([of_beta(1, 1), of_beta(1, 1)], 0.2), 1 - 0.8**2 / 2, atol=1e-3)
     assert_allclose(prob_best([of_beta(1, 1), of_beta(1, 1)], 2.0), 1)
-
-
-@pytest.mark.parametrize("number", [2, 3, 20])
-def test_equal_ones_share_equally(number: int) -> None:
-    assert_allclose(prob_best([of_beta(3, 2)] * number), 1 / number, atol=1e-9)
+    for number in (2, 20):
+        assert_allclose(prob_best([of_beta(3, 2)] * number), 1 / number, atol=1e-9)
+    with pytest.raises(ConfigError, match="margin"):
+        prob_best([of_beta(1, 1)] * 2, -0.1)
 
 
 def test_a_small_probability_is_no_frequency() -> None:
@@ -48,16 +43,12 @@ def test_many_quantities_agree_with_draws() -> None:
     assert_allclose(prob_best(many, 0.05), within, atol=0.006)
 
 
-def test_quantiles_are_those_of_the_distribution() -> None:
+def test_a_marginal_has_the_quantiles_and_weights_of_its_draws() -> None:
     for probability in (0.025, 0.5, 0.975):
         assert of_beta(8, 3).quantile(probability) == pytest.approx(beta.ppf(probability, 8, 3), abs=1e-3)
-
-
-def test_weights_count() -> None:
     # Uniform draws with weights in proportion to y are Beta(2, 1).
     weighted = marginal(logit(EVEN[::-1]), EVEN[::-1] / EVEN.sum())
-    assert weighted.location == pytest.approx(2 / 3, abs=1e-4)
-    assert weighted.scale == pytest.approx((1 / 18) ** 0.5, abs=1e-4)
+    assert (weighted.location, weighted.scale) == pytest.approx((2 / 3, (1 / 18) ** 0.5), abs=1e-4)
     assert_allclose(np.interp(logit(0.5), weighted.log_odds, weighted.below), 0.25, atol=1e-3)
 
 
@@ -65,8 +56,3 @@ def test_values_that_are_1_to_the_last_digit_are_told_apart() -> None:
     near, nearer = (marginal(np.linspace(low, low + 10, 512), np.full(512, 1 / 512)) for low in (50.0, 65.0))
     assert expit(50.0) == 1
     assert_allclose(prob_best([near, nearer]), [0, 1], atol=1e-12)
-
-
-def test_a_negative_margin_is_refused() -> None:
-    with pytest.raises(ConfigError, match="margin must be 0 or more"):
-        prob_best([of_beta(1, 1)] * 2, -0.1)

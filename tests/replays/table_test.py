@@ -1,4 +1,4 @@
-"""A table small enough to see every draw: the score tells candidate, split and seed."""
+"""Sources of scores: presets, and a table small enough to see every draw, as the score tells split and seed."""
 
 from collections import Counter
 from typing import Dict, List, Sequence, Tuple
@@ -8,7 +8,15 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.replays.sources import PRESETS, DrawnScores, Sampling, restrict
+from fiesta_allennlp.replays.sources import (
+    NOISE_SD,
+    PRESETS,
+    SPLIT_SD,
+    DrawnScores,
+    Sampling,
+    ScoreSource,
+    restrict,
+)
 from fiesta_allennlp.replays.table import ScoreTable
 
 NUM_SPLITS, NUM_SEEDS = 7, 3
@@ -24,9 +32,9 @@ def table(seeds: Sequence[int] = (NUM_SEEDS,) * NUM_SPLITS, names: str = "ab") -
 
 
 def drawn(
-    source: ScoreTable, *, shared: bool, replacement: bool = False, length: int = 50, seed: int = 0
+    source: ScoreSource, *, shared: bool, replacement: bool = False, length: int = 50, seed: int = 0
 ) -> DrawnScores:
-    rngs = {name: np.random.default_rng([seed, number]) for number, name in enumerate(source.scores)}
+    rngs = {name: np.random.default_rng([seed, number]) for number, name in enumerate(source.true_means())}
     sampling = Sampling(shared, replacement, length)
     source.check(sampling)
     return source.draw(sampling, split_rng=np.random.default_rng([seed, 99]), score_rngs=rngs)
@@ -51,19 +59,15 @@ def test_shared_splits_are_shared_and_all_used_before_any_comes_again() -> None:
 
 
 def test_splits_come_in_another_order_in_every_repetition_and_pass() -> None:
-    def order(seed: int, number: int) -> List[int]:
-        requests = asked(drawn(table(), shared=True, seed=seed), 2 * NUM_SPLITS)["a"]
-        return [request.split_seed for request, _ in requests[number * NUM_SPLITS : (number + 1) * NUM_SPLITS]]
+    def splits(seed: int, length: int = 2 * NUM_SPLITS) -> List[int]:
+        return [request.split_seed for request, _ in asked(drawn(table(), shared=True, seed=seed), length)["a"]]
 
-    assert order(0, 0) == order(0, 0)
-    assert len({tuple(order(seed, number)) for seed in (0, 1) for number in (0, 1)}) == 4
-
-
-def test_the_first_split_is_any_with_equal_probability() -> None:
-    first = Counter(asked(drawn(table(), shared=True, seed=seed), 1)["a"][0][0].split_seed for seed in range(700))
-    assert set(first) == set(range(NUM_SPLITS))
-    # Binomial with n = 700 and p = 1/7: 100 with an sd of 9.3
-    assert all(abs(count - 100) < 5 * 9.3 for count in first.values())
+    assert splits(0) == splits(0)
+    orders = [splits(seed)[begin : begin + NUM_SPLITS] for seed in (0, 1) for begin in (0, NUM_SPLITS)]
+    assert len(set(map(tuple, orders))) == 4
+    # The first is any with equal probability. Binomial with n = 700 and p = 1/7: 100 with an sd of 9.3
+    first = Counter(splits(seed, 1)[0] for seed in range(700))
+    assert all(abs(first[split] - 100) < 5 * 9.3 for split in range(NUM_SPLITS))
 
 
 def test_a_split_with_fewer_seeds_is_in_fewer_passes() -> None:
@@ -84,28 +88,19 @@ def test_independent_splits_use_every_score_once_and_are_all_told_apart() -> Non
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_a_table_that_runs_out_says_so(shared: bool) -> None:
+def test_a_table_runs_out_and_with_replacement_it_goes_on(shared: bool) -> None:
     scores = drawn(table(), shared=shared)
     with pytest.raises(DataError, match="made.json: candidate 'b' has run out: all of its 21 .*--with-replacement"):
         scores.request("b", 21)
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_with_replacement_it_goes_on(shared: bool) -> None:
     requests = asked(drawn(table(), shared=shared, replacement=True, length=500), 500)
     for name in "ab":
         assert {score for _, score in requests[name]} == set(table().scores[name].tolist())
     pairs = zip(requests["a"], requests["b"], strict=True)
     same = [first.split_seed == second.split_seed for (first, _), (second, _) in pairs]
     assert all(same) if shared else not any(same)
-    if shared:
-        assert all(request.split_seed == score // 10 for request, score in requests["a"])
-
-
-def test_a_candidates_scores_do_not_depend_on_the_others() -> None:
-    for shared in (True, False):
-        alone = drawn(table(names="a"), shared=shared).scores["a"]
-        assert alone.tolist() == drawn(table(names="ab"), shared=shared).scores["a"].tolist()
+    assert not shared or all(request.split_seed == score // 10 for request, score in requests["a"])
+    alone = drawn(table(names="a"), shared=shared).scores["a"]
+    assert alone.tolist() == scores.scores["a"].tolist(), "a candidate's scores do not depend on the others"
 
 
 def test_shared_splits_need_equally_many_scores_on_every_split() -> None:
@@ -121,8 +116,31 @@ def test_candidates_are_chosen_by_name_in_the_order_given() -> None:
     assert restrict(PRESETS["tdsa-8"], ["ian", "atae"]).true_means() == {"ian": 0.6319, "atae": 0.6323}
 
 
-def test_candidates_that_are_not_there_or_twice_are_errors() -> None:
-    with pytest.raises(ConfigError, match="has no candidate 'iann'. Did you mean 'ian'.* Candidates: tdlstm, atae"):
-        restrict(PRESETS["tdsa-8"], ["iann", "atae"])
-    with pytest.raises(ConfigError, match="'ian' appears more than once"):
-        restrict(PRESETS["tdsa-8"], ["ian", "ian"])
+LENGTH = 20_000
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_scores_have_the_means_and_standard_deviations_that_they_should(name: str) -> None:
+    scores = drawn(PRESETS[name], shared=True, length=LENGTH)
+    sd = np.hypot(SPLIT_SD, NOISE_SD)
+    for candidate, mean in PRESETS[name].true_means().items():
+        expected = np.hypot(SPLIT_SD, 3 * NOISE_SD) if candidate == "noisy" else sd
+        # Five standard errors, of the mean and of the standard deviation
+        assert np.mean(scores.scores[candidate]) == pytest.approx(mean, abs=5 * expected / LENGTH**0.5)
+        assert np.std(scores.scores[candidate]) == pytest.approx(expected, rel=5 / (2 * LENGTH) ** 0.5)
+
+
+def test_shared_splits_correlate_and_independent_ones_do_not() -> None:
+    expected = SPLIT_SD**2 / (SPLIT_SD**2 + NOISE_SD**2)
+    for shared, correlation in ((True, expected), (False, 0.0)):
+        scores = drawn(PRESETS["tdsa-8"], shared=shared, length=LENGTH)
+        found = np.corrcoef(scores.scores["ian"], scores.scores["atae"])[0, 1]
+        assert found == pytest.approx(correlation, abs=5 / LENGTH**0.5)
+        same = scores.request("ian", 3).split_seed == scores.request("atae", 3).split_seed
+        assert same == shared
+        assert len(set(scores.splits["ian"].tolist())) == LENGTH
+
+
+def test_replacement_means_nothing_for_a_preset() -> None:
+    with pytest.raises(ConfigError, match="--with-replacement: the scores of the preset tie never run out"):
+        PRESETS["tie"].check(Sampling(True, True, 10))

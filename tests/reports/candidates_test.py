@@ -1,5 +1,5 @@
 import itertools
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 import pytest
@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
 
-from fiesta_allennlp.reports.candidates import CandidateReport, prob_first_wins, report_development, single_score
+from fiesta_allennlp.reports.candidates import (
+    CandidateReport,
+    Development,
+    prob_first_wins,
+    report_development,
+    single_score,
+)
+from tests.reports.made_up import candidate
 
 SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)
-
-
-def candidate(
-    name: str, scores: Sequence[float], *, seeds: Any = None, development: Sequence[Optional[float]] = ()
-) -> CandidateReport:
-    seeds = range(len(scores)) if seeds is None else seeds
-    return CandidateReport(name, scores=tuple(scores), split_seeds=tuple(seeds), development_scores=tuple(development))
 
 
 def share_of_first(draws: Sequence[Sequence[float]]) -> float:
@@ -30,36 +30,40 @@ def share_of_first(draws: Sequence[Sequence[float]]) -> float:
 def test_every_way_of_drawing_is_counted(scores: List[List[int]]) -> None:
     drawn = [(np.array(row, dtype=float), np.full(len(row), 1 / len(row))) for row in scores]
     assert prob_first_wins(drawn) == pytest.approx(share_of_first(list(itertools.product(*scores))))
+    assert prob_first_wins([(np.array([0.5]), np.ones(1))] * 40) == pytest.approx(1 / 40)
 
 
-def test_forty_equal_candidates_share() -> None:
-    drawn = [(np.array([0.5]), np.ones(1))] * 40
-    assert prob_first_wins(drawn) == pytest.approx(1 / 40)
-
-
-def test_one_run_and_one_run_on_one_split() -> None:
-    """b beats a if 0.6 meets 0.5, but a is ahead on each of the five splits that both have."""
-    a = candidate("a", [0.7, 0.5, 0.7, 0.7, 0.7])
-    b = candidate("b", [0.6, 0.4, 0.1, 0.2, 0.3])
-    found = single_score([b, a], "a")
-    assert found is not None
-    assert found.wrong_single == pytest.approx(1 / 25)
-    assert (found.wrong_same_split, found.num_common_splits) == (0.0, 5)
+@pytest.mark.parametrize(
+    ("a", "b", "seeds", "expected"),
+    [
+        # b beats a if 0.6 meets 0.5, but a is ahead on each of the five splits that both have.
+        ([0.7, 0.5, 0.7, 0.7, 0.7], [0.6, 0.4, 0.1, 0.2, 0.3], [1, 2, 3, 4, 5], (1 / 25, 0.0, 5)),
+        # Several runs on one split are drawn from.
+        ([0.7, 0.5, 0.9, 0.9, 0.9, 0.9], [0.6, 0.4, 0.1, 0.1, 0.1, 0.1], [1, 1, 2, 3, 4, 5], (1 / 36, 1 / 20, 5)),
+        ([0.7] * 4, [0.6] * 4, [1, 2, 3, 4], (0.0, None, 4)),
+    ],
+)
+def test_one_run_and_one_run_on_one_split(a: Any, b: Any, seeds: Any, expected: Any) -> None:
+    found = single_score([candidate("b", b, seeds=seeds), candidate("a", a, seeds=seeds), candidate("c", [])], "a")
+    assert found.wrong_single == pytest.approx(expected[0])
+    assert (found.wrong_same_split, found.num_common_splits) == (pytest.approx(expected[1]), expected[2])
     assert found.wrong_best_of_3 is None
 
 
-def test_several_runs_on_one_split_are_drawn_from() -> None:
-    a = candidate("a", [0.7, 0.5, 0.9, 0.9, 0.9, 0.9], seeds=[1, 1, 2, 3, 4, 5])
-    b = candidate("b", [0.6, 0.4, 0.1, 0.1, 0.1, 0.1], seeds=[1, 1, 2, 3, 4, 5])
+def test_without_a_rival_a_score_or_all_development_scores_nothing_is_said_of_them() -> None:
+    a, b = candidate("a", [0.5], seeds=[1]), candidate("b", [0.4], seeds=[2])
     found = single_score([a, b], "a")
-    assert found is not None
-    assert (found.wrong_same_split, found.num_common_splits) == (pytest.approx(1 / 20), 5)
+    assert found is not None and (found.wrong_same_split, found.num_common_splits) == (None, 0)
+    assert single_score([a, candidate("c", [])], "a") is None
+    assert single_score([a, b], "c") is None
+    some_missing = candidate("b", [0.5, 0.6], development_scores=(0.5, None))
+    found = single_score([candidate("a", [0.5, 0.6], development_scores=(0.1, 0.2)), some_missing], "a")
+    assert found is not None and found.wrong_best_of_3 is None
 
 
 def test_the_best_of_three_development_runs() -> None:
     scores, development = {"a": [0.9, 0.5, 0.7], "b": [0.6, 0.8]}, {"a": [0.1, 0.3, 0.3], "b": [0.2, 0.4]}
-    found = single_score([candidate(n, scores[n], development=development[n]) for n in "ab"], "a")
-    assert found is not None
+    found = single_score([candidate(n, scores[n], development_scores=development[n]) for n in "ab"], "a")
     chosen = {}
     for name in "ab":
         chosen[name] = []
@@ -72,46 +76,15 @@ def test_the_best_of_three_development_runs() -> None:
     assert found.wrong_best_of_3 == pytest.approx(1 - np.mean(wins))
 
 
-@pytest.mark.parametrize("development", [(), (0.5, None)])
-def test_without_all_development_scores_nothing_is_said_of_them(development: Any) -> None:
-    found = single_score(
-        [candidate("a", [0.5, 0.6], development=(0.1, 0.2)), candidate("b", [0.5, 0.6], development=development)], "a"
-    )
-    assert found is not None
-    assert found.wrong_best_of_3 is None
-
-
-def test_fewer_than_five_common_splits_say_nothing() -> None:
-    found = single_score([candidate("a", [0.7] * 4), candidate("b", [0.6] * 4)], "a")
-    assert found is not None and (found.wrong_same_split, found.num_common_splits) == (None, 4)
-
-
-def test_no_splits_in_common_and_candidates_without_scores() -> None:
-    a, b = candidate("a", [0.5], seeds=[1]), candidate("b", [0.4], seeds=[2])
-    found = single_score([a, b, candidate("c", [])], "a")
-    assert found is not None
-    assert (found.wrong_single, found.wrong_same_split, found.num_common_splits) == (0.0, None, 0)
-    assert single_score([a, candidate("c", [])], "a") is None
-    assert single_score([a, b], "c") is None
-
-
 def test_ranks_are_correlated_overall_and_within_candidates() -> None:
     a = CandidateReport("a", scores=(0.1, 0.2, 0.3, 0.4), development_scores=(0.5, 0.7, 0.6, 0.9))
     b = CandidateReport("b", scores=(0.6, 0.5, 0.7), development_scores=(0.2, None, 0.4))
     found = report_development([a, b], "best_validation_f1")
-    assert found is not None
     # ranks 1 2 3 4 and 1 3 2 4: rho = 1 - 6 (1 + 1) / (4 * 15)
     assert found.by_candidate == {"a": pytest.approx(0.8)}
     ranks = [stats.rankdata(x) for x in ([0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0.5, 0.7, 0.6, 0.9, 0.2, 0.4])]
     assert found.overall == pytest.approx(stats.pearsonr(*ranks).statistic)
     assert (found.num_evaluations, found.metric) == (6, "best_validation_f1")
-
-
-def test_scores_that_are_constant_have_no_correlation() -> None:
-    found = report_development([CandidateReport("a", scores=(0.1, 0.2, 0.3), development_scores=(0.5,) * 3)], "m")
-    assert found is not None
-    assert (found.overall, found.by_candidate) == (None, {})
-
-
-def test_without_development_scores_there_is_nothing() -> None:
+    constant = CandidateReport("a", scores=(0.1, 0.2, 0.3), development_scores=(0.5,) * 3)
+    assert report_development([constant], "m") == Development("m", None, 3)
     assert report_development([CandidateReport("a", scores=(0.1, 0.2, 0.3))], "m") is None

@@ -1,4 +1,4 @@
-from typing import Any, List, Sequence
+from typing import List, Sequence
 
 import numpy as np
 import pytest
@@ -7,8 +7,10 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from fiesta_allennlp.probability.new_data import correlated_t
-from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
+from fiesta_allennlp.reports.candidates import mean_interval
 from fiesta_allennlp.reports.comparison import Comparison, compare, holm, stochastic_order, welch_interval, with_holm
+from fiesta_allennlp.reports.sample_tests import brown_forsythe, kolmogorov_smirnov, mann_whitney, wilcoxon
+from tests.reports.made_up import candidate
 
 RNG = np.random.default_rng(5)
 FIRST, SECOND = RNG.normal(0.65, 0.02, 12), RNG.normal(0.63, 0.04, 9)
@@ -16,25 +18,8 @@ FIRST, SECOND = RNG.normal(0.65, 0.02, 12), RNG.normal(0.63, 0.04, 9)
 SCORES = some.lists(some.integers(0, 8).map(lambda number: number / 8), max_size=8)
 
 
-def candidate(name: str, scores: Sequence[float], seeds: Any = None) -> CandidateReport:
-    seeds = range(len(scores)) if seeds is None else seeds
-    return CandidateReport(name, scores=tuple(map(float, scores)), split_seeds=tuple(seeds))
-
-
 def compared(first: Sequence[float] = FIRST, second: Sequence[float] = SECOND) -> Comparison:
     return compare(candidate("a", first), candidate("b", second))
-
-
-def p_values(comparison: Comparison) -> List[Any]:
-    return [test.p_value for test in comparison.tests]
-
-
-def test_exact_p_values_by_hand() -> None:
-    """3 against 3 fully apart: 2 of 20 orders for Kolmogorov-Smirnov and Mann-Whitney, 2 of 8 signs for Wilcoxon."""
-    smirnov, _, mann_whitney, wilcoxon = compared([4, 5, 7], [1, 2, 3]).tests
-    assert smirnov.p_value == pytest.approx(0.1)
-    assert mann_whitney.p_value == pytest.approx(0.1)
-    assert wilcoxon.p_value == pytest.approx(0.25)
 
 
 def test_each_test_is_corrected_over_the_comparisons_that_have_it() -> None:
@@ -89,34 +74,26 @@ def test_pairs_are_of_means_on_splits_that_both_have() -> None:
 @pytest.mark.parametrize(("first", "second"), [([], []), ([0.5], []), ([0.5], [0.4]), ([0.5, 0.6], [0.4, 0.3])])
 def test_too_few_scores_are_said_and_not_tested(first: List[float], second: List[float]) -> None:
     comparison = compared(first, second)
-    assert p_values(comparison) == [None] * 4
-    assert all(test.too_few.startswith("too few") for test in comparison.tests)
+    assert all(test.p_value is None and test.too_few.startswith("too few") for test in comparison.tests)
     assert f"{len(first)} and {len(second)} scores" in comparison.tests[0].too_few
     assert comparison.aso_epsilon_min is None
-    (only,) = with_holm([comparison])
-    assert only == comparison
-
-
-def test_new_data_needs_three_random_splits_of_a_known_share() -> None:
-    first, second = (
-        CandidateReport(n, scores=s, split_seeds=(1, 2, 3)) for n, s in (("a", (3, 5, 7)), ("b", (1, 4, 4)))
-    )
-    found = compare(first, second, test_share=0.2)
-    assert found.prob_new_data == pytest.approx(correlated_t(np.array([2, 1, 3]), 0.2).prob_above_0())
-    assert compare(first, second, test_share=0.2, minimise=True).prob_new_data == pytest.approx(1 - found.prob_new_data)
-    assert compare(first, second).prob_new_data is None
-    two = CandidateReport("b", scores=(1, 4), split_seeds=(1, 2))
-    assert compare(first, two, test_share=0.2).prob_new_data is None
+    assert with_holm([comparison]) == (comparison,)
 
 
 def test_scores_that_do_not_vary_give_no_number_that_is_none() -> None:
     comparison = compared([0.5] * 6, [0.5] * 6)
-    assert comparison.tests[1].p_value is None
-    assert "do not differ" in comparison.tests[1].too_few
-    assert (comparison.tests[3].p_value, comparison.tests[3].too_few[:7]) == (None, "too few")
+    assert comparison.tests[1].p_value is None and "do not differ" in comparison.tests[1].too_few
+    assert comparison.tests[3].p_value is None and "too few" in comparison.tests[3].too_few
     assert (comparison.mean_difference, comparison.interval) == (0.0, (0.0, 0.0))
-    assert (comparison.cohens_d_paired, comparison.aso_epsilon) == (None, None)
-    assert comparison.cliffs_delta == 0
+    assert (comparison.cohens_d_paired, comparison.aso_epsilon, comparison.cliffs_delta) == (None, None, 0)
+
+
+def test_new_data_needs_three_random_splits_of_a_known_share() -> None:
+    first, second, two = candidate("a", (3, 5, 7)), candidate("b", (1, 4, 4)), candidate("b", (1, 4))
+    found = compare(first, second, test_share=0.2).prob_new_data
+    assert found == pytest.approx(correlated_t(np.array([2, 1, 3]), 0.2).prob_above_0())
+    assert compare(first, second, test_share=0.2, minimise=True).prob_new_data == pytest.approx(1 - (found or 0))
+    assert compare(first, second).prob_new_data is compare(first, two, test_share=0.2).prob_new_data is None
 
 
 @settings(deadline=None, max_examples=40)
@@ -134,9 +111,6 @@ def test_it_is_fair_to_both_and_never_fails(first: List[float], second: List[flo
     assert all(number is None or np.isfinite(number) for number in numbers)
 
 
-SAMPLES = some.lists(some.integers(-20, 20), min_size=1, max_size=12)
-
-
 def by_small_steps(first: np.ndarray, second: np.ndarray, num_steps: int) -> float:
     """Both integrals by sums over quantiles, as numpy has them."""
     middle = (np.arange(num_steps) + 0.5) / num_steps
@@ -147,8 +121,7 @@ def by_small_steps(first: np.ndarray, second: np.ndarray, num_steps: int) -> flo
 def test_a_share_worked_by_hand() -> None:
     # quantiles of the first 0, 4 and of the second 1, 1: a half of the squared distance 1/2 + 9/2 is 1/2 on the left
     order = stochastic_order(np.array([4.0, 0.0]), np.array([1.0, 1.0]))
-    assert order is not None
-    assert order[0] == pytest.approx(1 / 10)
+    assert order is not None and order[0] == pytest.approx(1 / 10)
 
 
 def test_the_bound_is_that_of_a_bootstrap_made_one_by_one() -> None:
@@ -156,27 +129,43 @@ def test_the_bound_is_that_of_a_bootstrap_made_one_by_one() -> None:
     first, second = rng.normal(0.5, 1, 20), rng.normal(0, 1, 15)
     made = [by_small_steps(rng.choice(first, 20), rng.choice(second, 15), 300) for _ in range(2000)]
     order = stochastic_order(first, second)
-    assert order is not None
     expected = order[0] + stats.norm.ppf(0.95) * np.std(made)
     assert order[1] == pytest.approx(expected, rel=0.1)
     assert stochastic_order(first, second) == order
 
 
-def test_equal_samples_tell_nothing() -> None:
-    assert stochastic_order(np.array([1.0, 2.0]), np.array([2.0, 1.0])) is None
+SIZES = [(3, 3), (3, 9), (8, 12), (9, 9), (12, 30), (60, 55)]
 
 
-@settings(deadline=None, max_examples=40)
-@given(SAMPLES, SAMPLES)
-def test_the_two_directions_share_the_distance(first: List[int], second: List[int]) -> None:
-    x, y = np.array(first, dtype=float), np.array(second, dtype=float)
-    forth, back = stochastic_order(x, y), stochastic_order(y, x)
-    if forth is None or back is None:
-        assert sorted(set(first)) == sorted(set(second))
-        assert forth is back is None
-        return
-    assert forth[0] + back[0] == pytest.approx(1)
-    assert 0 <= forth[0] <= forth[1] <= 1
-    moved = stochastic_order(x * 2 + 1, y * 2 + 1)
-    assert moved is not None
-    assert moved == pytest.approx(forth)
+@pytest.mark.parametrize(("n", "m"), SIZES)
+@pytest.mark.parametrize("digits", [9, 1])
+def test_two_samples(n: int, m: int, digits: int) -> None:
+    rng = np.random.default_rng(n + m)
+    x, y = rng.normal(0.3, 1.0, n).round(digits), rng.normal(0.0, 1.5, m).round(digits)
+    for own, theirs in (
+        (kolmogorov_smirnov(x, y), stats.ks_2samp(x, y)),
+        (brown_forsythe(x, y), stats.levene(x, y, center="median")),
+        (mann_whitney(x, y), stats.mannwhitneyu(x, y)),
+    ):
+        assert own == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("number", "digits"), [(3, 9), (12, 9), (50, 9), (12, 1), (80, 9), (80, 1)])
+def test_pairs(number: int, digits: int) -> None:
+    differences = np.random.default_rng(number).normal(0.1, 1.0, number).round(digits)
+    theirs = stats.wilcoxon(differences[differences != 0])
+    assert wilcoxon(differences) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
+
+
+def test_equal_distances_by_hand() -> None:
+    """Of the 2^20 signs of 20 equal ranks, as many as of 20 coins have at most 5 heads, twice."""
+    differences = np.array([1.0] * 15 + [-1.0] * 5)
+    assert wilcoxon(differences).p_value == pytest.approx(stats.binomtest(5, 20).pvalue)
+
+
+def test_samples_that_do_not_vary() -> None:
+    same = np.ones(5)
+    with np.errstate(all="ignore"):
+        assert np.isnan(brown_forsythe(same, same).p_value)
+        assert mann_whitney(same, same).p_value == stats.mannwhitneyu(same, same).pvalue
+    assert kolmogorov_smirnov(same, same) == (0.0, 1.0)

@@ -1,22 +1,22 @@
 """Reports of invented selections, large and small, to draw and to look at."""
 
 from dataclasses import replace
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
-from scipy import stats
 
 from fiesta_allennlp.documents.summary import SystemSummary
+from fiesta_allennlp.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.reports.candidates import CandidateReport, Development, SingleScore
-from fiesta_allennlp.reports.comparison import Comparison, TestResult
+from fiesta_allennlp.reports.comparison import compare, with_holm
 from fiesta_allennlp.reports.reading import DOCUMENTS
 from fiesta_allennlp.reports.record import PathPoint, Report
 from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.summary import summarise_candidate
 
 LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
 UGLY_NAMES = ('<script>alert("x")</script>', 'a & b\'s "best" <b>', "100 % $x_1$ {{ name }} \\frac", "模型 ünïcode ☃")
-TESTS = ("Kolmogorov-Smirnov", "Brown-Forsythe", "Mann-Whitney", "Wilcoxon signed-rank")
 
 
 def made_up(
@@ -25,41 +25,64 @@ def made_up(
     """A report of candidates `model_0`, the best, to `model_N`, whose scores share splits. The better a candidate the
     more evaluations it has; 0 means about 8 for each. With as many evaluations as candidates each has one."""
     rng = np.random.default_rng(seed)
-    shown = list(names) + [f"model_{index}" for index in range(len(names), num_candidates)]
+    shown = (*names, *(f"model_{index}" for index in range(len(names), num_candidates)))
     counts = _counts(num_candidates, num_evaluations or 8 * num_candidates)
     splits = rng.normal(0, 0.015, max(counts))
-    candidates = [
-        _candidate(name, 0.65 - 0.006 * place + splits[:count] + rng.normal(0, 0.008, count), rng)
+    done = [
+        _evaluation(name, k, 0.65 - 0.006 * place + splits[k] + rng.normal(0, 0.008), rng)
         for place, (name, count) in enumerate(zip(shown, counts, strict=True))
+        for k in range(count)
     ]
-    order = tuple(rng.permutation([c.name for c in candidates for _ in c.scores]).tolist())
-    path = _path(shown, len(order), rng)
-    last = path[-1].prob_best
-    candidates = [replace(c, prob_best=last[c.name], prob_within_margin=last[c.name]) for c in candidates]
-    best = candidates[0]
+    rng.shuffle(done)
+    history, path = History(shown, tuple(done)), _path(shown, len(done), rng)
+    last, best = path[-1].prob_best, shown[0]
+    decision = Decision(best, margin, prob_best=last, prob_within_margin=last)
+    candidates = tuple(
+        CandidateReport.of(
+            history,
+            summarise_candidate(history, decision, name),
+            development="validation_macro_f1",
+            num_parameters=123456,
+        )
+        for name in shown
+    )
     return Report(
         title="Selection of models",
         source="runs/made up",
-        decision=(f"{best.name} is the best with probability {last[best.name]:.2f}.", "That is an invented decision."),
+        decision=(f"{best} is the best with probability {last[best]:.2f}.", "That is an invented decision."),
         metric="macro_f1",
-        best=best.name,
-        candidates=tuple(candidates),
+        best=best,
+        candidates=candidates,
         confidence=0.95,
         asked_confidence=0.95,
         margin=margin,
         stopped_by="confidence",
         adaptive=True,
         belief="split_paired",
-        seconds=sum(candidate.seconds for candidate in candidates),
-        equal_evaluations=best.num_evaluations * num_candidates,
+        seconds=100.0 * len(done),
+        equal_evaluations=counts[0] * num_candidates,
         path=path,
-        order=order,
-        comparisons=tuple(compared(best, rival) for rival in candidates[1:]),
-        single_score=SingleScore(best.name, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
-        development=Development("validation_macro_f1", 0.61, len(order), {best.name: 0.4}),
+        order=tuple(evaluation.request.candidate for evaluation in done),
+        comparisons=with_holm([compare(candidates[0], rival) for rival in candidates[1:]]),
+        single_score=SingleScore(best, 0.31, wrong_same_split=0.12, num_common_splits=2, wrong_best_of_3=0.27),
+        development=Development("validation_macro_f1", 0.61, len(done), {best: 0.4}),
         checklist=(("seeds", "seed 12345"), ("command to repeat it all", "allennlp fiesta-select a.jsonnet -s DIR")),
         notes=("The scores are invented.",),
     )
+
+
+def _evaluation(name: str, replicate: int, score: float, rng: np.random.Generator) -> Evaluation:
+    request = Request(name, replicate, split_seed=replicate, random_seed=0, numpy_seed=0, pytorch_seed=0)
+    metrics = {"validation_macro_f1": score + rng.normal(0, 0.01)}
+    return Evaluation(request, score, "macro_f1", 100.0, metrics=metrics)
+
+
+def candidate(
+    name: str, scores: Sequence[float], seeds: Optional[Sequence[int]] = None, **values: Any
+) -> CandidateReport:
+    """A report with these scores, by default on the splits 0, 1, 2 and so on, and nothing computed."""
+    on = tuple(range(len(scores)) if seeds is None else seeds)
+    return CandidateReport(name, len(scores), scores=tuple(map(float, scores)), split_seeds=on, **values)
 
 
 def _counts(num_candidates: int, num_evaluations: int) -> List[int]:
@@ -68,30 +91,6 @@ def _counts(num_candidates: int, num_evaluations: int) -> List[int]:
     extra = (shares / shares.sum() * (num_evaluations - num_candidates)).astype(int)
     extra[0] += num_evaluations - num_candidates - extra.sum()
     return [1 + int(number) for number in extra]
-
-
-def _candidate(name: str, scores: np.ndarray, rng: np.random.Generator) -> CandidateReport:
-    number = len(scores)
-    sd = float(np.std(scores, ddof=1)) if number > 1 else None
-    mean = float(scores.mean())
-    half = None if sd is None else float(stats.t.ppf(0.975, number - 1) * sd / np.sqrt(number))
-    return CandidateReport(
-        name=name,
-        num_evaluations=number,
-        scores=tuple(scores.tolist()),
-        split_seeds=tuple(range(number)),
-        replicates=tuple(range(number)),
-        development_scores=tuple((scores + rng.normal(0, 0.01, number)).tolist()),
-        mean=mean,
-        sd=sd,
-        median=float(np.median(scores)),
-        min=float(scores.min()),
-        max=float(scores.max()),
-        interval=None if half is None else (mean - half, mean + half),
-        seconds=100.0 * number,
-        mean_seconds=100.0,
-        num_parameters=123456,
-    )
 
 
 def _path(names: Sequence[str], num_evaluations: int, rng: np.random.Generator) -> Tuple[PathPoint, ...]:
@@ -104,40 +103,6 @@ def _path(names: Sequence[str], num_evaluations: int, rng: np.random.Generator) 
         weights = np.exp(worth - worth.max() + lead)
         points.append(PathPoint(number, dict(zip(names, (weights / weights.sum()).tolist(), strict=True))))
     return tuple(points)
-
-
-def compared(first: CandidateReport, second: CandidateReport) -> Comparison:
-    """`first` against `second` on the splits that both have, with tests that have numbers where there are three."""
-    by_split: Dict[int, float] = dict(zip(second.split_seeds, second.scores, strict=True))
-    pairs = [(s, x - by_split[s]) for s, x in zip(first.split_seeds, first.scores, strict=True) if s in by_split]
-    differences = np.array([difference for _, difference in pairs])
-    number = len(pairs)
-    half = stats.t.ppf(0.975, number - 1) * np.std(differences, ddof=1) / np.sqrt(number) if number > 1 else None
-    mean = float(differences.mean()) if number else None
-    enough = number > 2
-    return Comparison(
-        first=first.name,
-        second=second.name,
-        paired=number > 1,
-        paired_differences=tuple(differences.tolist()),
-        pair_seeds=tuple(seed for seed, _ in pairs),
-        mean_difference=mean,
-        interval=None if half is None or mean is None else (mean - float(half), mean + float(half)),
-        tests=tuple(_test(name, 0.01 * (1 + place) if enough else None) for place, name in enumerate(TESTS)),
-        cliffs_delta=0.5,
-        vargha_delaney=0.75,
-        cohens_d_paired=1.2 if enough else None,
-        aso_epsilon=0.02 if enough else None,
-        aso_epsilon_min=0.07 if enough else None,
-    )
-
-
-def _test(name: str, p_value: Optional[float]) -> TestResult:
-    lacking = "" if p_value is not None else "needs 3 shared splits, has 1"
-    p_holm = None if p_value is None else min(1.0, 3 * p_value)
-    asks, assumes = f"What does {name} ask?", f"what {name} assumes"
-    statistic = None if p_value is None else 12.5
-    return TestResult(name, asks, assumes, statistic=statistic, p_value=p_value, p_holm=p_holm, too_few=lacking)
 
 
 def with_failures(report: Report) -> Report:
@@ -183,13 +148,11 @@ def just_begun() -> Report:
 def of_table() -> Report:
     """A table of released scores: no order, no path, no time, and a rival that shares no split."""
     report = made_up(3, num_evaluations=30)
-    alone = replace(report.candidates[2], split_seeds=tuple(100 + s for s in report.candidates[2].split_seeds))
-    apart = Comparison(first=report.candidates[0].name, second=alone.name, mean_difference=0.01, interval=(0.0, 0.02))
-    candidates = tuple(replace(c, seconds=0.0, mean_seconds=None) for c in (*report.candidates[:2], alone))
-    comparisons = (report.comparisons[0], apart)
-    return replace(
-        report, candidates=candidates, comparisons=comparisons, order=(), path=(), stopped_by=None, adaptive=False
-    )
+    first, second, third = (replace(c, seconds=0.0, mean_seconds=None) for c in report.candidates)
+    alone = replace(third, split_seeds=tuple(100 + seed for seed in third.split_seeds))
+    compared = (report.comparisons[0], compare(first, alone))
+    table = replace(report, candidates=(first, second, alone), comparisons=compared, order=(), path=())
+    return replace(table, stopped_by=None, adaptive=False)
 
 
 def by_documents(num_systems: int = 6) -> Report:

@@ -1,39 +1,29 @@
-"""Markdown and LaTeX of the same report."""
+"""Markdown and LaTeX of the same report, and how names are shown."""
 
-import html
 import re
 from typing import List
 
 import pytest
+from rich.table import Table
 
-from fiesta_allennlp.reports.candidates import CandidateReport, Development, single_score
+from fiesta_allennlp.reports.candidates import Development, single_score
 from fiesta_allennlp.reports.comparison import compare, with_holm
+from fiesta_allennlp.reports.formats import as_text, escape_latex, escape_markdown, shown_names
 from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
 from fiesta_allennlp.reports.record import Report
-from tests.reports.made_up import made_up
+from tests.reports.made_up import candidate, made_up
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 
 
-def candidate(name: str, scores: List[float], **values: object) -> CandidateReport:
-    number = len(scores)
-    return CandidateReport(name, number, scores=tuple(scores), split_seeds=tuple(range(number)), **values)  # type: ignore
-
-
 @pytest.fixture
 def report() -> Report:
-    candidates = (
-        candidate(NAMES[0], [0.7, 0.8, 0.9], mean=0.8, prob_best=0.97, interval=(0.55, 1.05), num_parameters=1234567),
-        candidate(
-            NAMES[1],
-            [0.6, 0.5, 0.4],
-            mean=0.5,
-            prob_best=0.03,
-            failures=1,
-            failure_reasons=("x-3 error: no\nmemory | at all",),
-        ),
-        candidate(NAMES[2], [], withdrawn=True, withdrawn_because="3 failures"),
+    ahead = candidate(
+        NAMES[0], [0.7, 0.8, 0.9], mean=0.8, prob_best=0.97, interval=(0.55, 1.05), num_parameters=1234567
     )
+    reasons = ("x-3 error: no\nmemory | at all",)
+    behind = candidate(NAMES[1], [0.6, 0.5, 0.4], mean=0.5, prob_best=0.03, failures=1, failure_reasons=reasons)
+    candidates = (ahead, behind, candidate(NAMES[2], [], withdrawn=True, withdrawn_because="3 failures"))
     return Report(
         title="Selection",
         source="runs/x",
@@ -43,7 +33,7 @@ def report() -> Report:
         candidates=candidates,
         margin=0.01,
         adaptive=True,
-        comparisons=with_holm([compare(candidates[0], candidates[1])]),
+        comparisons=with_holm([compare(ahead, behind)]),
         single_score=single_score(candidates, NAMES[0]),
         development=Development("best_validation_f1", 0.5, 6, {NAMES[0]: 0.25}),
         checklist=(("data fingerprint", "a_b"),),
@@ -69,19 +59,11 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     header, _, first, *_ = rows_of(text, "Candidates")
     found = dict(zip((cell.strip() for cell in header), (cell.strip() for cell in first), strict=True))
     assert (found["n"], found["mean"], found["P(best)"], found["parameters"]) == ("3", "0.8000", "0.970", "1,234,567")
-    assert found["95% interval of the mean"] == "0.5500 to 1.0500"
-    assert found["P(within 0.01)"] == "-"
-    assert "It ran promising candidates more often" in text
-    assert "dropped out: 3 failures" in text
-    assert "x-3 error: no memory \\| at all" in text
-    assert "0.100 / 0.100" in text
-
-
-def test_names_are_shown_as_they_are(report: Report) -> None:
-    text = render_markdown(report)
-    assert r"a\_b" in text
-    assert r'\<i\>\&"x"' in text
-    assert r"50% \| \*bold\* \#1" in text
+    assert (found["95% interval of the mean"], found["P(within 0.01)"]) == ("0.5500 to 1.0500", "-")
+    for told in ("dropped out: 3 failures", "x-3 error: no memory \\| at all", "0.100 / 0.100"):
+        assert told in text
+    for name in (r"a\_b", r'\<i\>\&"x"', r"50% \| \*bold\* \#1"):
+        assert name in text
     assert not re.search(r"(?<!\\)[<_]", text.replace("< 0", ""))
 
 
@@ -110,20 +92,27 @@ def test_no_file_has_what_a_terminal_obeys_or_a_spreadsheet_runs() -> None:
     }  # fmt: skip
 
 
-def test_a_report_of_nothing_but_candidates_is_short() -> None:
-    report = Report("t", "s", ("Nothing can be said yet.",), "f1", None, (candidate("a", [0.5]), candidate("b", [0.4])))
-    text = render_markdown(report)
-    assert "## Differences" not in text
-    assert "| a | 1 | - |" in text
-    assert render_latex(report).count(r"\begin{tabular}") == 1
-
-
-def test_a_notebook_shows_the_decision_and_a_table(report: Report) -> None:
+def test_a_report_of_nothing_but_candidates_is_short_and_a_notebook_shows_its_table(report: Report) -> None:
+    few = Report("t", "s", ("Nothing can be said yet.",), "f1", None, (candidate("a", [0.5]), candidate("b", [0.4])))
+    assert "## Differences" not in render_markdown(few) and "| a | 1 | - |" in render_markdown(few)
+    assert render_latex(few).count(r"\begin{tabular}") == 1
     heads, _, *rows = str(report).partition("\n\n")[0].splitlines()
     assert heads.split() == ["candidate", "scores", "mean", "sd", "P(best)"] and len(rows) == 3
     assert str(report).endswith(report.decision[-1]) and any(row.strip().startswith(NAMES[1]) for row in rows)
-    shown = report._repr_html_()
-    assert shown.count("<tr>") == 4
-    assert "<i>" not in shown
-    assert NAMES[1] in html.unescape(shown)
-    assert "<td>failed</td>" in shown
+
+
+def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bear_their_place() -> None:
+    assert shown_names(["td_lstm", "ian"], 7) == {"td_lstm": "td_lstm", "ian": "ian"}
+    assert shown_names(["abcdefghij", "a\nb"], 5) == {"abcdefghij": "ab…ij", "a\nb": "a□b"}
+    names = ["model-with-dropout-0.1-large", "other", "model-with-dropout-0.2-large"]
+    shown = {names[0]: "#1 mode…arge", "other": "other", names[2]: "#3 mode…arge"}
+    assert shown_names(names, 12) == shown
+
+
+def test_escapes() -> None:
+    assert escape_latex("\\a{b}$^~") == r"\textbackslash{}a\{b\}\$\textasciicircum{}\textasciitilde{}"
+    assert escape_markdown("a\n b`[c]") == r"a b\`\[c\]"
+    assert (escape_latex("a\x1b"), escape_markdown("a\x1b")) == (r"a\textbackslash{}x1b", r"a\\x1b")
+    table = Table("h")
+    table.add_row("a\x1b")
+    assert r"a\x1b" in as_text(table, [])

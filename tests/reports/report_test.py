@@ -2,6 +2,7 @@ import csv
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, List
 
@@ -9,15 +10,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fiesta_allennlp.beliefs import SplitPaired
+from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.probability.new_data import correlated_t
+from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.rows import read_csv
 from fiesta_allennlp.reports.citing import paragraph
 from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.pages import render_csv, render_markdown
+from fiesta_allennlp.reports.record import belief_path
 from fiesta_allennlp.reports.report import default_output, report
 from fiesta_allennlp.reports.sources import TableOptions, read_table
 from tests.selections import ENVIRONMENT, write_selection
+from tests.strategies.histories import history
 
 RNG = np.random.default_rng(11)
 
@@ -51,6 +56,7 @@ def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
     comparison = next(c for c in made.comparisons if c.second == "fair")
     assert comparison.num_pairs == 7
     assert comparison.interval == pytest.approx(stats.ttest_1samp(x[:7] - y, 0).confidence_interval())
+    assert comparison.prob_new_data == pytest.approx(correlated_t(x[:7] - y, 0.2).prob_above_0())
     assert [test.p_value for test in comparison.tests] == pytest.approx(
         [
             stats.ks_2samp(x, y).pvalue,
@@ -59,7 +65,6 @@ def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
             stats.wilcoxon(x[:7], y).pvalue,
         ]
     )
-    assert made.development is not None
     pairs = [(d, s) for n in ("good", "fair") for d, s in zip(DEVELOPMENT[n], SCORES[n], strict=True)]
     assert made.development.overall == pytest.approx(stats.spearmanr(pairs).statistic)
 
@@ -94,89 +99,64 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
         assert (again.best, again.confidence, again.minimise) == ("good", pytest.approx(low.confidence), True)
 
 
-def test_the_decision_is_the_selections(run: Path) -> None:
+def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output(run: Path) -> None:
+    before = sorted(run.rglob("*"))
     made = report(run)
+    assert sorted(run.rglob("*")) == before
     assert (made.best, made.margin, made.stopped_by, made.running, made.metric) == (
         "good", 0.001, "interrupted", False, "f1"
     )  # fmt: skip
     assert made.confidence == made.candidate("good").prob_within_margin
     assert made.candidate("good").prob_best == pytest.approx(made.path[-1].prob_best["good"])
     assert made.order[:4] == ("good", "fair", "poor", "good")
-    assert made.equal_evaluations == 27
+    assert (made.equal_evaluations, made.num_failures) == (27, 2)
     assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failures; nothing")
-    assert made.decision[1] == (
-        "The runs took 36.0 s of all workers. Running every candidate as often as good would have taken 54.0 s, so 33% "
-        "was saved."
-    )
-
-
-def test_failed_and_withdrawn_candidates_are_told(run: Path) -> None:
-    poor = report(run).candidate("poor")
+    assert "The runs took 36.0 s" in made.decision[1] and "54.0 s, so 33% was saved" in made.decision[1]
+    poor = made.candidate("poor")
     assert poor.failure_reasons == ("poor-2 error: no memory", "poor-3 error: no <memory>")
     assert (poor.withdrawn, poor.prob_best) == (True, None)
-    assert poor.withdrawn_because == "2 failures, as many as --max-failures allows"
-    assert report(run).num_failures == 2
+    assert "2 failures" in str(poor.withdrawn_because) and "--max-failures" in str(poor.withdrawn_because)
+    assert dict(made.checklist)["versions"].startswith("not written down"), "an older store lacks them"
 
 
-def test_a_development_score_that_is_no_number_is_left_out(tmp_path: Path) -> None:
-    development = {"good": [float("nan"), *DEVELOPMENT["good"][1:]], **{n: DEVELOPMENT[n] for n in ("fair", "poor")}}
-    write_selection(tmp_path, SCORES, development=development).close()
-    made = report(tmp_path)
-    assert made.candidate("good").development_scores[0] is None
-    assert made.development is not None
-    assert (made.development.num_evaluations, made.single_score.wrong_best_of_3) == (17, None)  # type: ignore
-
-
-def test_a_running_selection_says_so(tmp_path: Path) -> None:
-    store = write_selection(tmp_path, SCORES, pending=[("good", 9)], meta={"environments": [ENVIRONMENT]})
+def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: Path) -> None:
+    changes = [{"option": "confidence", "before": 0.999, "now": 0.95, "num_done": 3}]
+    development = {**DEVELOPMENT, "good": [float("nan"), *DEVELOPMENT["good"][1:]]}
+    meta = {"environments": [ENVIRONMENT], "changes": changes}
+    store = write_selection(tmp_path, SCORES, development=development, pending=[("good", 9)], meta=meta)
     made = report(tmp_path)
     store.close()
     assert (made.running, made.stopped_by) == (True, None)
     assert made.decision[0].startswith("The selection is running. After 18 runs of 3 candidates, good leads with")
-
-
-def test_a_target_that_was_changed_on_the_way_is_told_where_it_can_be_copied(tmp_path: Path) -> None:
-    changes = [{"option": "confidence", "before": 0.999, "now": 0.95, "num_done": 3}]
-    write_selection(tmp_path, SCORES, meta={"changes": changes}).close()
-    made = report(tmp_path)
     told = "--confidence was changed from 0.999 to 0.95 after 3 runs."
-    assert made.notes == (told,)
-    assert told in paragraph(made)
+    assert made.notes == (told,) and told in paragraph(report(tmp_path))
+    assert made.candidate("good").development_scores[0] is None, "a score that is not a number is left out"
+    assert (made.development.num_evaluations, made.single_score.wrong_best_of_3) == (17, None)
 
 
 def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
     meta = {"environments": [ENVIRONMENT, {**ENVIRONMENT, "python": "3.12.1"}], "working_seconds": 61.0}
-    options = {
-        "workers": 2,
-        "belief": {"type": "student_t"},
-        "cuda_devices": "0,1",
-        "ship_data": False,
-        "confidence": 0.975,
-    }
+    options = {"workers": 2, "belief": {"type": "student_t"}, "ship_data": False, "confidence": 0.975}
     write_selection(tmp_path, SCORES, meta=meta, include_package=("my models",), **options).close()
     made = report(tmp_path)
-    assert made.asked_confidence == 0.975
     found = dict(made.checklist)
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
-        "--confidence 0.975 --max-evaluations 1000000 --workers 2 --cuda-devices 0,1 --no-ship-data --metric f1 "
+        "--confidence 0.975 --max-evaluations 1000000 --workers 2 --no-ship-data --metric f1 "
         "--seed 7 --include-package 'my models'"
     )
-    assert found["versions"] == "Python 3.11.7, torch 2.0"
-    assert found["versions after resumption 1"] == "Python 3.12.1, torch 2.0"
+    assert {key: found[key] for key in ("versions", "versions after resumption 1", "time at work", "margin")} == {
+        "versions": "Python 3.11.7, torch 2.0",
+        "versions after resumption 1": "Python 3.12.1, torch 2.0",
+        "time at work": "1 min 1 s",
+        "margin": "0",
+    }
     assert found["hardware"] == "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"
-    assert found["time at work"] == "1 min 1 s"
-    assert found["every split"] == (
-        "train 75 (60%), validation 25 (20%), test 25 (20%); 60 groups of equal sentence_id kept whole"
-    )
+    assert found["every split"].startswith("train 75 (60%), validation 25 (20%), test 25 (20%); 60 groups of equal")
     assert found["data fingerprint (SHA-256)"] == "files def; labels and groups abc"
     assert "master seed 7" in found["seeds"]
-    assert (found["target confidence"], found["margin"]) == ("0.975", "0")
+    assert float(found["target confidence"]) == made.asked_confidence == 0.975
     assert found["candidates"] == "good: 0.jsonnet; fair: 1.jsonnet; poor: 2.jsonnet"
-
-
-def test_an_older_store_lacks_versions_and_says_so(run: Path) -> None:
-    assert dict(report(run).checklist)["versions"].startswith("not written down")
 
 
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
@@ -191,12 +171,9 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     assert "Several scores of a candidate share a split" in made.notes[0]
     assert report(path).notes == ()
     assert report(path, belief="student_t").belief == "student_t"
-    assert report(path).confidence == pytest.approx(SplitPaired().posterior(history_of(path)).prob_best()[1])
+    history = read_table(path, TableOptions()).history
+    assert report(path).confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
     assert made.decision[0].startswith("b is the best with probability 0.")
-
-
-def history_of(path: Path) -> Any:
-    return read_table(path, TableOptions()).history
 
 
 def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,33 +190,20 @@ def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkey
 
 def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
-    report(run, output=out)
+    made = report(run, output=out)
     figures = ("distributions", "differences", "path", "allocation")
     assert {path.name for path in out.iterdir()} == {"report.html", "report.md", "table.tex", "scores.csv", "figures"}
     assert {path.name for path in (out / "figures").iterdir()} == {f"{n}.{e}" for n in figures for e in ("png", "pdf")}
     assert "good" in (out / "report.html").read_text(encoding="utf-8")
-    shown = re.findall(r"!\[(.+)\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
-    assert sorted(path for _, path in shown) == sorted(f"figures/{name}.png" for name in figures)
-    assert not list(out.glob("*.part"))
+    shown = re.findall(r"!\[.+\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(f"figures/{name}.png" for name in figures)
     table = read_csv(out / "scores.csv")
-    assert {name: sorted(scores.tolist()) for name, scores in table.scores.items()} == {
-        name: sorted(scores) for name, scores in SCORES.items()
-    }
+    assert {name: sorted(scores) for name, scores in table.scores.items()} == {n: sorted(s) for n, s in SCORES.items()}
     with (out / "scores.csv").open(newline="") as file:
         first = next(csv.DictReader(file))
-    assert (first["candidate"], first["seed"], float(first["development_score"])) == (
-        "good",
-        "0",
-        DEVELOPMENT["good"][0],
-    )
-    again = report(out / "scores.csv")
-    assert again.candidate("good").mean == pytest.approx(report(run).candidate("good").mean)
-
-
-def test_nothing_is_written_without_an_output(run: Path) -> None:
-    before = sorted(run.rglob("*"))
-    report(run)
-    assert sorted(run.rglob("*")) == before
+    assert (first["candidate"], first["seed"]) == ("good", "0")
+    assert float(first["development_score"]) == DEVELOPMENT["good"][0]
+    assert report(out / "scores.csv").candidate("good").mean == pytest.approx(made.candidate("good").mean)
 
 
 def test_two_candidates_are_compared(run: Path) -> None:
@@ -274,34 +238,30 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "message"),
+    ("arguments", "options", "named"),
     [
-        ((), {}, "give the directory of a selection or a table of scores"),
-        (("nowhere",), {}, "nowhere: does not exist. Give the directory of a selection"),
-        (("run",), {"belief": "student_t"}, "--belief is for tables of scores"),
-        (("run",), {"paired": True}, "--paired is about two tables of scores"),
-        (("run",), {"compare": ("good", "fare")}, "there is no candidate 'fare'. Did you mean 'fair'"),
+        ((), {}, "give the directory of a selection or a table"),
+        (("nowhere",), {}, "nowhere: does not exist"),
+        (("run",), {"belief": "student_t"}, "--belief"),
+        (("run",), {"paired": True}, "--paired"),
+        (("run",), {"compare": ("good", "fare")}, "'fare'. Did you mean 'fair'"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
         (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*taken is not a directory"),
-        (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
+        (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split .* got 0"),
         (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
-        (("taken",), {}, "taken: is neither a directory nor a file that ends with .json or .csv"),
+        (("taken",), {}, "taken: is neither a directory nor a file"),
         (("empty",), {}, "empty: a report needs at least 2 scores but there are 1"),
     ],
 )
-@pytest.mark.usefixtures("run")
 def test_what_is_wrong_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Any, options: Any, message: str
+    run: Path, monkeypatch: pytest.MonkeyPatch, arguments: Any, options: Any, named: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(run.parent)
     Path("table.json").write_text('{"a": [1.5, 2.5], "b": [3, 4]}')
     Path("taken").touch()
     write_selection(Path("empty"), {"a": [0.5], "b": []}).close()
-    with pytest.raises(FiestaError, match=message):
+    with pytest.raises(FiestaError, match=named):
         report(*arguments, **options)
-
-
-def test_an_output_without_permission_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(FiestaError, match="no permission to write to"):
         report(run, output=run / "report")
@@ -312,3 +272,28 @@ def test_where_files_go_unless_told(run: Path) -> None:
     assert default_output(run, ("a", "x.json:b c")) == run / "compare-a-x.json-b-c"
     assert default_output(run / "scores.json", None) == run / "scores-report"
     assert default_output(None, ("a.json", "b.json")) == Path("compare-a.json-b.json")
+
+
+NOISE = np.random.default_rng(2)
+HISTORY = history({name: NOISE.normal(ord(name) / 50, 0.01, 6).tolist() for name in "abc"})
+
+
+@pytest.mark.parametrize(("belief", "begin"), [(SplitPaired(), 6), (StudentT(), 9)])
+def test_every_point_is_the_belief_of_that_moment(belief: SplitPaired, begin: int) -> None:
+    path = belief_path(HISTORY, belief)
+    assert [point.num_evaluations for point in path] == list(range(begin, 19))
+    for point in path:
+        expected = belief.posterior(HISTORY.first(point.num_evaluations)).prob_best()
+        assert list(point.prob_best.values()) == pytest.approx(expected)
+    fewer = belief_path(HISTORY, belief, most_points=5)
+    assert len(fewer) <= 5 and fewer[-1] == path[-1]
+
+
+def test_one_that_joined_late_is_there_from_then_on_and_a_withdrawn_one_has_no_part() -> None:
+    late = sorted(HISTORY.evaluations, key=lambda evaluation: evaluation.request.candidate == "c")
+    path = belief_path(replace(HISTORY, evaluations=tuple(late)), SplitPaired())
+    numbers = {point.num_evaluations: len(point.prob_best) for point in path if point.num_evaluations > 10}
+    assert numbers == {11: 2, 12: 2, 14: 3, 15: 3, 16: 3, 17: 3, 18: 3}
+    without = belief_path(replace(HISTORY, withdrawn=frozenset("b")), SplitPaired())
+    assert set(without[-1].prob_best) == {"a", "c"}
+    assert belief_path(History(("a", "b")), SplitPaired()) == ()

@@ -7,15 +7,13 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-SCRIPTS = str(REPOSITORY / "scripts")
 BENCHMARKS = str(REPOSITORY / "scripts" / "benchmarks")
+sys.path += [str(REPOSITORY / "scripts"), BENCHMARKS]
+"""`scripts/` is no package: its modules are found as when one of them is run."""
 
 
 @pytest.fixture(autouse=True)
-def scripts_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`scripts/` is no package: its modules are found as when one of them is run, also by the processes it starts."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    monkeypatch.syspath_prepend(SCRIPTS)
+def processes_find_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([BENCHMARKS, str(REPOSITORY)]))
 
 

@@ -1,4 +1,4 @@
-"""The sampling rule of a screening, on histories made by hand."""
+"""The sampling rule of a screening, on histories made by hand, and how runs are shared out."""
 
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Sequence
@@ -6,10 +6,14 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 import pytest
 
-from fiesta_allennlp.records import Evaluation, Failure, History
+from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import History
 from fiesta_allennlp.searches.screener import MOST_FAILURES, Screener
+from fiesta_allennlp.searches.search_settings import SearchSettings, Shares, shared_out
 from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, Points, Random, Searcher
-from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.strategies import SequentialHalving
+from tests.strategies.histories import history as of_scores
 
 NAMES = tuple("abcdefghijkl")
 
@@ -19,28 +23,19 @@ def screener(configs: int, *, searcher: Optional[Searcher] = None, **kwargs: Any
     return Screener(searcher or Random(), Points(inputs), configs=configs, **kwargs)
 
 
-def history(scores: Dict[str, float], *, failed: Sequence[str] = (), pending: Sequence[str] = ()) -> History:
-    requests = {name: make_request(0, name, 0, shared_splits=False) for name in NAMES}
-    return History(
-        NAMES,
-        evaluations=tuple(Evaluation(requests[name], score, "m") for name, score in scores.items()),
-        failures=tuple(Failure(requests[name], "error", "") for name in failed),
-        pending=tuple(requests[name] for name in pending),
-    )
+def history(scores: Dict[str, float], **rest: Any) -> History:
+    return of_scores({name: [scores[name]] if name in scores else [] for name in NAMES}, **rest)
 
 
 def proposed(rule: Screener, known: History, slots: int = 1) -> List[str]:
     return rule.propose(known, slots, np.random.default_rng(0))
 
 
-def test_no_config_runs_twice_whether_it_finished_failed_or_runs() -> None:
+def test_no_config_runs_twice_and_only_so_many_are_started_as_are_left() -> None:
     known = history({"a": 1.0, "b": 2.0}, failed=["c", "d"], pending=["d", "e"])
     assert sorted(proposed(screener(12), known, 99)) == list("fghijkl")
     assert proposed(screener(5), known, 99) == []
-
-
-def test_only_so_many_are_started_as_are_left() -> None:
-    assert len(proposed(screener(4), history({"a": 1.0}, failed=["b"]), 99)) == 2
+    assert len(proposed(screener(7), known, 99)) == 2
 
 
 @pytest.mark.parametrize(("sign", "best"), [(1, "b"), (-1, "c")])
@@ -49,26 +44,19 @@ def test_the_best_is_named_and_the_end_is_known(sign: int, best: str) -> None:
     decision = screener(5, sign=sign).recommend(known)
     assert (decision.best, decision.stopped_by) == (best, "budget")
     assert screener(6, sign=sign).recommend(known).stopped_by is None
+    again = history({"a": 1.0}, failed=["b"], pending=["b"])  # a failure that is tried again is not over
+    assert screener(2).recommend(again).stopped_by is None
+    assert screener(2).searched(again).seen == (0,)
 
 
-def test_a_failure_that_is_tried_again_is_not_over() -> None:
-    known = history({"a": 1.0}, failed=["b"], pending=["b"])
-    assert screener(2).recommend(known).stopped_by is None
-    assert screener(2).searched(known).seen == (0,)
-
-
-def test_a_searcher_keeps_away_from_failures() -> None:
+def test_a_searcher_keeps_away_from_failures_and_looks_for_the_lowest_where_less_is_better() -> None:
     """The scores rise towards the end of the line, where runs fail."""
-    scores = {name: float(index) for index, name in enumerate("abcdef")}
-    (free,) = proposed(screener(12, searcher=GpEi()), history(scores))
-    (warned,) = proposed(screener(12, searcher=GpEi()), history(scores, failed=["j", "k", "l"]))
+    rule, scores = screener(12, searcher=GpEi()), {name: float(index) for index, name in enumerate("abcdef")}
+    (free,), (warned,) = (proposed(rule, history(scores, failed=failed)) for failed in ("", "jkl"))
     assert NAMES.index(free) > NAMES.index(warned)
-
-
-def test_the_lowest_is_looked_for_where_less_is_better() -> None:
     scores = {"c": 0.0, "d": 1.0, "f": 3.0, "i": 6.0, "l": 9.0}
     (low,) = proposed(screener(12, searcher=GpEi(), sign=-1), history(scores))
-    (high,) = proposed(screener(12, searcher=GpEi()), history(scores))
+    (high,) = proposed(rule, history(scores))
     assert NAMES.index(low) < NAMES.index(high)
 
 
@@ -96,3 +84,28 @@ def test_the_front_comes_first_where_seconds_count_too() -> None:
     np.testing.assert_array_equal(rule.searched(known).scores[:2], [[0.9, -30], [0.8, -10]])
     assert len(proposed(rule, known, 2)) == 2
     assert screener(9).ranked(known) == ["a", "e", "b", "c", "d"] and not screener(9).on_front(known)
+
+
+def test_shares_by_hand_can_be_taken_by_halving() -> None:
+    expected = {12: (10, 2, 2), 60: (48, 4, 12), 120: (96, 8, 24), 240: (192, 8, 48), 480: (384, 16, 96)}
+    assert {runs: shared_out(runs) for runs in expected} == {runs: Shares(*share) for runs, share in expected.items()}
+    for runs in range(12, 400):
+        shares = shared_out(runs)
+        assert shares.configs + shares.decision == runs and shares.finalists < shares.configs
+        names = [f"candidate-{number}" for number in range(shares.finalists)]
+        SequentialHalving(belief=Belief(), budget=shares.decision).check(names)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"configs": 5, "points": "p.jsonl"}, "--points"),
+        ({}, "--configs N"),
+        ({"runs": 24, "budget": 5}, "--budget"),
+        ({"runs": 11}, "at least 12 runs but got 11"),
+        ({"configs": 5, "finalists": 6}, "--finalists is 6 but --configs is 5"),
+    ],
+)
+def test_stages_that_do_not_go_together_are_refused(settings: Any, named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        SearchSettings(template="t.jsonnet", space="space.json", **settings)

@@ -25,7 +25,6 @@ def found(
     counts, rng = [count] * len(posterior.location), np.random.default_rng(0)
     rule = stop or RuleOfThree()
     result = remaining(posterior, counts, confidence=0.95, margin=margin, stop=rule, room=room, rng=rng)
-    assert result is not None
     return result
 
 
@@ -46,8 +45,16 @@ def test_the_runs_for_unseen_failures_are_part_of_it(lead: float, margin: float,
     assert more.low == more.high == max(1, missing)
 
 
-def test_it_does_not_depend_on_the_unit_of_the_score() -> None:
-    assert estimate(0.05, 0.1, 20) == estimate(5.0, 10.0, 20)
+def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
+    wide = estimate(0.05, 0.1, 20)
+    assert wide.low < wide.high and not wide.is_limited
+    assert estimate(5.0, 10.0, 20) == wide, "it does not depend on the unit of the score"
+    cut = estimate(0.05, 0.1, 20, room=30)
+    assert (cut.high, cut.is_limited) == (30, True)
+    assert estimate(0.05, 0.1, 20, margin=0.2).high < wide.high
+    known = StudentTPosterior.simple(np.array([0.1, 0.0]), np.array([0.1, 0.0]), SURE)
+    rng = np.random.default_rng(0)
+    assert remaining(known, [3, 3], confidence=0.95, margin=0.0, stop=RuleOfThree(), room=9, rng=rng) is None
 
 
 def test_as_many_as_selections_then_make() -> None:
@@ -70,45 +77,24 @@ def test_as_many_as_selections_then_make() -> None:
     assert min(sides.count(-1), sides.count(1)) > 1
 
 
-def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
-    wide = estimate(0.05, 0.1, 20)
-    assert wide.low < wide.high and not wide.is_limited
-    cut = estimate(0.05, 0.1, 20, room=30)
-    assert (cut.high, cut.is_limited) == (30, True)
-    assert estimate(0.05, 0.1, 20, margin=0.2).high < wide.high
-
-
-def test_nothing_is_said_where_nothing_can_be() -> None:
-    posterior = StudentTPosterior.simple(np.array([0.1, 0.0]), np.array([0.1, 0.0]), SURE)
-    rng = np.random.default_rng(0)
-    assert remaining(posterior, [3, 3], confidence=0.95, margin=0.0, stop=RuleOfThree(), room=9, rng=rng) is None
-    assert remaining_text(None) == ""
-
-
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("found", "seconds_per_run", "seconds_left", "text"),
     [
-        (Remaining(20, 60, False), "; about 20 to 60 more runs"),
-        (Remaining(20, 60, True), "; about 20 to 60 more runs (the limit)"),
-        (Remaining(1, 1, False), "; about 1 more run"),
+        (None, 0.0, None, ""),
+        (Remaining(1, 1, False), 0.0, None, "; about 1 more run"),
+        (Remaining(20, 60, True), 0.0, 5400.0, "; about 20 to 60 more runs (the limit)"),
+        (Remaining(20, 60, False), 30.0, None, "; about 20 to 60 more runs, 10 to 30 min"),
+        (Remaining(20, 60, False), 0.5, None, "; about 20 to 60 more runs, 10 to 30 s"),
+        (
+            Remaining(20, 60, False),
+            120.0,
+            5400.0,
+            "; about 20 to 60 more runs, 0.7 to 2.0 h (1.5 h left of --max-hours)",
+        ),
+        (Remaining(20, 60, False), 120.0, -3.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (0 s left of --max-hours)"),
     ],
 )
-def test_the_display_says_it_shortly(found: Remaining, text: str) -> None:
-    assert remaining_text(found) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds_per_run", "seconds_left", "text"),
-    [
-        (30.0, None, "; about 20 to 60 more runs, 10 to 30 min"),
-        (0.5, None, "; about 20 to 60 more runs, 10 to 30 s"),
-        (120.0, 5400.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (1.5 h left of --max-hours)"),
-        (120.0, -3.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (0 s left of --max-hours)"),
-        (0.0, 5400.0, "; about 20 to 60 more runs"),
-    ],
-)
-def test_the_estimate_is_in_time_too_beside_what_is_left(
-    seconds_per_run: float, seconds_left: Optional[float], text: str
+def test_the_display_says_it_shortly_in_runs_and_in_time(
+    found: Optional[Remaining], seconds_per_run: float, seconds_left: Optional[float], text: str
 ) -> None:
-    found = Remaining(20, 60, is_limited=False)
     assert remaining_text(found, seconds_per_run=seconds_per_run, seconds_left=seconds_left) == text

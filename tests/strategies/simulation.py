@@ -1,16 +1,17 @@
 """A selection without trainings: scores are looked up by candidate and replicate, whoever finishes first."""
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Dict, List, Mapping, Tuple, Union
 
 import numpy as np
 
-from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Request
+from fiesta_allennlp.records import Decision, Failure, History, Request
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import candidate_key
-from fiesta_allennlp.strategies import FixedBudget, FixedConfidence, Strategy
-from tests.strategies.histories import counts_of, request
+from fiesta_allennlp.strategies import FixedBudget, Strategy
+from fiesta_allennlp.strategies.minimising import unwrapped
+from tests.strategies.histories import evaluation, request
 
 MAX_STEPS = 3000
 
@@ -31,11 +32,8 @@ def built(name: str, *, belief: Union[str, Mapping[str, object]] = "student_t", 
 
 def most_evaluations(strategy: Strategy) -> int:
     """What the strategy may never exceed."""
-    if isinstance(strategy, FixedBudget):
-        return strategy.budget
-    assert isinstance(strategy, FixedConfidence)
-    assert strategy.max_evaluations is not None
-    return strategy.max_evaluations
+    chosen = unwrapped(strategy)
+    return int(getattr(chosen, "budget" if isinstance(chosen, FixedBudget) else "max_evaluations"))
 
 
 @dataclass
@@ -83,20 +81,14 @@ class Simulation:
         for name in names:
             started.append(request(name, replicates[name]))
             replicates[name] += 1
-        return replace(now, pending=(*now.pending, *started))
+        return now.reserving(started)
 
     def _finish(self, now: History, rng: np.random.Generator) -> History:
         done = now.pending[rng.integers(len(now.pending)) if self.shuffled else 0]
-        pending = tuple(other for other in now.pending if other != done)
-        if rng.random() >= self.failure_rate:
-            score = self.score(done)
-            finished = Evaluation(done, score, "macro_f1", metrics=counts_of(score))
-            return replace(now, pending=pending, evaluations=(*now.evaluations, finished))
-        failures = (*now.failures, Failure(done, "error", "out of memory"))
-        withdrawn = now.withdrawn
-        if sum(failure.request.candidate == done.candidate for failure in failures) >= 3:
-            withdrawn = withdrawn | {done.candidate}
-        return replace(now, pending=pending, failures=failures, withdrawn=withdrawn)
+        if rng.random() < self.failure_rate:
+            failure = Failure(done, "error", "out of memory")
+            return now.failing(failure, try_again=False).withdrawing(max_failures=3)
+        return now.after([evaluation(done.candidate, done.replicate, self.score(done))])
 
     def score(self, done: Request) -> float:
         """Gaussian with a standard deviation of 0.02, the same for one request in every simulation of one seed."""

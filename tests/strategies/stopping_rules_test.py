@@ -1,18 +1,17 @@
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Mapping, Sequence
 
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs.base import Posterior
+from fiesta_allennlp.beliefs import StudentTPosterior
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, highest_log_evidence
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.strategies import (
     BayesianStop,
-    FixedConfidence,
     GeneralizedLikelihoodRatioStop,
     StoppingRule,
     Strategy,
@@ -60,44 +59,26 @@ def test_the_rule_of_three_is_the_default_everywhere() -> None:
     assert isinstance(build(StoppingRule, {}), RuleOfThree)
     for name in ("top_two", "non_adaptive_fc"):
         strategy = build(Strategy, {"type": name, "belief": "student_t"})
-        assert isinstance(strategy, FixedConfidence)
-        assert isinstance(strategy.stop, RuleOfThree)
+        assert isinstance(getattr(strategy, "stop", None), RuleOfThree)
 
 
 def test_bayesian_stops_at_the_confidence() -> None:
     decision = Decision(best="a", prob_best={"a": 0.9, "b": 0.1}, prob_within_margin={"a": 0.95, "b": 0.4})
     assert is_sure(BayesianStop(), history(SCORES), decision, 0.95)
     assert not is_sure(BayesianStop(), history(SCORES), decision, 0.951)
-    assert not is_sure(BayesianStop(), history(SCORES), Decision(best="a"), 0.1)
-
-
-@pytest.mark.parametrize("rule", [BayesianStop(), RuleOfThree(), GLR], ids=["bayesian", "rule_of_three", "glr"])
-def test_nobody_is_sure_of_no_winner(rule: StoppingRule) -> None:
-    assert not is_sure(rule, history({"a": [], "b": []}), Decision(best=None), 0.5)
-
-
-@dataclass(frozen=True, eq=False)
-class Leading(Posterior):
-    """Only what the rule of three reads: a leads b by .01 and c by .2."""
-
-    noise_sd: "float | np.ndarray"
-    location = np.array([0.70, 0.69, 0.50])
-    scale = np.zeros(3)
-
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        raise NotImplementedError
-
-    def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        raise NotImplementedError
+    for rule in (BayesianStop(), RuleOfThree(), GLR):
+        assert not is_sure(rule, history({"a": [], "b": []}), Decision(best=None), 0.5)
 
 
 def missing(
-    *counts: int, noise_sd: float, confidence: float = 0.95, margin: float = 0.0, best: str = "a"
+    *counts: int, noise_sd: "float | np.ndarray", confidence: float = 0.95, margin: float = 0.0, best: str = "a"
 ) -> "str | None":
     """The names of the missing runs, joined, of a winner that is sure."""
     now = history({name: [0.5] * count for name, count in zip("abc", counts, strict=True)})
     decision = Decision(best, margin=margin, prob_best={best: 1.0}, prob_within_margin={best: 1.0})
-    names = RuleOfThree().missing_runs(now, Look(decision, Leading(noise_sd)), confidence)
+    location = np.array([0.70, 0.69, 0.50])  # a leads b by .01 and c by .2
+    posterior = StudentTPosterior.simple(location, np.zeros(3), np.ones(3), noise_sd=noise_sd)
+    names = RuleOfThree().missing_runs(now, Look(decision, posterior), confidence)
     return None if names is None else "".join(names)
 
 
@@ -109,10 +90,9 @@ class TestRuleOfThree:
         assert missing(11, 9, 10, noise_sd=0.0099) == "bb"
         assert missing(10, 10, 10, noise_sd=0.0099, margin=0.0001) == ""
         assert missing(10, 10, 10, noise_sd=0.0099, confidence=0.8) == "", "3.4 ln(5) = 5.47"
-
-    def test_the_missing_runs_are_told_in_turn(self) -> None:
-        # 10.1855 x .0128 / .01 = 13.04 runs of both
+        # Told in turn: 10.1855 x .0128 / .01 = 13.04 runs of both, or of the noisy rival alone.
         assert missing(10, 10, 10, noise_sd=0.0128) == "abababab"
+        assert missing(10, 10, 10, noise_sd=np.array([0.0098, 0.0128, 0.05])) == "bbbb"
         # 30.6 would be more than twice the present ones; without a lead no number is enough.
         assert missing(10, 10, 10, noise_sd=0.03).count("a") == 10
         assert missing(10, 10, 10, noise_sd=0.03, best="b", margin=0.001).count("b") == 10
@@ -125,64 +105,36 @@ class TestRuleOfThree:
         needed = [RuleOfThree().least_runs(confidence) for confidence in (0.5, 0.8, 0.875, 0.9, 0.95, 0.99)]
         assert needed == [3, 6, 7, 8, 10, 16]
 
-    def test_a_noisy_rival_needs_more_runs_of_its_own(self) -> None:
-        now = history({"a": [0.5] * 10, "b": [0.5] * 10, "c": [0.5] * 10})
-        decision = Decision("a", prob_best={"a": 1.0}, prob_within_margin={"a": 1.0})
-        look = Look(decision, Leading(np.array([0.0098, 0.0128, 0.05])))
-        assert RuleOfThree().missing_runs(now, look, 0.95) == ("b",) * 4
-
 
 class TestGLR:
     def test_is_the_paired_test_at_level_delta_over_n(self) -> None:
         assert evidence_reached(history(SCORES)) == pytest.approx(highest_log_evidence(DIFFERENCES))
         wider = evidence_reached(history({**SCORES, "c": [score - 0.1 for score in SCORES["a"]]}))
         assert wider == pytest.approx(highest_log_evidence(DIFFERENCES))
-
-    def test_every_rival_must_be_rejected(self) -> None:
-        near = [score - 0.001 * (-1) ** k for k, score in enumerate(SCORES["a"])]
-        assert evidence_reached(history({**SCORES, "c": near})) < 1
-        assert evidence_reached(history({**SCORES, "c": near}, withdrawn=["c"])) == pytest.approx(
-            highest_log_evidence(DIFFERENCES)
-        )
-
-    def test_a_margin_is_added_to_the_differences(self) -> None:
         assert evidence_reached(history(SCORES), margin=0.02) == pytest.approx(highest_log_evidence(DIFFERENCES + 0.02))
+        near = {**SCORES, "c": [score - 0.001 * (-1) ** k for k, score in enumerate(SCORES["a"])]}
+        assert evidence_reached(history(near)) < 1, "every rival must be rejected"
+        assert evidence_reached(history(near, withdrawn=["c"])) == pytest.approx(evidence_reached(history(SCORES)))
 
-    def test_the_order_of_finishing_plays_no_part(self) -> None:
+    def test_what_counts_is_the_first_score_of_both_on_a_split_up_to_a_pending_one(self) -> None:
         now = history(SCORES)
-        turned = replace(now, evaluations=now.evaluations[::-1])
-        assert evidence_reached(turned) == evidence_reached(now)
-
-    def test_splits_of_one_of_the_two_do_not_count(self) -> None:
-        more = history({**SCORES, "a": [*SCORES["a"], 0.9, 0.1]})
-        assert evidence_reached(more) == pytest.approx(highest_log_evidence(DIFFERENCES))
-
-    def test_a_failed_replicate_is_left_out(self) -> None:
-        now = without(history(SCORES), "b", 2)
-        assert evidence_reached(now) == pytest.approx(highest_log_evidence(np.delete(DIFFERENCES, 2)))
-
-    def test_nothing_after_a_pending_replicate_counts(self) -> None:
-        whole = history(SCORES)
-        waiting = next(e.request for e in whole.evaluations if e.request.key == ("b", 4))
-        now = replace(without(whole, "b", 4), pending=(waiting,))
-        assert evidence_reached(now) == pytest.approx(highest_log_evidence(DIFFERENCES[:4]))
-
-    def test_the_first_of_several_on_a_split_counts(self) -> None:
-        now = history(SCORES)
-        first = now.evaluations[0].request
-        again = Evaluation(replace(first, replicate=9), 0.99, "f1")
-        twice = replace(now, evaluations=(again, *now.evaluations))
-        assert evidence_reached(twice) == evidence_reached(now)
-
-    @pytest.mark.parametrize("count", [0, 1])
-    def test_fewer_than_two_common_splits_are_no_proof(self, count: int) -> None:
-        few = history({"a": SCORES["a"], "b": [0.0] * count})
-        assert not is_sure(GLR, few, Decision(best="a"), 0.3)
+        again = Evaluation(replace(now.evaluations[0].request, replicate=9), 0.99, "f1")
+        for same in (
+            replace(now, evaluations=now.evaluations[::-1]),
+            replace(now, evaluations=(again, *now.evaluations)),
+            history({**SCORES, "a": [*SCORES["a"], 0.9, 0.1]}),
+        ):
+            assert evidence_reached(same) == evidence_reached(now)
+        failed = without(now, "b", 2)
+        assert evidence_reached(failed) == pytest.approx(highest_log_evidence(np.delete(DIFFERENCES, 2)))
+        waiting = next(e.request for e in now.evaluations if e.request.key == ("b", 4))
+        pending = replace(without(now, "b", 4), pending=(waiting,))
+        assert evidence_reached(pending) == pytest.approx(highest_log_evidence(DIFFERENCES[:4]))
 
     def test_equal_scores_are_no_proof_and_equal_differences_are_in_time(self) -> None:
         assert evidence_reached(history({"a": [0.5] * 30, "b": [0.5] * 30})) == pytest.approx(0, abs=1e-9)
-        apart_by = [history({"a": [0.5] * count, "b": [0.4] * count}) for count in (3, 30)]
-        assert [is_sure(GLR, now, Decision(best="a"), 0.95) for now in apart_by] == [False, True]
+        apart_by = [history({"a": [0.5] * 30, "b": [0.4] * count}) for count in (0, 1, 3, 30)]
+        assert [is_sure(GLR, now, Decision(best="a"), 0.95) for now in apart_by] == [False, False, False, True]
 
     def test_independent_splits_take_the_samples_apart(self) -> None:
         now = apart({"a": SCORES["a"], "b": SCORES["b"][:5]})

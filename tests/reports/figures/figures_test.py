@@ -4,7 +4,7 @@ import io
 import itertools
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any, List
 
 import matplotlib
 import numpy as np
@@ -14,12 +14,15 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from scipy.stats import gaussian_kde
 
+from fiesta_allennlp.replays.summary import summarise_replay
 from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all
+from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, draw_evaluations
 from fiesta_allennlp.reports.figures.figure import styled
-from fiesta_allennlp.reports.figures.runs import MOST_STEPS, apart, split_names, thinned
+from fiesta_allennlp.reports.figures.runs import MOST_STEPS, thinned
 from fiesta_allennlp.reports.figures.scores import _density
+from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.record import PathPoint, Report
+from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, screened, ugly
 
 REPORTS = {
@@ -43,38 +46,27 @@ def drawn(report: Report, name: str) -> Any:
         return BY_NAME[name].draw(report)
 
 
-def caption_of(report: Report) -> str:
-    return BY_NAME["differences"].caption(report)
-
-
 def points(figure: Figure) -> List[float]:
     """The x of every point, without legends."""
     found = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
     return sorted(float(x) for line in found for x in line.get_xdata())
 
 
-def rendered(report: Report) -> Iterator[Figure]:
-    for figure in FIGURES:
-        with styled():
-            drawing = figure.draw(report)
-            if drawing is not None:
-                drawing.draw_without_rendering()
-                yield drawing
-
-
-def test_every_score_is_a_point_and_three_make_a_violin() -> None:
+def test_every_score_is_a_point_and_three_make_a_violin_unless_equal() -> None:
     report = long_names()
     figure = drawn(report, "distributions")
     assert points(figure) == sorted(score for candidate in report.candidates for score in candidate.scores)
     violins = [shape for shape in figure.axes[0].collections if isinstance(shape, PolyCollection)]
     assert len(violins) == sum(candidate.num_evaluations >= 3 for candidate in report.candidates)
-
-
-def test_equal_scores_have_no_violin() -> None:
-    report = made_up(2)
+    report = replace(made_up(2), scored="validation")
+    assert BY_NAME["distributions"].caption(report).startswith("Each point is the validation score of one run")
     same = replace(report.candidates[1], scores=(0.5,) * 4, mean=0.5, median=0.5, interval=(0.5, 0.5))
     figure = drawn(replace(report, candidates=(report.candidates[0], same)), "distributions")
     assert len(figure.axes[0].collections) == 1
+    scores = np.random.default_rng(3).normal(0.6, 0.02, 9)
+    at, density = _density(scores)
+    expected = gaussian_kde(scores)(at)
+    assert density == pytest.approx(0.36 * expected / expected.max())
 
 
 def test_measures_are_points_with_their_intervals() -> None:
@@ -93,22 +85,20 @@ def test_differences_are_those_of_the_comparisons() -> None:
     assert points(figure) == sorted(d for c in report.comparisons for d in c.paired_differences)
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["model_1", "model_2"]
     assert {"unpaired", "ahead on"} <= {text.get_text() for text in figure.axes[0].texts}
-
-
-def test_differences_without_pairs_are_explained_as_welchs() -> None:
-    report = of_table()
-    unpaired = replace(report, comparisons=tuple(c for c in report.comparisons if not c.num_pairs))
-    told = []
-    for shown in (report, unpaired):
+    unpaired = replace(report, comparisons=report.comparisons[1:])
+    for shown, has_pairs in ((report, True), (unpaired, False)):
         (legend,) = drawn(shown, "differences").legends
-        told.append(("one split" in {text.get_text() for text in legend.get_texts()}, caption_of(shown)))
-    assert [has_mark for has_mark, _ in told] == [True, False]
-    assert "Each point is one split" in told[0][1]
-    assert told[1][1].startswith("Each line is Welch's 95% interval of the difference of two means. Right of 0")
+        assert ("one split" in {text.get_text() for text in legend.get_texts()}) is has_pairs
+        caption = BY_NAME["differences"].caption(shown)
+        assert ("Each point is one split" in caption, "Welch" in caption.split(".")[0]) == (has_pairs, not has_pairs)
+
+
+def texts_of(report: Report) -> List[str]:
+    return [text.get_text().strip() for text in drawn(report, "path").axes[0].texts]
 
 
 def test_the_path_has_a_line_for_each_candidate() -> None:
-    report = made_up(3)
+    report = replace(made_up(3), confidence=0.7, asked_confidence=0.9)
     drawn_lines = drawn(report, "path").axes[0].lines
     lines = [line for line in drawn_lines if len(line.get_xdata()) == len(report.path)]
     ends = [line for line in drawn_lines if line.get_marker() == "o"]
@@ -116,44 +106,21 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
     expected = [[point.prob_best[name] for point in report.path] for name in ("model_0", "model_1", "model_2")]
     assert sorted(list(line.get_ydata()) for line in lines) == sorted(expected)
     assert len({line.get_linestyle() for line in lines}) == 3
+    assert [text for text in texts_of(report) if "confidence" in text] == ["confidence 0.9"], "what was asked for"
+    assert not any("confidence" in text for text in texts_of(replace(report, asked_confidence=None)))
+    # Of many candidates the likeliest are named.
+    assert "33 others" in texts_of(made_up(40)) and "model_0" in texts_of(made_up(40))
 
 
-def test_the_line_is_at_the_confidence_that_was_asked_for() -> None:
-    report = replace(made_up(2), confidence=0.7, asked_confidence=0.9)
-    texts = [text.get_text().strip() for text in drawn(report, "path").axes[0].texts]
-    assert "confidence 0.9" in texts and "confidence 0.7" not in texts
-    assert not any(
-        "confidence" in t.get_text() for t in drawn(replace(report, asked_confidence=None), "path").axes[0].texts
-    )
-
-
-def test_a_withdrawn_candidate_ends_where_it_was_withdrawn() -> None:
+def test_the_path_of_one_that_was_withdrawn_and_a_long_one() -> None:
     path = (PathPoint(2, {"a": 0.5, "b": 0.5}), PathPoint(3, {"a": 1.0}))
-    report = made_up(2, names=("a", "b"))
-    texts = drawn(replace(report, path=path), "path").axes[0].texts
+    texts = drawn(replace(made_up(2, names=("a", "b")), path=path), "path").axes[0].texts
     ends = [text.xy[1] for text in texts if isinstance(text, Annotation) and text.get_text() in ("a", "b")]
     assert sorted(ends) == [0.5, 1.0]
-
-
-def test_of_many_candidates_the_likeliest_are_named() -> None:
-    named, others = split_names(made_up(40))
-    assert len(named) == 7 and len(others) == 33 and named[0] == "model_0"
-    assert "33 others" in [text.get_text() for text in drawn(made_up(40), "path").axes[0].texts]
-
-
-def test_a_long_path_is_thinned_and_keeps_its_ends() -> None:
-    path = [PathPoint(number, {"a": 1.0} if number > 1 else {}) for number in range(1, 2001)]
-    thin = thinned(path)
+    long = [PathPoint(number, {"a": 1.0} if number > 1 else {}) for number in range(1, 2001)]
+    thin = thinned(long)
     assert len(thin) == MOST_STEPS and (thin[0].num_evaluations, thin[-1].num_evaluations) == (2, 2000)
-    assert thinned(path[:5]) == tuple(path[1:5])
-
-
-@pytest.mark.parametrize(
-    ("places", "expected"),
-    [([0.0, 0.5], [0.0, 0.5]), ([0.0, 0.0, 0.0], [0.0, 0.1, 0.2]), ([0.98, 1.0], [0.9, 1.0])],
-)
-def test_labels_are_moved_apart(places: List[float], expected: List[float]) -> None:
-    assert apart(places, 0.1) == pytest.approx(expected)
+    assert thinned(long[:5]) == tuple(long[1:5])
 
 
 def test_strokes_and_bars_count_the_trainings() -> None:
@@ -166,7 +133,9 @@ def test_strokes_and_bars_count_the_trainings() -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_nothing_is_cut_and_no_names_overlap(name: str) -> None:
-    for figure in rendered(REPORTS[name]):
+    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in BY_NAME)):
+        with styled():
+            figure.draw_without_rendering()
         box = figure.get_tightbbox()
         width, height = figure.get_size_inches()
         assert box.x0 > -0.01 and box.y0 > -0.01 and box.x1 < width + 0.01 and box.y1 < height + 0.01
@@ -183,29 +152,24 @@ def test_nothing_is_cut_and_no_names_overlap(name: str) -> None:
 def test_files_are_written_and_the_same_report_gives_the_same_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The user's own settings play no part, and where there is nothing to draw there is no file."""
     few = [BY_NAME[name] for name in ("distributions", "path", "best_so_far", "measures")]
+    draw_evaluations([48] * 10, summarise_replay(REPLAY), tmp_path / "replay.png")  # a fixed number of runs
+    assert (tmp_path / "replay.png").read_bytes().startswith(b"\x89PNG")
     monkeypatch.setattr(drawing, "FIGURES", few)
     report = screened()
-    first, second = (draw_all(report, tmp_path / name) for name in ("first", "second"))
+    first = draw_all(report, tmp_path / "first")
+    monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
+    monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
+    second = draw_all(report, tmp_path / "second")
+    assert matplotlib.rcParams["text.usetex"] is True
     assert list(first) == [figure.name for figure in few if figure.name != "measures"]
     for name, picture in first.items():
         assert [path.name for path in picture.paths] == [f"{name}.png", f"{name}.pdf"]
         assert picture.uri == second[name].uri and picture.uri.startswith("data:image/svg+xml;base64,")
         for one, two, begins in zip(picture.paths, second[name].paths, (b"\x89PNG", b"%PDF"), strict=True):
             assert one.read_bytes() == two.read_bytes() and one.read_bytes().startswith(begins)
-
-
-def test_where_there_is_nothing_to_draw_there_is_no_file(tmp_path: Path) -> None:
     assert draw_all(just_begun(), tmp_path / "new") == {}
-
-
-def test_the_users_own_settings_play_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "FIGURES", (BY_NAME["distributions"],))
-    plain = draw_all(made_up(2))
-    monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
-    monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
-    assert draw_all(made_up(2)) == plain
-    assert matplotlib.rcParams["text.usetex"] is True
 
 
 def test_more_points_than_files_can_hold_are_drawn_as_pixels() -> None:
@@ -218,22 +182,20 @@ def test_more_points_than_files_can_hold_are_drawn_as_pixels() -> None:
     assert picture.getvalue().count("<image") == 1
 
 
-@pytest.mark.parametrize(("name", "first"), [("distributions", 0), ("differences", 1), ("allocation", 0)])
-def test_of_more_than_40_candidates_the_best_30_have_rows(name: str, first: int) -> None:
-    report = made_up(45)
+@pytest.mark.parametrize(
+    ("name", "first"), [("distributions", 0), ("differences", 1), ("allocation", 0), ("measures", 0)]
+)
+def test_of_more_than_40_candidates_the_best_30_are_shown(name: str, first: int) -> None:
+    report = made_up(45) if name != "measures" else by_documents(45)
     report = replace(report, candidates=report.candidates[::-1])
     shown = [text.get_text() for text in drawn(report, name).axes[-1].get_yticklabels()]
-    assert shown == [candidate.name for candidate in report.ranked[first:30]]
-    assert BY_NAME[name].caption(report).endswith(" The figure shows the best 30 of 45 candidates.")
+    assert len(shown) == 30 - first
+    assert name == "measures" or shown == [candidate.name for candidate in report.ranked[first:30]]
+    assert f"The figure shows the best 30 of 45 {report.words.candidates}." in BY_NAME[name].caption(report)
+    lines = drawn(report, "path").axes[0].lines
+    assert sum(len(line.get_xdata()) == len(report.path) for line in lines) in (30, 31)
+    assert BY_NAME["path"].caption(report).count("30 of 45") == 1
     assert "The figure shows" not in BY_NAME[name].caption(made_up(40))
-
-
-def test_of_more_than_40_candidates_the_best_30_have_lines_or_measures() -> None:
-    report, systems = made_up(45), by_documents(45)
-    lines = [line for line in drawn(report, "path").axes[0].lines if len(line.get_xdata()) == len(report.path)]
-    assert len(lines) == len(drawn(systems, "measures").axes[0].get_yticks()) == 30
-    assert BY_NAME["path"].caption(report).count("30 of 45 candidates") == 1
-    assert BY_NAME["measures"].caption(systems).endswith(" The figure shows the best 30 of 45 systems.")
 
 
 def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
@@ -243,8 +205,36 @@ def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
     assert "a has led since run 4." in caption
 
 
-def test_the_density_is_scipys() -> None:
-    scores = np.random.default_rng(3).normal(0.6, 0.02, 9)
-    at, density = _density(scores)
-    expected = gaussian_kde(scores)(at)
-    assert density == pytest.approx(0.36 * expected / expected.max())
+def test_the_best_so_far_of_a_screening_by_hand() -> None:
+    runs, best = drawn(screened(), "best_so_far").axes[0].lines
+    assert list(runs.get_ydata()) == [0.2, 0.6, 0.5, 0.9, 0.7]
+    assert list(best.get_ydata()) == [0.2, 0.6, 0.6, 0.9, 0.9]
+    assert "The best score was reached with run 4." in BEST_SO_FAR.caption(screened())
+    lowest = screened(minimise=True).screening
+    assert lowest is not None and lowest.best_so_far == (0.2, 0.2, 0.2, 0.2, 0.2)
+
+
+def test_the_front_of_a_screening_by_hand() -> None:
+    """0.7 in 15 s beats 0.6 in 20 s; 0.9 in 25 s beats 0.5 in 30 s."""
+    screening = screened().screening
+    assert screening is not None and screening.front == (0, 3, 4)
+    line = drawn(screened(), FRONT.name).axes[0].lines[1]
+    assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(10.0, 0.2), (15.0, 0.7), (25.0, 0.9)]
+    assert "3 are on it" in FRONT.caption(screened())
+    assert FRONT.draw(screened(second_objective=None)) is None
+    assert [figure.draw(made_up(2)) for figure in (BEST_SO_FAR, FRONT)] == [None] * 2
+
+
+def test_the_sentences_of_a_screening_by_hand() -> None:
+    report = screened()
+    first, order = report.screening.sentences
+    for fact in ("6 of 25 configs once", "gp_ehvi", "1 failed", "1 min 40 s of all workers"):
+        assert fact in first
+    second = report.candidates[1].name
+    for fact in (
+        "2 of the 2 finalists changed place",
+        f"{second}, first now, was number 2",
+        "0.7000",
+        "5 fresh runs is 0.8000",
+    ):
+        assert fact in order

@@ -1,0 +1,159 @@
+"""Models of scores: Student's t, and splits as pairs."""
+
+import re
+from dataclasses import replace
+from typing import Callable
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+
+from fiesta_allennlp.beliefs import Belief, LogitSplitPaired, LogitUnpaired, SplitPaired, StudentT, Unpaired
+from fiesta_allennlp.beliefs.student_t import LogitStudentT
+from fiesta_allennlp.errors import ScoreError
+from fiesta_allennlp.records import History
+from tests.strategies.histories import evaluation, history, request
+
+
+def test_posterior_by_hand() -> None:
+    # xbar = 0.6 and S = 0.01 + 0 + 0.01; n (n - 2) = 3. Then xbar = 0.5, S = 4 x 0.01, n (n - 2) = 8.
+    posterior = StudentT().posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.4, 0.6]}))
+    assert_allclose(posterior.location, [0.6, 0.5])
+    assert_allclose(posterior.scale, [np.sqrt(0.02 / 3), np.sqrt(0.04 / 8)])
+    assert_allclose(posterior.df, [[1, 2]])
+    # Both have S = 0.02 and n = 3, so the difference of the means is a Cauchy with twice the scale.
+    posterior = StudentT().posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.6, 0.7, 0.8]}))
+    assert_allclose(posterior.prob_best(0.1), [0.5, 0.5 + np.arctan(0.1 / np.sqrt(0.02 / 3)) / np.pi], atol=1e-9)
+
+
+def test_posterior_against_likelihood_and_prior() -> None:
+    scores = np.array([0.61, 0.66, 0.58, 0.64, 0.63])
+
+    def density(mean: float) -> float:
+        # The Gaussian likelihood under a uniform prior of sigma, with sigma integrated out numerically.
+        squares = np.sum((scores - mean) ** 2)
+        return integrate.quad(
+            lambda sigma: sigma ** -len(scores) * np.exp(-squares / (2 * sigma**2)) * 1e-6,
+            1e-3,
+            50,
+            points=[0.02, 0.1, 1],
+            limit=200,
+            epsrel=1e-10,
+        )[0]
+
+    grid = np.linspace(-0.4, 1.6, 2001)
+    values = np.array([density(mean) for mean in grid])
+    total = integrate.simpson(values, x=grid)
+    posterior = StudentT().posterior(history({"a": list(scores), "b": list(scores)}))
+    expected = stats.t.pdf(grid, posterior.df[0, 0], posterior.location[0], posterior.scale[0])
+    assert_allclose(values / total, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_equal_scores_are_a_mean_known_exactly() -> None:
+    # The plain mean of three times 0.8 is not 0.8 in doubles, and the tie would be lost.
+    assert np.mean([0.8] * 3) != 0.8
+    posterior = StudentT().posterior(history({"a": [0.8] * 3, "b": [0.8] * 4, "c": [0.7] * 3}))
+    assert posterior.scale.tolist() == [0, 0, 0]
+    assert_allclose(posterior.prob_best(), [0.5, 0.5, 0])
+
+
+@pytest.mark.parametrize(
+    ("belief", "score"), [(StudentT(), np.nan), (StudentT(), np.inf), (StudentT(), -1e200), (LogitStudentT(), 64.0)]
+)
+def test_scores_that_cannot_be_used_are_refused_with_candidate_and_value(belief: Belief, score: float) -> None:
+    with pytest.raises(ScoreError, match=re.escape(f'candidate "a" has {score}')):
+        belief.posterior(history({"a": [0.1, score, 0.2], "b": [0.1, 0.2, 0.3]}))
+
+
+def drawn(seed: int, *, split_sd: float) -> History:
+    """Three candidates with 10 evaluations each on shared splits, means .60, .61 and .55, noise .02."""
+    rng = np.random.default_rng(seed)
+    splits = rng.normal(0, split_sd, 10)
+    scores = {name: mean + splits + rng.normal(0, 0.02, 10) for name, mean in (("a", 0.60), ("b", 0.61), ("c", 0.55))}
+    return history(scores)
+
+
+def test_two_evaluations_are_enough_and_equal_ones_share_equally() -> None:
+    probabilities = SplitPaired().posterior(history({"a": [0.60, 0.70], "b": [0.50, 0.61]})).prob_best()
+    assert 0.6 < probabilities[0] < 0.999
+    equal = SplitPaired().posterior(history(dict.fromkeys("abc", [0.5] * 3)))
+    assert_allclose(equal.prob_best(), 1 / 3)
+    assert equal.scale.tolist() == [0] * 3
+
+
+def test_unpaired_is_the_answer_where_no_two_scores_share_a_split() -> None:
+    together = drawn(3, split_sd=0.1)
+    renamed = [
+        replace(e, request=replace(e.request, split_seed=number)) for number, e in enumerate(together.evaluations)
+    ]
+    for belief, paired in ((Unpaired(), SplitPaired()), (LogitUnpaired(), LogitSplitPaired())):
+        mine = belief.posterior(together).prob_best()
+        assert_allclose(mine, paired.posterior(replace(together, evaluations=tuple(renamed))).prob_best())
+        assert not np.allclose(mine, paired.posterior(together).prob_best())
+
+
+def on_splits(scores: "dict[str, list[tuple[int, float]]]") -> History:
+    """Splits and scores of each candidate."""
+    done = [
+        replace(evaluation(name, k, score), request=replace(request(name, k), split_seed=split))
+        for name, rows in scores.items()
+        for k, (split, score) in enumerate(rows)
+    ]
+    return History(tuple(scores), tuple(done))
+
+
+def test_several_seeds_on_one_split() -> None:
+    # Two evaluations on each of two splits; the splits differ by .2 and the seeds by .01.
+    rows = {
+        name: [(k // 2, mean + 0.2 * (k // 2) + 0.01 * (k % 2)) for k in range(4)]
+        for name, mean in (("a", 0.6), ("b", 0.65))
+    }
+    assert SplitPaired().posterior(on_splits(rows)).prob_best()[1] > 0.98
+
+
+@pytest.mark.parametrize(
+    "splits",
+    [
+        {"a": (0, 1), "b": (0, 1), "c": (2, 3)},
+        {"a": (0, 1), "b": (0, 1), "c": (2, 3), "d": (2, 3)},
+        {"a": (0, 1), "b": (1, 2), "c": (4, 5)},
+        {"a": (0, 1), "b": (1, 2), "c": (2, 3)},
+    ],
+    ids=["one stands apart", "two pairs", "a chain and one apart", "a chain"],
+)
+def test_candidates_that_share_no_split_are_compared_too(splits: "dict[str, tuple[int, int]]") -> None:
+    # As when the first trainings of one candidate failed. The means are .60, .61, .62 and .63.
+    rng = np.random.default_rng(1)
+    rows = {
+        name: [(k, 0.60 + 0.01 * place + rng.normal(0, 0.02)) for k in numbers]
+        for place, (name, numbers) in enumerate(splits.items())
+    }
+    posterior = SplitPaired().posterior(on_splits(rows))
+    assert posterior.prob_best().sum() == pytest.approx(1)
+    assert posterior.prob_best().max() < 0.9
+    assert (posterior.scale > 0.002).all()
+
+
+def scored(now: History, function: Callable[[float], float]) -> History:
+    return replace(now, evaluations=tuple(replace(e, score=function(e.score)) for e in now.evaluations))
+
+
+def test_the_unit_of_the_score_plays_no_part_and_the_logit_is_taken_first() -> None:
+    now = drawn(5, split_sd=0.02)
+    for unit in (1e-6, 100.0):
+        scaled = SplitPaired().posterior(scored(now, lambda score, unit=unit: score * unit))
+        assert_allclose(scaled.prob_best(), SplitPaired().posterior(now).prob_best(), atol=1e-6)
+    found = LogitSplitPaired().posterior(now)
+    expected = SplitPaired().posterior(scored(now, lambda score: float(np.log(score / (1 - score)))))
+    assert_allclose(found.location, expected.location)
+    assert_allclose(found.prob_best(), expected.prob_best())
+
+
+def test_a_run_that_diverged_does_not_hide_the_difference_of_others() -> None:
+    rng = np.random.default_rng(0)
+    split = rng.normal(0, 1, 10)
+    a, b, c = (mean - split - rng.normal(0, 0.5, 10) for mean in (-50, -55, -60))
+    c[3] = -1e9
+    a_is_best, b_is_best, _ = SplitPaired().posterior(history({"a": a, "b": b, "c": c})).prob_best()
+    assert a_is_best > 0.7 and b_is_best < 1e-6
