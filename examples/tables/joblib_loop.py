@@ -1,11 +1,12 @@
 """Chooses between models with joblib: the table of scores names the next runs, joblib makes them, their scores join it.
 
-Needs `pip install fiesta-allennlp joblib`. Put your own training into `train`; the rest stays as it is.
+Needs this package and joblib. Put your own training into `train`; the rest stays as it is.
 
     python examples/tables/joblib_loop.py scores.csv
 """
 
 import csv
+import math
 import random
 import sys
 from pathlib import Path
@@ -33,7 +34,8 @@ def main(table: Path) -> None:
             scores = parallel(delayed(train)(run.candidate, run.split, run.seed) for run in runs)
             with table.open("a", newline="") as rows:
                 named = [(run.candidate, run.split, run.seed) for run in runs]
-                csv.writer(rows).writerows((*name, score) for name, score in zip(named, scores, strict=True))
+                told = [score if math.isfinite(score) else "failed" for score in scores]
+                csv.writer(rows).writerows((*name, score) for name, score in zip(named, told, strict=True))
     answer = next_runs(table)
     decision, number = answer.decision, len(answer.history.evaluations)
     print(f"{decision.best} is the best with probability {decision.confidence:.4f}, after {number} runs.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
 from fiesta_allennlp.commands.command import ReadingCommand, check_output
-from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, say
+from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, EXIT_NO_DECISION, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,10 +132,10 @@ stores nothing."""
         )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Run the command. Returns its status, 0."""
+        """Run the command. Returns its status: 0, or 1 where too many runs failed."""
         settings = self.checked(args)
         from fiesta_allennlp.replays.next_runs import next_runs
-        from fiesta_allennlp.reports.plan import next_content, next_in_words, next_table
+        from fiesta_allennlp.reports.plan import ending_in_words, next_content, next_in_words, next_table
 
         found = next_runs(settings)
         if args.format == "json":
@@ -143,7 +143,9 @@ stores nothing."""
         elif args.format == "csv":
             rows = ((run.candidate, run.split, run.seed) for run in found.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
+            if not found.runs:
+                print(ending_in_words(found), file=sys.stderr)
         else:
             console.print(next_table(found))
             say(next_in_words(found), console)
-        return 0
+        return EXIT_NO_DECISION if found.decision.stopped_by == "failures" else 0

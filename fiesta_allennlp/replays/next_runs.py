@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.names import check_names
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Remaining, Request
 from fiesta_allennlp.replays.next_settings import NextSettings
 from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, number_in, read_rows, rows_of, text_in
@@ -36,6 +36,7 @@ class NextRuns:
         remaining: an estimate of the number of further runs, where there is one.
         confidence: the target confidence; None with a budget.
         splits: how runs come by their splits.
+        workers: how many runs were asked for.
         notes: sentences about what the splits and seeds of the table mean.
     """
 
@@ -45,6 +46,7 @@ class NextRuns:
     remaining: Optional[Remaining]
     confidence: Optional[float]
     splits: str
+    workers: int = 1
     notes: Tuple[str, ...] = ()
 
 
@@ -53,7 +55,7 @@ def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]
 
     Args:
         rows: the rows of the table, instead of the file that `settings.scores` names. Each is a mapping from the names
-            of columns; a score of None or NaN is a run that has not finished.
+            of columns; a score of None is a run that has not finished.
 
     Raises:
         ConfigError: where a setting is invalid, or there are fewer than two candidates.
@@ -74,8 +76,11 @@ def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]
 def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     rows = table.rows
     names = tuple(dict.fromkeys([*(row.candidate for row in rows), *settings.candidates]))
-    remedy = "Name those that have no row yet by --candidates."
-    check_names(((name, "a row") for name in names), what="candidate", least=2, remedy=remedy)
+    if len(names) < 2:
+        raise ConfigError(
+            f"{path}: a selection needs at least 2 candidates but got {len(names)}: {', '.join(names) or 'none'}. Name "
+            "those that have no row yet by --candidates."
+        )
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
     strategy = build_strategy(settings, list(names), minimise=minimise)
     history = history_of(rows, names, path).withdrawing(max_failures=settings.max_failures)
@@ -89,6 +94,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
         remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
         confidence=settings.deciding()["confidence"],
         splits=settings.splits or SHARED,
+        workers=settings.workers,
         notes=(*table.notes, *done_note(settings.done)),
     )
 
@@ -119,7 +125,8 @@ def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> Hi
 
 def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iterator[NextRun]:
     """Give each proposed run a split and a seed that its candidate has not had. Shared splits are taken in the order of
-    the table; numbers name new ones."""
+    the table; numbers name new ones. Seeds begin with 1 where splits begin with 0, so that nobody takes one for the
+    other."""
     order = list(dict.fromkeys(row.split for row in rows))
     had: Mapping[str, Set[str]] = defaultdict(set)
     seeds: Mapping[str, Set[str]] = defaultdict(set)
@@ -134,10 +141,10 @@ def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iter
             if not left:
                 order.append(split)
             had[name].add(split)
-        seed = _fresh(seeds[name])
+        seed = _fresh(seeds[name], least=0 if splits == OFFICIAL else 1)
         seeds[name].add(seed)
         yield NextRun(name, split, seed)
 
 
-def _fresh(taken: "Sequence[str] | Set[str]") -> str:
-    return next(str(number) for number in range(len(taken) + 1) if str(number) not in taken)
+def _fresh(taken: "Sequence[str] | Set[str]", *, least: int = 0) -> str:
+    return next(str(number) for number in range(least, least + len(taken) + 1) if str(number) not in taken)

@@ -41,6 +41,12 @@ class Row:
     metric: str
     where: str
 
+    @property
+    def run(self) -> str:
+        """What a message calls the run."""
+        split = f", split {self.split}" if self.split else ""
+        return f"candidate '{self.candidate}'{split}, seed {self.seed}"
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -108,7 +114,7 @@ def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_off
     named = list(reader.fieldnames or [])
     called = _called(columns)
     has_splits = not is_official and ("split" in (columns or {}) or bool(near("split", named)))
-    _check_header(named, [called[column] for column in (*_needed(has_splits=has_splits), "score")], path)
+    _check_header(named, {column: called[column] for column in (*_needed(has_splits=has_splits), "score")}, path)
     return rows_of(_lines(reader, called, path), path, columns, has_splits=has_splits)
 
 
@@ -121,15 +127,20 @@ def rows_of(
 ) -> Rows:
     """Make rows of mappings from the names of columns, each with what to call it in messages.
 
-    A value of None or NaN is an empty one.
+    A value of None is an empty one, and so is NaN in all columns but the score.
 
     Raises:
-        DataError: where a row lacks a value, or two rows are of one run and both have scores.
+        DataError: where a row lacks a value, its score is NaN, or two rows are of one run and both have scores.
     """
     called, needed = _called(columns), _needed(has_splits=has_splits)
     found: Dict[Tuple[str, str, str], Row] = {}
     for where, cells in given:
         values = {column: text_in(cells, name) for column, name in called.items()}
+        if is_nan(cells.get(called["score"])):
+            raise DataError(
+                f"{path}, {where}: the score is NaN. Give '{FAILED}' for a run that ended without a score, and None "
+                "for one that has not finished."
+            )
         missing = [called[column] for column in needed if not values[column]]
         if missing:
             names = ", ".join(called[column] for column in needed)
@@ -139,7 +150,7 @@ def rows_of(
         before = found.pop(run, None)
         if before is not None and before.score:
             raise DataError(
-                f"{path}, {where}: candidate '{row.candidate}', split {row.split}, seed {row.seed} was on "
+                f"{path}, {where}: {row.run} was on "
                 f"{before.where} already. Remove one of them, or number their seeds apart."
             )
         found[run] = row
@@ -157,7 +168,11 @@ def _needed(*, has_splits: bool) -> Tuple[str, ...]:
 def text_in(cells: Mapping[str, Any], column: str) -> str:
     """Return a value of a row as text, which is empty for None and NaN."""
     value = cells.get(column)
-    return "" if value is None or value != value else str(value)
+    return "" if value is None or is_nan(value) else str(value)
+
+
+def is_nan(value: Any) -> bool:
+    return bool(value != value)
 
 
 def _lines(
@@ -175,15 +190,16 @@ def _lines(
             yield where, {name: from_csv(text) if name in names and text else text for name, text in cells.items()}
 
 
-def _check_header(named: List[str], needed: Sequence[str], path: Path) -> None:
-    missing = [column for column in needed if column not in named]
-    if missing:
-        alike = near(missing[0], set(named) - set(needed))
-        hint = f" Is it '{alike[0]}'? Then rename that column." if alike else ""
-        hint += f" Or name the columns, as in --columns {missing[0]}={named[0] if named else 'NAME'}."
+def _check_header(named: List[str], needed: Mapping[str, str], path: Path) -> None:
+    missing = next((column for column in needed if needed[column] not in named), None)
+    if missing is not None:
+        called = needed[missing]
+        others = [name for name in named if name not in needed.values()]
+        likely = (near(called, others) or others or ["NAME"])[0]
         raise DataError(
-            f"{path}, line 1: the column '{missing[0]}' is missing. The first line must name the columns "
-            f"{', '.join(needed)} but is: {','.join(named) or 'empty'}.{hint}"
+            f"{path}, line 1: the column '{called}' is missing. The first line must name the columns "
+            f"{', '.join(needed.values())} but is: {','.join(named) or 'empty'}. If another column holds the "
+            f"{missing}, name it, as in --columns {missing}={likely}."
         )
 
 
@@ -197,7 +213,7 @@ def number_in(row: Row, path: Path) -> float:
         value: Any = float(row.score)
     except ValueError:
         value = row.score
-    return score_of(value, path, row.where)
+    return score_of(value, path, row.where, remedy=f"Correct it, or write {FAILED} for a run that gave no score.")
 
 
 def is_minimised(rows: Sequence[Row], path: Path) -> bool:
@@ -223,7 +239,8 @@ def text_of(path: Path) -> str:
         DataError: where it is not text.
     """
     if not path.is_file():
-        raise ConfigError(f"{path}: there is no such file. Give a table of scores, or one of: {', '.join(PRESETS)}.")
+        presets = "" if path.suffix else f", or one of: {', '.join(PRESETS)}"
+        raise ConfigError(f"{path}: there is no such file. Give a table of scores{presets}.")
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -152,7 +152,7 @@ def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, m
     return ScoreTable(str(path), [str(split) for split in positions], splits, scores, minimise)
 
 
-def score_of(value: Any, path: Path, where: str) -> float:
+def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, or leave out the evaluation.") -> float:
     """Return a score of a table.
 
     Raises:
@@ -162,7 +162,7 @@ def score_of(value: Any, path: Path, where: str) -> float:
     if not is_number or not abs(value) <= LARGEST_SCORE:
         raise DataError(
             f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in size but this is "
-            f"{value if is_number else as_json(value)}. Fix it, or leave out the evaluation."
+            f"{value if is_number else as_json(value)}. {remedy}"
         )
     return float(value)
 

@@ -174,6 +174,22 @@ def next_table(found: NextRuns) -> Table:
     return table
 
 
+STOPPED = {
+    "confidence": "it is decided. No further run is needed",
+    "budget": "the budget is spent. No further run is needed",
+    "max_evaluations": "inconclusive after all that --max-evaluations allows",
+    "failures": "no comparison, because too many runs failed",
+}
+
+
+def ending_in_words(found: NextRuns) -> str:
+    """Say why no run is named."""
+    stopped_by = found.decision.stopped_by
+    if stopped_by is None:
+        return f"Wait: {count_text(len(found.history.pending), 'run')} without a score yet."
+    return f"Stop: {STOPPED.get(stopped_by, f'the selection ended by {stopped_by}')}."
+
+
 def next_in_words(found: NextRuns) -> Iterator[str]:
     """Yield the answer in words, a sentence or a run on each line."""
     decision, target = found.decision, found.confidence
@@ -183,14 +199,13 @@ def next_in_words(found: NextRuns) -> Iterator[str]:
         aim = "" if target is None else f", target {target:g}"
         prob = decision.prob_best.get(decision.best)
         sure = "" if prob is None else f" (P(best) {probability_text(prob)}{aim})"
-        verb = "is the best" if decision.stopped_by == "confidence" else "leads"
+        verb = "is the best" if decision.stopped_by in ("confidence", "budget") else "leads"
         yield f"{decision.best} {verb}{sure}{remaining_text(found.remaining)}."
     yield from found.notes
-    if decision.stopped_by is not None:
-        yield f"Stop: the selection ended by {decision.stopped_by}. No further run is needed."
-    elif not found.runs:
-        yield f"Wait: {len(found.history.pending)} runs have no score yet."
-    else:
-        yield "Run next:"
+    if not found.runs:
+        yield ending_in_words(found)
+        return
+    more = len(found.runs) < found.workers
+    yield "Run next, and ask again for more once these have scores:" if more else "Run next:"
     for run in found.runs:
         yield f"  {run.candidate}" + (f", split {run.split}" if run.split else "") + f", seed {run.seed}"

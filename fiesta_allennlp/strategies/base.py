@@ -159,7 +159,7 @@ def in_turn(history: History, names: Sequence[str], *, target: int, slots: int) 
     """Return at most `slots` of `names`, the one with the fewest started runs first, until each has `target`."""
     started = {name: history.num_started(name) for name in names}
     chosen: List[str] = []
-    while len(chosen) < slots:
+    while started and len(chosen) < slots:
         name = min(started, key=lambda key: started[key])
         if started[name] >= target:
             break

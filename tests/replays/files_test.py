@@ -89,7 +89,7 @@ def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, na
     [
         ("", "line 1: .* 'candidate' is missing.* empty"),
         ("candidate,split,score\na,0,0.1\n", "line 1: .* 'seed' is missing.* candidate,split,score"),
-        ("candidates,split,seed,score\n", "'candidate' is missing.* 'candidates'"),
+        ("candidates,split,seed,score\n", "'candidate' is missing.* --columns candidate=candidates"),
         ("candidate,Split,seed,score\n", "'split' is missing.* --columns split="),
         (HEADER + "a,0,0,0.1\nb,0,0\n", "at least 2 candidates but got 1: a"),
         (HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from fiesta_allennlp import next_runs
+from fiesta_allennlp import next_runs, plan
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import FiestaError
 from tests.selection.loop_test import MEANS, Run
@@ -47,10 +47,10 @@ def runs(found: Any) -> List[Tuple[str, str, str]]:
 def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", HEADER)
     first = runs(next_runs(path, candidates=["a", "b"], workers=3))
-    assert first == [("a", "0", "0"), ("b", "0", "0"), ("a", "1", "1")]
+    assert first == [("a", "0", "1"), ("b", "0", "1"), ("a", "1", "2")]
     path.write_text(HEADER + "a,x,0,.5\nb,y,3,.4\n")
-    assert runs(next_runs(path, workers=2)) == [("a", "y", "1"), ("b", "x", "0")]
-    assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "1"), ("b", "1", "0")]
+    assert runs(next_runs(path, workers=2)) == [("a", "y", "1"), ("b", "x", "1")]
+    assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "1"), ("b", "1", "1")]
 
 
 def test_open_and_failed_runs_count_and_a_score_takes_the_place_of_its_open_row(tmp_path: Path) -> None:
@@ -90,7 +90,9 @@ def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings:
     with pytest.raises(FiestaError, match=named):
         next_runs(write(tmp_path / "s.csv", text), **settings)
     with pytest.raises(FiestaError, match="row 2: 'seed' is empty"):
-        next_runs([{"candidate": "a", "seed": 1, "score": float("nan")}, {"candidate": "b", "score": 1}])
+        next_runs([{"candidate": "a", "seed": 1, "score": None}, {"candidate": "b", "score": 1}])
+    with pytest.raises(FiestaError, match="row 1: the score is NaN. Give 'failed'"):
+        next_runs([{"candidate": "a", "seed": 1, "score": float("nan")}])
 
 
 BASE = "candidate,seed,score\nbase,1,.800\nbase,2,.810\nbase,3,.805\n"
@@ -138,3 +140,16 @@ def test_the_example_with_joblib_chooses_the_best(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, script, tmp_path / "s.csv"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("bert is the best with probability ")
     assert next_runs(tmp_path / "s.csv").decision.stopped_by == "confidence"
+
+
+@pytest.mark.parametrize("done", ["base", "new"])
+def test_a_plan_with_a_candidate_that_is_done_has_all_its_rows(tmp_path: Path, done: str) -> None:
+    """Also where the candidate that is done is the only one left of a budget's round."""
+    pilot = write(tmp_path / "s.csv", HEADER + "new,0,0,.781\nbase,0,0,.802\nnew,1,1,.769\nbase,1,1,.797\n")
+    found = plan(pilot, done=[done], repetitions=3, seed=1, processes=1, max_evaluations=20)
+    assert found.halving is not None and found.equal is not None
+
+
+def test_names_are_those_of_the_table_whatever_they_contain(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", HEADER + "google/t5,0,0,.5\n'Ours ',0,0,.4\n")
+    assert {run.candidate for run in next_runs(path, workers=4).runs} == {"google/t5", "'Ours '"}
