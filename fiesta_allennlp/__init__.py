@@ -40,10 +40,12 @@ class _MissingAllenNLP(MetaPathFinder):
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
         if name == "allennlp":
-            line = "pip install 'fiesta-allennlp[allennlp]'"
+            line = "pip install '.[allennlp]'"
             if sys.version_info >= (3, 11):
                 line += f" && pip install --no-deps allennlp=={ALLENNLP}"
-            raise ModuleNotFoundError(f"AllenNLP is not installed. Type: {line}", name=name)
+            raise ModuleNotFoundError(
+                f"AllenNLP is not installed. In a clone of fiesta_allennlp, type: {line}", name=name
+            )
         return None
 
 

@@ -58,7 +58,7 @@ def test_a_missing_allennlp_is_told_with_the_line_to_type() -> None:
         cwd=configs,
         env={**os.environ, "PYTHONPATH": path},
     )
-    told = "AllenNLP is not installed. Type: pip install 'fiesta-allennlp[allennlp]'"
+    told = "AllenNLP is not installed. In a clone of fiesta_allennlp, type: pip install '.[allennlp]'"
     if sys.version_info >= (3, 11):
         told += " && pip install --no-deps allennlp==2.10.1"
     assert done.returncode == 2

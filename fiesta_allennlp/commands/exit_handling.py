@@ -106,6 +106,10 @@ def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: 
         if candidate.withdrawn:
             what = "removed" if candidate.out == "removed" else "dropped out"
             say([f"{what}: {candidate.name}: {candidate.withdrawn_because}"], console)
+    most = max((c.failures for c in summary["candidates"] if c.out == "failed"), default=0)
+    if most:
+        again = f"{recover_command(args)} --max-failures {2 * most}"
+        say([f"Once the cause is mended, give what dropped out another chance: {again}"], console)
     if lacks_metric and not summary["num_evaluations"]:
         say([f"The runs are kept. Read another metric from them: {recover_command(args)} --metric NAME"], console)
 

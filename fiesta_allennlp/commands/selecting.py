@@ -190,7 +190,7 @@ selection with the options of its start."""
         from fiesta_allennlp.reports.tables import plan_table
         from fiesta_allennlp.trainings.dry_run import plan
 
-        plan_table(plan(settings, console), console)
+        plan_table(plan(settings, console, args.serialization_dir or "DIR"), console)
 
 
 class SearchCommand(Selecting):
@@ -231,7 +231,8 @@ interrupted search in whichever stage it was."""
         from fiesta_allennlp.reports.search import search_plan_in_words
         from fiesta_allennlp.searches.search import plan_search
 
-        say(search_plan_in_words(plan_search(settings, console)), console)
+        found = plan_search(settings, console, args.serialization_dir or "DIR")
+        say(search_plan_in_words(found), console)
 
 
 class DocumentsCommand(Selecting):

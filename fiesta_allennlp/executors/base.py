@@ -22,6 +22,10 @@ class Evaluator(ABC):
             Exception: if anything goes wrong; the executor turns it into a `Failure`.
         """
 
+    def for_request(self, request: Request) -> "Evaluator":
+        """Return what this request needs of the evaluator, which is all that a worker is sent."""
+        return self
+
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
         return None

@@ -95,9 +95,7 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ConfigError(
-            "--executor ray needs Ray, which is not installed. Type: pip install fiesta-allennlp[ray]"
-        ) from error
+        raise ConfigError("--executor ray needs Ray, which is not installed. Type: pip install ray") from error
     return ray
 
 

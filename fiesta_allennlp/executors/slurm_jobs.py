@@ -206,7 +206,7 @@ def import_submitit() -> Any:
         import submitit
     except ImportError as error:
         raise ConfigError(
-            "--executor slurm needs submitit, which is not installed. Type: pip install fiesta-allennlp[slurm]"
+            "--executor slurm needs submitit, which is not installed. Type: pip install submitit"
         ) from error
     for program in ("sbatch", "squeue", "scancel"):
         if shutil.which(program) is None:

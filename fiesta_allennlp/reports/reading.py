@@ -19,6 +19,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, not_impo
 from fiesta_allennlp.selection.summary import summarise
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import believed
+from fiesta_allennlp.trainings.pool import scored_on
 from fiesta_allennlp.trainings.settings import Settings, merge
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Origin:
         words: the nouns of the report.
         splits: the option of a selection, empty for other sources.
         scored: the set that the scores are of.
+        scored_on: what the scores are about, in a sentence; empty for other sources.
         test_share: the share of the data that a random split scores on; None for official splits, or if not known.
         strategy: the registered name of the sampling rule that chose the runs, empty for a table.
         values: the values that numbered candidates stand for, by candidate.
@@ -79,6 +81,7 @@ class Origin:
     words: Words = TRAININGS
     splits: str = ""
     scored: str = "test"
+    scored_on: str = ""
     test_share: Optional[float] = None
     strategy: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
@@ -153,7 +156,7 @@ class Reading(Origin):
 
     def summary(self) -> Mapping[str, Any]:
         """Return the content of `selection.json` as it would be now, with the settings that say what scores are of."""
-        about = {"metric": self.metric.typed, "splits": self.splits, "score": self.scored}
+        about = {"metric": self.metric.typed, "splits": self.splits, "score": self.scored, "scored_on": self.scored_on}
         return self.documents or summarise(self.history, self.decision, about)
 
     def check_name(self, name: str) -> None:
@@ -211,6 +214,7 @@ def _by_trainings(stored: Stored) -> Reading:
         num_parameters={candidate.name: candidate.facts["num_parameters"] for candidate in stored.candidates},
         splits=settings.splits,
         scored=settings.score,
+        scored_on=scored_on(stored.candidates[0].facts["pool"]["official"], settings.division),
         values=stored.values(stored.names),
         test_share=None if settings.on_official_splits else stored.share_of(settings.score),
     )

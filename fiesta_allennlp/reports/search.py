@@ -58,10 +58,12 @@ def _why(stopped_by: str) -> str:
 def search_plan_in_words(plan: SearchPlan) -> Tuple[str, ...]:
     """Describe what a search would do."""
     pool, metric = plan.prepared.pool, plan.prepared.checked.settings.scored_by
+    run = (f"A run of the first config: {plan.command}",) if plan.command else ()
     return (
         f"The screening would run {plan.num_configs} of {plan.num_points} configs once, "
         f"{plan.prepared.executor.describe()}, and score them by {metric.text} on the validation set.",
         f"Some of the configs: {'; '.join(plan.examples)}.",
+        *run,
         f"The {plan.num_finalists} best would then be the candidates of a selection with fresh runs.",
         f"The data of the screening: {count_text(pool.size, 'instance')}"
         f"{f' in {pool.num_groups} groups' if pool.group_by else ', no groups'}.",

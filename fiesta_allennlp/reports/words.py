@@ -33,14 +33,15 @@ def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> 
     decision = running_in_words(summary) if running else in_words(summary)
     by_documents = "documents" in summary
     spent = (_queries(summary), _fixed_size(summary)) if by_documents else (savings_in_words(summary),)
-    return tuple(sentence for sentence in (decision, scope_in_words(summary), *spent) if sentence)
+    told = (decision, summary.get("scored_on"), scope_in_words(summary), *spent)
+    return tuple(sentence for sentence in told if sentence)
 
 
 def scope_in_words(summary: Mapping[str, Any]) -> str:
     """Say what scores on official splits, or on the validation set, do not tell; nothing of other scores."""
     official = (
-        "Every run used the training, validation and test set of its config, and only seeds varied. P(best) is "
-        "therefore about new seeds on this one split. It says nothing about new data."
+        "Every run used the same official sets, and only seeds varied. P(best) is therefore about new seeds on this "
+        "one split. It says nothing about new data."
     )
     validation = (
         "The scores are of the validation set, on which a run may also choose its epoch or settings, so they tend to "
@@ -61,7 +62,8 @@ def in_words(summary: Mapping[str, Any]) -> str:
         return f"Interrupted after {done}; {kept}. {leaning(summary)}".strip()
     if stopped_by == "failures":
         nobody = "no system is left that answered" if by_documents else "no candidate is left"
-        left = f"only {best} is left" if best else nobody
+        there = [candidate.name for candidate in summary["candidates"] if not candidate.withdrawn]
+        left = f"only {there[0]} is left" if there else nobody
         return f"No comparison: after {done} {left}, because the others failed too often. See their reasons."
     if stopped_by in LIMITS:
         return f"Inconclusive after {done}, {LIMITS[stopped_by]}. {leaning(summary)}".strip()

@@ -7,7 +7,7 @@ directory of its own in `screening/`: its scores were selected on, so no posteri
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Optional, Tuple, Union
 
 from rich.console import Console
 
@@ -23,6 +23,7 @@ from fiesta_allennlp.selection.session import rehearsed, run_selection
 from fiesta_allennlp.selection.settings import overlay
 from fiesta_allennlp.selection.store import Meta, reading
 from fiesta_allennlp.selection.workspace import already_there, has_begun
+from fiesta_allennlp.trainings.programs.config import example_command, is_program
 from fiesta_allennlp.trainings.select import TRAININGS
 from fiesta_allennlp.trainings.settings import Settings
 
@@ -138,13 +139,14 @@ def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
 @dataclass(frozen=True)
 class SearchPlan:
     """The result of a dry run: the numbers of points, of runs in the first stage and of finalists, the values of some
-    points, and the size of the data."""
+    points, the size of the data, and the command of the first config where it is a program."""
 
     num_points: int
     num_configs: int
     num_finalists: int
     examples: Tuple[str, ...]
     prepared: PreparedTrainings
+    command: str
 
 
 NUM_EXAMPLES = 3
@@ -152,8 +154,11 @@ MOST_CHECKED = 100
 """The points that a dry run checks of a very large search: each is an evaluation of Jsonnet."""
 
 
-def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
+def plan_search(settings: SearchSettings, console: Console, directory: Union[Path, str] = "DIR") -> SearchPlan:
     """Check everything, and build a model, without writing anything that stays. Trains nothing.
+
+    Args:
+        directory: the directory that the search would have.
 
     Raises:
         FiestaError: as `search`.
@@ -171,4 +176,10 @@ def plan_search(settings: SearchSettings, console: Console) -> SearchPlan:
             console.print(f"Checked {len(given)} of {num_points:,} points.", highlight=False, soft_wrap=True)
         num_finalists = settings.num_finalists(configs)
         examples = tuple(values_in(candidate.source) for candidate in list(given.values())[:NUM_EXAMPLES])
-        return SearchPlan(num_points, configs, num_finalists, examples, prepared)
+        name, first = next(iter(given.items()))
+        run, division = (
+            f"{RunDirectory(Path(directory)).screening.root}/evaluations/{name}-0",
+            prepared.checked.roster.division,
+        )
+        typed = example_command(first.config, division, run) if is_program(first.config) else ""
+        return SearchPlan(num_points, configs, num_finalists, examples, prepared, typed)

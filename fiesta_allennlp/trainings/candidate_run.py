@@ -72,6 +72,11 @@ class CandidateRun(Evaluator):
         write_outcome(evaluation, directory)
         return evaluation
 
+    def for_request(self: Run, request: Request) -> Run:
+        name = request.candidate
+        data = {name: self.data[name]} if name in self.data else {}
+        return replace(self, configs={name: self.configs[name]}, data=data)
+
     def reading(self: Run, places: Mapping[str, str]) -> Run:
         return replace(self, places=places)
 

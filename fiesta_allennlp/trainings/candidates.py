@@ -244,7 +244,8 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
     difference = first_difference(stored.config, given.config)
     if difference is None and data.fingerprint != stored.facts["pool"]["data"]:
         before = stored.facts.get("files", {})
-        changed = [file.path for file in data.files if before.get(file.path, file.digest) != file.digest]
+        now = {file.path: file.digest for file in data.files}
+        changed = [path for path in before if now.get(path) != before[path]]
         raise ConfigError(
             f"candidate '{given.name}' ({stored.source}): the contents of its data files have changed since the "
             f"selection in {root} began: {', '.join(changed) or 'which ones is not known'}. Scores on different data "

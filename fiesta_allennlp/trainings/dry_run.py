@@ -4,7 +4,7 @@ import resource
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Union
 
 from rich.console import Console
 
@@ -41,11 +41,14 @@ class Plan:
 
     @property
     def scored_on(self) -> str:
-        return scored_on(self.pool, self.division)
+        return scored_on(self.pool.official, self.division)
 
 
-def plan(settings: Settings, console: Console) -> Plan:
+def plan(settings: Settings, console: Console, directory: Union[Path, str] = "DIR") -> Plan:
     """Check everything and build every model once, without writing anything that stays. Trains nothing.
+
+    Args:
+        directory: the directory that the selection would have.
 
     Raises:
         FiestaError: as `select`.
@@ -56,7 +59,11 @@ def plan(settings: Settings, console: Console) -> Plan:
     scored_by = prepared.checked.settings.scored_by
     configs = prepared.checked.roster.configs
     division = prepared.checked.roster.division
-    commands = {name: example_command(name, config, division) for name, config in configs.items() if is_program(config)}
+    commands = {
+        name: example_command(config, division, f"{directory}/evaluations/{name}-0")
+        for name, config in configs.items()
+        if is_program(config)
+    }
     return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, division, commands)
 
 

@@ -27,6 +27,9 @@ class EitherEvaluator(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         return self._of(request).evaluate(request, directory)
 
+    def for_request(self, request: Request) -> Evaluator:
+        return self._of(request).for_request(request)
+
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         return self._of(request).salvage(request, directory)
 

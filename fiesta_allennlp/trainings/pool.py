@@ -83,16 +83,16 @@ def vectors_are_there(preparation: Preparation) -> bool:
     return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
 
 
-def scored_on(pool: Pool, division: Division) -> str:
-    """Say in one line what the scores of a selection are about."""
+def scored_on(official: Mapping[str, int], division: Division) -> str:
+    """Say in one line what the scores of a selection are about, whose official sets have these sizes."""
     scored = f"the official {division.scored} set"
     if division.is_official:
         return f"Scores are on {scored}, and only seeds vary."
-    if not pool.official:
+    if not official:
         return "Scores are on the sets that the programs cut themselves."
     if division.scored == "validation":
         return "Scores are on the validation sets of random resplits, and no run sees the official test set."
-    included = ", official test set included" if "test" in pool.official else ""
+    included = ", official test set included" if "test" in official else ""
     return f"Scores are on the test sets of random resplits of all data{included}."
 
 

@@ -164,7 +164,7 @@ class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
             "belief": strategy["belief"],
             "splits": settings.splits,
             "score": settings.score,
-            "scored_on": scored_on(prepared.pool, prepared.checked.roster.division),
+            "scored_on": scored_on(prepared.pool.official, prepared.checked.roster.division),
             "seed": meta.seed,
         }
         return summarise(history, decision, about)

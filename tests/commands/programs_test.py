@@ -164,8 +164,8 @@ def test_a_dry_run_tells_the_command_and_runs_nothing(
     assert "Note: labels of a single record, which a split can train or test but never both: 'knows'." in output
     assert re.search(r"blind +- +known after a run", output)
     assert "Every split: train 40, validation 12, test 21; no groups." in output
-    sets = " ".join(f"DIR/evaluations/able-0/data/{part}.jsonl" for part in ("train", "validation", "test"))
-    assert f"{sets} 1 DIR/evaluations/able-0/output" in output
+    sets = " ".join(f"{run}/evaluations/able-0/data/{part}.jsonl" for part in ("train", "validation", "test"))
+    assert f"{sets} 1 {run}/evaluations/able-0/output" in output
     assert sorted(reviews.rglob("*")) == before
 
 

@@ -111,7 +111,8 @@ def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output
     assert made.order[:4] == ("good", "fair", "poor", "good")
     assert (made.equal_evaluations, made.num_failures) == (27, 2)
     assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failures; nothing")
-    assert "The runs took 36.0 s" in made.decision[1] and "54.0 s, so 33% was saved" in made.decision[1]
+    assert made.decision[1].startswith("Scores are on the test sets of random resplits of all data")
+    assert "The runs took 36.0 s" in made.decision[2] and "54.0 s, so 33% was saved" in made.decision[2]
     poor = made.candidate("poor")
     assert poor.failure_reasons == ("poor-2 error: no memory", "poor-3 error: no <memory>")
     assert (poor.withdrawn, poor.prob_best) == (True, None)
