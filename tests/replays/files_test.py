@@ -40,16 +40,15 @@ def test_csv_lines_come_in_any_order(tmp_path: Path) -> None:
     assert {name: scores.tolist() for name, scores in read.scores.items()} == {"a": [0.1, 0.2, 0.3], "b": [0.5, 0.6]}
 
 
-def test_csv_may_have_other_columns_in_any_order(tmp_path: Path) -> None:
-    text = "score,note,candidate,seed,split\r\n0.5,x,a,0,0\r\n0.6,,b,0,0\r\n"
-    assert table(tmp_path / "s.csv", "\ufeff" + text).true_means() == {"a": 0.5, "b": 0.6}
-
-
-@pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_csv_of_a_spreadsheet_is_read(tmp_path: Path, delimiter: str) -> None:
-    lines = ["candidate,split,seed,score", "a,0,0,0.5", "b,0,0,0.6", ",,,"]
-    text = "\r\n".join(line.replace(",", delimiter) for line in lines)
-    text = text.replace("0.5", "0,5").replace("0.6", "0,6") if delimiter == ";" else text
+@pytest.mark.parametrize(
+    "text",
+    [
+        "score,note,candidate,seed,split\r\n0.5,x,a,0,0\r\n0.6,,b,0,0\r\n",
+        "candidate;split;seed;score\r\na;0;0;0,5\r\nb;0;0;0,6\r\n;;;",
+        "candidate\tsplit\tseed\tscore\r\na\t0\t0\t0.5\r\nb\t0\t0\t0.6\r\n\t\t\t",
+    ],
+)
+def test_csv_of_a_spreadsheet_and_other_columns_in_any_order_are_read(tmp_path: Path, text: str) -> None:
     assert table(tmp_path / "s.csv", "\ufeff" + text).true_means() == {"a": 0.5, "b": 0.6}
 
 
@@ -63,45 +62,48 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "named"),
     [
-        ("", "is not valid JSON"),
-        ("[0.1, 0.2]", r'expected an object, {"candidate": \[scores\], ...}, but got \[0.1, 0.2\]'),
-        ("{}", "at least 2 candidates but got 0: none"),
+        ("", "JSON"),
+        ("[0.1, 0.2]", r"got \[0.1, 0.2\]"),
+        ("{}", "at least 2 candidates but got 0"),
         ('{"a": [0.1]}', "at least 2 candidates but got 1: a"),
-        ('{"a": [0.1], "b": []}', r"candidate 'b' needs a list of scores but has \[\]"),
-        ('{"a": [0.1], "b": {"x": 1}}', """candidate 'b' needs a list of scores but has {"x": 1}"""),
-        ('{"a": [0.1], "b": [0.1], "a": [0.2]}', "candidate 'a' appears more than once. Merge"),
-        ('{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: a score must be .* but this is nan"),
-        ('{"a": [0.1], "b": [1e101]}', r"at most 1e\+100 in size but this is 1e\+101"),
-        ('{"a": [0.1], "b": ["0.2"]}', """candidate 'b', score 1 of 1: .* but this is "0.2\""""),
-        ('{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* but this is true"),
+        ('{"a": [0.1], "b": []}', r"candidate 'b' .* \[\]"),
+        ('{"a": [0.1], "b": {"x": 1}}', """candidate 'b' .* {"x": 1}"""),
+        ('{"a": [0.1], "b": [0.1], "a": [0.2]}', "candidate 'a' appears more than once"),
+        ('{"a": [0.1, NaN], "b": [0.1]}', "candidate 'a', score 2 of 2: .* nan"),
+        ('{"a": [0.1], "b": [1e101]}', r"1e\+101"),
+        ('{"a": [0.1], "b": ["0.2"]}', """candidate 'b', score 1 of 1: .* "0.2\""""),
+        ('{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* true"),
+        ('{"a\\u001b": [1], "b": [2]}', r"'a\\x1b' contains a control character"),
+        ('{"a": [1, 2], "b": [1, 2, 3]}', "candidate 'b' has 3 scores, .* --evaluations-per-split 2"),
     ],
 )
-def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(DataError, match=f"s.json.*{message}"):
-        table(tmp_path / "s.json", text)
+def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, named: str) -> None:
+    blocks = {"evaluations_per_split": 2} if "2, 3" in text else {}
+    with pytest.raises(DataError, match=f"s.json.*{named}"):
+        table(tmp_path / "s.json", text, **blocks)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "named"),
     [
-        ("", "line 1: the column 'candidate' is missing.* but is: empty"),
-        ("candidate,split,score\na,0,0.1\n", "line 1: the column 'seed' is missing.* but is: candidate,split,score"),
-        ("candidates,split,seed,score\n", "'candidate' is missing.* Is it 'candidates'\\? Then rename that column"),
+        ("", "line 1: .* 'candidate' is missing.* empty"),
+        ("candidate,split,score\na,0,0.1\n", "line 1: .* 'seed' is missing.* candidate,split,score"),
+        ("candidates,split,seed,score\n", "'candidate' is missing.* 'candidates'"),
+        ("candidate,Split,seed,score\n", "'split' is missing.* --columns split="),
         (HEADER + "a,0,0,0.1\nb,0,0\n", "at least 2 candidates but got 1: a"),
-        ("candidate,Split,seed,score\n", "'split' is missing.* Or name the columns, as in --columns split=candidate"),
         (HEADER + "a,0,0,0.1\n,0,0,0.3\n", "line 3: 'candidate' is empty"),
-        (HEADER + "a,0,0,0.1,0.2\n", "line 2: there are more fields than columns"),
-        (HEADER + "a,0,0,good\n", "line 2: a score must be a number .* but this is .good."),
-        (HEADER + "a,0,0,nan\n", "line 2: a score must be a number .* but this is nan"),
-        (HEADER + "a,0,0,True\n", "line 2: a score must be a number .* but this is .True."),
+        (HEADER + "a,0,0,0.1,0.2\n", "line 2: .* more fields than columns"),
+        (HEADER + "a,0,0,good\n", "line 2: .* .good."),
+        (HEADER + "a,0,0,nan\n", "line 2: .* nan"),
+        (HEADER + "a\x1b,0,0,1\n", r"'a\\x1b' contains a control character"),
         (HEADER + "a,0,7,0.1\nb,0,7,0.1\na,0,7,0.2\n", "line 4: candidate 'a', split 0, seed 7 was on line 2 already"),
-        (METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: 'metric' begins with a minus, .* not on line 3"),
+        (METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: 'metric' begins with a minus, .* line 3"),
     ],
 )
-def test_bad_csv_is_named_with_file_line_and_value(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(DataError, match=f"s.csv.*{message}"):
+def test_bad_csv_is_named_with_file_line_and_value(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(DataError, match=f"s.csv.*{named}"):
         table(tmp_path / "s.csv", text)
 
 
@@ -119,9 +121,8 @@ SHARED = HEADER + "a,s,1,.5\na,t,1,.6\nb,s,2,.5\nb,t,3,.4\n"
     ],
 )
 def test_what_splits_and_seeds_mean_is_noted(tmp_path: Path, text: str, notes: List[str]) -> None:
-    read = table(tmp_path / "s.csv", text)
-    assert len(read.notes) == len(notes)
-    assert all(told.startswith(note) for told, note in zip(read.notes, notes, strict=True))
+    told = table(tmp_path / "s.csv", text).notes
+    assert [note[: len(start)] for note, start in zip(told, notes, strict=True)] == notes
 
 
 def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp_path: Path) -> None:
@@ -136,13 +137,6 @@ def test_columns_may_have_other_names_and_runs_without_splits_are_not_paired(tmp
     assert read_csv(path, columns={**columns, "split": "Name"}).notes[0].startswith("No two candidates have a split")
     with pytest.raises(DataError, match="the column 'Names' is missing"):
         read_csv(path, columns={**columns, "split": "Names"})
-
-
-def test_scores_that_do_not_fill_the_last_split_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match="candidate 'b' has 3 scores, which is not a multiple of --evaluations-per-split 2"
-    ):
-        table(tmp_path / "s.json", '{"a": [1, 2], "b": [1, 2, 3]}', evaluations_per_split=2)
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv"])
@@ -161,23 +155,9 @@ def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_
     assert read.minimise
 
 
-@pytest.mark.parametrize(
-    ("suffix", "text"), [("json", '{"a\\u001b": [1], "b": [2]}'), ("csv", HEADER + "a\x1b,0,0,1\n")]
-)
-def test_a_name_that_breaks_tables_is_refused(tmp_path: Path, suffix: str, text: str) -> None:
-    with pytest.raises(DataError, match=r"s.\w+, .*: the name of the candidate 'a\\x1b' contains a control character"):
-        table(tmp_path / f"s.{suffix}", text)
-
-
-def test_an_unknown_preset_is_an_error_with_the_near_one() -> None:
-    with pytest.raises(ConfigError, match="'tdsa8' is neither .* nor a preset. Did you mean 'tdsa-8'?.*tie, noisy"):
-        open_scores("tdsa8")
-
-
 def test_blocks_are_for_json_alone(tmp_path: Path) -> None:
-    for scores in ("tie", str(tmp_path / "s.csv")):
-        with pytest.raises(ConfigError, match="--evaluations-per-split: .* already says which scores share a split"):
-            open_scores(scores, 5)
+    with pytest.raises(ConfigError, match="--evaluations-per-split: .*s.csv already says"):
+        open_scores(str(tmp_path / "s.csv"), 5)
 
 
 def test_the_released_table_is_read_whole(shared_data: Path) -> None:

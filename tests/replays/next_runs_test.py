@@ -46,11 +46,8 @@ def runs(found: Any) -> List[Tuple[str, str, str]]:
 
 def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", HEADER)
-    assert runs(next_runs(path, candidates=["a", "b"], workers=3)) == [
-        ("a", "0", "0"),
-        ("b", "0", "0"),
-        ("a", "1", "1"),
-    ]
+    first = runs(next_runs(path, candidates=["a", "b"], workers=3))
+    assert first == [("a", "0", "0"), ("b", "0", "0"), ("a", "1", "1")]
     path.write_text(HEADER + "a,x,0,.5\nb,y,3,.4\n")
     assert runs(next_runs(path, workers=2)) == [("a", "y", "1"), ("b", "x", "0")]
     assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "1"), ("b", "1", "0")]
@@ -78,24 +75,20 @@ def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "settings", "message"),
+    ("text", "settings", "named"),
     [
-        (HEADER, {}, "at least 2 candidates but got 0: none. Name those that have no row yet by --candidates"),
-        (HEADER + "a,0,0,x\nb,0,0,1", {}, "s.csv, line 2: a score must be a number .* but this is .x."),
+        (HEADER, {}, "at least 2 candidates but got 0.* --candidates"),
+        (HEADER + "a,0,0,x\nb,0,0,1", {}, "s.csv, line 2: .* .x."),
         (HEADER + "a,0,0,1\na,0,0,2", {}, "s.csv, line 3: candidate 'a', split 0, seed 0 was on line 2 already"),
-        ("model,seed,score\n", {}, "the column 'candidate' is missing"),
+        ("model,seed,score\n", {}, "'candidate' is missing"),
         (HEADER + "a,,0,1\n", {}, "line 2: 'split' is empty"),
-        (HEADER, {"worker": 2}, "'worker' is an unknown setting. Did you mean 'workers'"),
+        (HEADER, {"worker": 2}, "'worker' .* Did you mean 'workers'"),
         (HEADER + "a,0,0,1\nb,0,0,2\n", {"max_evaluations": 3}, "max_evaluations must be at least"),
     ],
 )
-def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings: Dict[str, Any], message: str) -> None:
-    path = write(tmp_path / "s.csv", text)
-    with pytest.raises(FiestaError, match=message):
-        next_runs(path, **settings)
-
-
-def test_rows_of_python_need_names_and_seeds() -> None:
+def test_what_cannot_be_answered_is_refused(tmp_path: Path, text: str, settings: Dict[str, Any], named: str) -> None:
+    with pytest.raises(FiestaError, match=named):
+        next_runs(write(tmp_path / "s.csv", text), **settings)
     with pytest.raises(FiestaError, match="row 2: 'seed' is empty"):
         next_runs([{"candidate": "a", "seed": 1, "score": float("nan")}, {"candidate": "b", "score": 1}])
 
@@ -127,16 +120,16 @@ def test_a_selection_with_a_candidate_that_is_done_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "named"),
     [
-        ({"done": ["bse"]}, "--done: there is no candidate 'bse'. Did you mean 'base'"),
+        ({"done": ["bse"]}, "--done: .* 'bse'. Did you mean 'base'"),
         ({"done": ["base", "new", "other"]}, "--done names all candidates"),
-        ({"done": ["late"], "candidates": ["late"]}, r"--done: candidate 'late' has 0 of the 2 scores that P\(best\)"),
+        ({"done": ["late"], "candidates": ["late"]}, "--done: candidate 'late' has 0 of the 2 scores"),
         ({"done": "base"}, "done must be a list"),
     ],
 )
-def test_what_done_cannot_be_is_told(tmp_path: Path, options: Dict[str, Any], message: str) -> None:
-    with pytest.raises(FiestaError, match=message):
+def test_what_done_cannot_be_is_told(tmp_path: Path, options: Dict[str, Any], named: str) -> None:
+    with pytest.raises(FiestaError, match=named):
         next_runs(write(tmp_path / "s.csv", OFFICIAL), **options)
 
 
