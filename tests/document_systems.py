@@ -6,7 +6,6 @@ import random
 import socket
 import sys
 import threading
-import time
 from collections import Counter
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,9 +34,6 @@ for line in sys.stdin:
         continue
     if fault == "twice":
         print(json.dumps({"label": "bad"}), flush=True)
-    if fault == "list":
-        print(json.dumps({"labels": [1, 2]}), flush=True)
-        continue
     wrong = spec["wrong"] and int(word[1:]) % spec["wrong"] == 0
     time.sleep(spec["seconds"])
     print(json.dumps({"label": {"good": "bad", "bad": "good"}[label] if wrong else label}), flush=True)
@@ -95,21 +91,16 @@ class Endpoint:
         self.wrong = wrong
         self.faults = faults or {}
         self.asked: "Counter[str]" = Counter()
-        self.answered: "Counter[str]" = Counter()
         self.headers: List[Dict[str, str]] = []
         self.bodies: List[Any] = []
-        self.most_at_once = 0
         self.down = range(0)
         self.release = threading.Event()
-        self._at_once = 0
-        self._lock = threading.Lock()
         self.url = ""
+        self._lock = threading.Lock()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
         with self._lock:
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
             self.headers.append(dict(handler.headers))
             self.bodies.append(body)
             word, label = body["text"].split()
@@ -117,35 +108,22 @@ class Endpoint:
             self.asked[word] += 1
             is_down = len(self.bodies) - 1 in self.down
         faults = self.faults.get(word) or self.faults.get("*", [])
-        fault = faults[number] if number < len(faults) else None
-        self._answer(handler, word, label, 503 if is_down else fault)
-
-    def _count(self, word: str, *, answered: bool) -> None:
-        """Before the client sees anything: it may send the next question at once."""
-        with self._lock:
-            self._at_once -= 1
-            if answered:
-                self.answered[word] += 1
+        self._answer(handler, word, label, 503 if is_down else faults[number] if number < len(faults) else None)
 
     def _answer(self, handler: BaseHTTPRequestHandler, word: str, label: str, fault: Any) -> None:
         if fault == "drop":
-            self._count(word, answered=False)
             handler.connection.shutdown(socket.SHUT_RDWR)  # `close` would leave it open for the handler's own files
             handler.close_connection = True
             return
         if fault == "hang":
             self.release.wait(60)
-            self._count(word, answered=False)
             return
         status, wait = fault if isinstance(fault, tuple) else (fault if isinstance(fault, int) else 200, None)
         wrong = bool(self.wrong) and int(word[1:]) % self.wrong == 0
         content: Any = {"label": {"good": "bad", "bad": "good"}[label] if wrong else label}
         if status != 200:
             content = {"error": f"status {status}", "authorization": handler.headers.get("Authorization")}
-        if fault == "late":
-            time.sleep(0.2)
         text = b"<html>no JSON</html>" if fault == "rubbish" else json.dumps(content).encode()
-        self._count(word, answered=status == 200 and fault != "stall")
         handler.send_response(status)
         if wait is not None:
             handler.send_header("Retry-After", str(wait))
@@ -156,7 +134,6 @@ class Endpoint:
         if fault == "stall":
             handler.wfile.write(text[:1])
             self.release.wait(60)
-            return
         handler.wfile.write(text)
 
 

@@ -1,4 +1,5 @@
 import math
+import re
 from itertools import chain, repeat
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
@@ -7,8 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiesta_allennlp.beliefs import StudentT
-from fiesta_allennlp.functional import BTS, TTTS, non_adaptive_fb, non_adaptive_fc, sequential_halving
-from tests.strategies.histories import history
+from fiesta_allennlp.functional import BTS, TTTS, non_adaptive_fb, non_adaptive_fc, sequential_halving, util
+from tests.conftest import REPOSITORY
+from tests.strategies.histories import THREE_EACH, history
 
 DATA = [{"text": "a"}, {"text": "b"}]
 FIXED_CONFIDENCE: Dict[str, Callable[..., Any]] = {
@@ -56,60 +58,44 @@ CLEAR = ([0.50, 0.52, 0.51], [0.80, 0.81, 0.79], [0.60, 0.61, 0.63])
 def test_a_clear_winner_is_named_after_three_evaluations_each(until_sure: Callable[..., Any]) -> None:
     result = until_sure(DATA, scripted(*CLEAR), split, 0.05)
     confidence_scores, proportions, num_evaluations, scores = result
-    assert scores == [list(values) for values in CLEAR]
-    assert num_evaluations == 9
+    assert (scores, num_evaluations) == ([list(values) for values in CLEAR], 9)
     assert_allclose(proportions, [1 / 3] * 3)
     expected = StudentT().posterior(history(dict(zip("abc", CLEAR, strict=True)))).prob_best()
     assert_allclose(confidence_scores, expected)
-    assert np.argmax(confidence_scores) == 1
     assert result.confidence_scores is confidence_scores
 
 
-def test_goes_on_until_the_confidence_is_reached(until_sure: Callable[..., Any]) -> None:
+def test_goes_on_until_the_confidence_or_the_limit_is_reached(until_sure: Callable[..., Any]) -> None:
     result = until_sure(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, rng=np.random.default_rng(2))
     assert max(result.confidence_scores) >= 0.9
-    assert sum(result.confidence_scores) == pytest.approx(1)
     counts = [len(scores) for scores in result.scores]
     assert result.num_evaluations == sum(counts) > 9
     assert_allclose(result.proportions, np.array(counts) / sum(counts))
+    equal = until_sure(DATA, scripted([0.5], [0.5]), split, 0.05, max_evaluations=14)
+    assert equal.num_evaluations == 14
+    assert_allclose(equal.confidence_scores, [0.5, 0.5])
 
 
-def test_the_same_generator_makes_the_same_choices() -> None:
-    first = TTTS(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, False, rng=np.random.default_rng(3))
-    second = TTTS(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, rng=np.random.default_rng(3))
-    assert first == second
-
-
-def test_equal_models_end_at_the_limit(until_sure: Callable[..., Any]) -> None:
-    result = until_sure(DATA, scripted([0.5], [0.5]), split, 0.05, max_evaluations=14)
-    assert result.num_evaluations == 14
-    assert_allclose(result.confidence_scores, [0.5, 0.5])
-
-
-def test_sequential_halving_by_hand() -> None:
-    # 4 models, 2 rounds: floor(9 / 8) = 1 score each keeps the models 1 and 3, then floor(9 / 4) = 2 more of them.
-    models = scripted([0.5], [0.7, 0.5, 0.5], [0.4], [0.6, 0.6, 0.6])
-    index, proportions, scores = sequential_halving(DATA, models, split, 9)
-    assert index == 3
-    assert scores == [[0.5], [0.7, 0.5, 0.5], [0.4], [0.6, 0.6, 0.6]]
-    assert_allclose(proportions, [1 / 8, 3 / 8, 1 / 8, 3 / 8])
-
-
-def test_non_adaptive_fb_leaves_what_does_not_divide() -> None:
-    index, scores = non_adaptive_fb(DATA, scripted([0.5], [0.6, 0.4], [0.6]), split, 8)
-    assert index == 2
-    assert scores == [[0.5, 0.5], [0.6, 0.4], [0.6, 0.6]]
-
-
-def test_logits_decide_and_are_returned() -> None:
+def test_logits_decide_and_are_returned_and_the_same_generator_makes_the_same_choices() -> None:
     # The mean of the first is larger; the mean logit of the second is.
     models = [[0.9, 0.92], [0.99, 0.8]]
     assert non_adaptive_fb(DATA, scripted(*models), split, 4)[0] == 0
     index, scores = non_adaptive_fb(DATA, scripted(*models), split, 4, True)
     assert index == 1
     assert_allclose(scores, np.log(models) - np.log1p(-np.array(models)))
-    confident = TTTS(DATA, scripted(*CLEAR), split, 0.05, logit_transform=True)
-    assert confident.scores[0][0] == pytest.approx(0)
+    assert TTTS(DATA, scripted(*CLEAR), split, 0.05, logit_transform=True).scores[0][0] == pytest.approx(0)
+    first, second = (TTTS(DATA, noisy(0.6, 0.63, 0.64), split, 0.1, rng=np.random.default_rng(3)) for _ in range(2))
+    assert first == second
+
+
+def test_a_budget_by_hand() -> None:
+    # 4 models, 2 rounds: floor(9 / 8) = 1 score each keeps the models 1 and 3, then floor(9 / 4) = 2 more of them.
+    models = scripted([0.5], [0.7, 0.5, 0.5], [0.4], [0.6, 0.6, 0.6])
+    index, proportions, scores = sequential_halving(DATA, models, split, 9)
+    assert (index, scores) == (3, [[0.5], [0.7, 0.5, 0.5], [0.4], [0.6, 0.6, 0.6]])
+    assert_allclose(proportions, [1 / 8, 3 / 8, 1 / 8, 3 / 8])
+    index, scores = non_adaptive_fb(DATA, scripted([0.5], [0.6, 0.4], [0.6]), split, 8)
+    assert (index, scores) == (2, [[0.5, 0.5], [0.6, 0.4], [0.6, 0.6]]), "what does not divide is left"
 
 
 def test_every_evaluation_has_a_split_of_its_own(call: Callable[..., Any]) -> None:
@@ -137,11 +123,7 @@ def test_every_evaluation_has_a_split_of_its_own(call: Callable[..., Any]) -> No
         (CLEAR, {"p_value": 1}, "p_value must be above 0 and below 1"),
         (CLEAR, {"p_value": math.nan}, "p_value must be above 0 and below 1"),
         (([0.5], [math.nan]), {}, r"model_functions\[1\] returned nan in evaluation 1"),
-        (
-            ([0.5], [61.5]),
-            {"logit_transform": True},
-            r'scores from 0 to 1 but candidate "model_functions\[1\]" has 61.5',
-        ),
+        (([0.5], [61.5]), {"logit_transform": True}, r"model_functions\[1\]. has 61.5"),
         (([0.5],), {}, "at least 2 candidates but got 1"),
         (CLEAR, {"max_evaluations": 0}, "max_evaluations must be at least 9"),
     ],
@@ -149,12 +131,44 @@ def test_every_evaluation_has_a_split_of_its_own(call: Callable[..., Any]) -> No
 def test_what_is_wrong_is_a_value_error(models: Any, options: Dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TTTS(DATA, scripted(*models), split, **{"p_value": 0.05, **options})
-
-
-def test_too_small_a_budget_or_batch_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"at least 8 \(4 candidates x 2 rounds\) but got 7"):
-        sequential_halving(DATA, noisy(1, 2, 3, 4), split, 7)
-    with pytest.raises(ValueError, match=r"at least 4 \(4 candidates x 1 evaluation\) but got 3"):
-        non_adaptive_fb(DATA, noisy(1, 2, 3, 4), split, 3)
     with pytest.raises(ValueError, match="batch_size must be at least 1"):
         BTS(DATA, scripted(*CLEAR), split, 0.05, 0)
+    for call, least in ((sequential_halving, 8), (non_adaptive_fb, 4)):
+        with pytest.raises(ValueError, match=f"at least {least} .* but got {least - 1}"):
+            call(DATA, noisy(1, 2, 3, 4), split, least - 1)  # type: ignore[operator]
+
+
+def test_the_probabilities_alone() -> None:
+    scores = np.array(list(THREE_EACH.values()))
+    calculated = util.belief_calc(scores.mean(axis=1), scores.var(axis=1), np.array([3, 3, 3]))
+    assert_allclose(calculated, StudentT().posterior(history(THREE_EACH)).prob_best())
+    with pytest.raises(ValueError, match="at least 3 times"):
+        util.belief_calc(np.ones(2), np.ones(2), np.array([3, 2]))
+    with pytest.raises(ValueError, match="2, 1 entries"):
+        util.lists_same_size([1, 2], [1])
+    assert util.pull_arm(0.6, 0.1, rng=np.random.default_rng(4)) == np.random.default_rng(4).normal(0.6, 0.1)
+
+
+def test_statistics_of_repeated_calls() -> None:
+    for name in ("TTTS", "non_adaptive_fc"):
+        models = scripted(*(6 * x for x in CLEAR))
+        arguments = {"data": DATA, "model_functions": models, "split_function": split, "p_value": 0.05}
+        assert util.fc_func_stats(3, 1, name, **arguments) == (9, 9, 9, 100)
+        assert util.fc_func_stats(3, 0, name, **arguments).percent_correct == 0
+    # The first is best in the first repetition only.
+    arguments = {"data": DATA, "model_functions": scripted([0.9, 0.1], [0.5]), "split_function": split, "budget": 2}
+    assert util.fb_func_stats(4, 0, "non_adaptive_fb", **arguments) == 0.25
+    with pytest.raises(ValueError, match="fc_func_name must be one of TTTS, BTS, non_adaptive_fc but got 'halving'"):
+        util.fc_func_stats(3, 1, "halving")
+    with pytest.raises(ValueError, match="N must be at least 1 but got 0"):
+        util.fb_func_stats(0, 1, "non_adaptive_fb")
+
+
+def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (REPOSITORY / "docs" / "api" / "functional.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (example,) = (block for block in blocks if "fiesta_allennlp.functional" in block)
+    names: Dict[str, Any] = {}
+    exec(compile(example, "docs/api/functional.md", "exec"), names)
+    assert sum(names["confidence_scores"]) == pytest.approx(1)
+    assert "is the best of 60 evaluations" in capsys.readouterr().out

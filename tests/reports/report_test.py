@@ -11,6 +11,7 @@ from scipy import stats
 
 from fiesta_allennlp.beliefs import SplitPaired
 from fiesta_allennlp.errors import FiestaError
+from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.replays.rows import read_csv
 from fiesta_allennlp.reports.citing import paragraph
 from fiesta_allennlp.reports.figures.drawing import draw_all
@@ -51,6 +52,7 @@ def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
     comparison = next(c for c in made.comparisons if c.second == "fair")
     assert comparison.num_pairs == 7
     assert comparison.interval == pytest.approx(stats.ttest_1samp(x[:7] - y, 0).confidence_interval())
+    assert comparison.prob_new_data == pytest.approx(correlated_t(x[:7] - y, 0.2).prob_above_0())
     assert [test.p_value for test in comparison.tests] == pytest.approx(
         [
             stats.ks_2samp(x, y).pvalue,

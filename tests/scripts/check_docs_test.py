@@ -64,8 +64,6 @@ RUN = """
 first
 ```
 
-Some words.
-
 <!-- not run: would fail -->
 ```bash
 false
@@ -78,13 +76,7 @@ cat one/two.txt > three.txt
 
 ```python
 import os
-
-with open("three.txt", "a") as out:
-    out.write(os.environ["HELLO"])
-```
-
-```text
-false
+open("three.txt", "a").write(os.environ["HELLO"])
 ```
 
 ```bash
@@ -104,14 +96,24 @@ def test_blocks_run_in_their_order_in_one_shell_and_what_is_not_printed_is_told(
     assert script.run(page(block)) == "README.md:6: not printed: two"
 
 
-def test_the_citation_names_this_version() -> None:
+def test_the_citation_names_this_version_and_the_pictures_are_small() -> None:
     citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == __version__
     assert "FIESTA" in citation["references"][0]["title"]
     assert all(entry["authors"] and entry["year"] for entry in citation["references"])
+    sizes = [picture.stat().st_size for picture in (REPOSITORY / "docs" / "pictures").iterdir()]
+    assert sizes and max(sizes) < 150_000
 
 
-def test_the_pictures_are_small() -> None:
-    pictures = list((REPOSITORY / "docs" / "pictures").iterdir())
-    assert pictures
-    assert all(picture.stat().st_size < 150_000 for picture in pictures)
+def test_the_reference_is_up_to_date_and_has_every_option() -> None:
+    script = import_module("make_command_reference")
+    text = script.REFERENCE.read_text(encoding="utf-8")
+    assert text == script.reference(), "run: python scripts/make_command_reference.py"
+    for parser in script.parsers().values():
+        for action in parser._actions:
+            assert action.dest == "help" or all(f"`{name}" in text for name in action.option_strings)
+
+
+def test_every_change_is_used_and_there() -> None:
+    script = import_module("try_allennlp_models")
+    assert {case.change for case in script.CASES} == set(script.CHANGES)

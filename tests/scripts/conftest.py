@@ -7,15 +7,14 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-SCRIPTS = str(REPOSITORY / "scripts")
 BENCHMARKS = str(REPOSITORY / "scripts" / "benchmarks")
+sys.path.append(str(REPOSITORY / "scripts"))  # also for what test files import at their top
 
 
 @pytest.fixture(autouse=True)
 def scripts_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     """`scripts/` is no package: its modules are found as when one of them is run, also by the processes it starts."""
     monkeypatch.syspath_prepend(BENCHMARKS)
-    monkeypatch.syspath_prepend(SCRIPTS)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([BENCHMARKS, str(REPOSITORY)]))
 
 

@@ -1,15 +1,22 @@
-"""That the kills hit what they are meant to, and each target equally often."""
+"""That the kills hit what they are meant to, each target equally often, and that a loss would be noticed."""
 
 import importlib
+import os
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import psutil
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor
+from fiesta_allennlp.records import Candidate, Evaluation
+from fiesta_allennlp.seeding import make_request
+from fiesta_allennlp.selection.store import RunStore
 from tests.conftest import until
 from tests.executors.light import Light, request, started
 
@@ -42,3 +49,61 @@ def test_every_target_is_hit_equally_often(kills: ModuleType) -> None:
         waiting -= Counter(target for target, _ in planned)
     assert hit == {"parent": 26, "worker": 26, "job": 24, "node": 24}
     assert not waiting
+
+
+@pytest.fixture
+def killed(kills: ModuleType, tmp_path: Path) -> Any:
+    """A run with three finished evaluations, as it was noted at a kill."""
+    directory = RunDirectory(tmp_path / "run")
+    store = RunStore(directory, create=True)
+    store.put_candidates([Candidate("a", "a", {}, {})])
+    for replicate in range(3):
+        request = make_request(5, "a", replicate, shared_splits=True)
+        store.reserve([request])
+        store.record(Evaluation(request, 0.5 + replicate, "f1"))
+        outcome = directory.evaluation(request.name) / "outcome.json"
+        outcome.parent.mkdir(parents=True)
+        outcome.write_text("{}")
+    store.close()
+    run = kills.Killed(directory, [])
+    run.finished.update(kills.finished_in(directory))
+    run._note_outcomes()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("damage", "num_lost"),
+    [
+        ("", 0),
+        ("DELETE FROM evaluations WHERE replicate = 1", 1),
+        ("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate < 2", 2),
+        ("UPDATE evaluations SET score = 0.4 WHERE replicate = 2", 1),
+        ("UPDATE evaluations SET split_seed = 4", 3),
+    ],
+)
+def test_what_is_gone_has_changed_or_was_trained_again_is_lost(
+    kills: ModuleType, killed: Any, damage: str, num_lost: int
+) -> None:
+    assert len(killed.finished) == len(killed.written) == 3
+    with closing(sqlite3.connect(killed.directory.store)) as database:
+        database.execute(damage)
+        database.commit()
+    assert (killed.num_lost(), kills.num_twice(killed.directory)) == (num_lost, 0)
+    if not damage:
+        os.utime(sorted(killed.written)[0], ns=(1, 1))
+        assert killed.num_lost() == 1
+
+
+def test_another_score_or_order_is_unequal(kills: ModuleType, killed: Any) -> None:
+    now = kills.finished_in(killed.directory)
+    other = dict(reversed(now.items()))
+    for reference, ordered, unequal in [(now, True, 0), (other, False, 0), (other, True, 1), ({}, False, 1)]:
+        counts = kills.Counts()
+        kills._count(counts, killed, ["parent", "worker"], reference, ordered=ordered)
+        assert (counts.unequal, counts.evaluations, counts.kills["worker"]) == (unequal, 3, 1)
+
+
+def test_a_short_soak_samples_every_step(tmp_path: Path) -> None:
+    samples = importlib.import_module("reliability").soak(13, 2, tmp_path)
+    assert len(samples) == 12
+    assert all(sample.megabytes > 0 and sample.step > 0 and sample.processes >= 1 for sample in samples)

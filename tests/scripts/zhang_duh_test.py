@@ -1,17 +1,35 @@
-import sys
+from importlib import import_module
 from itertools import permutations
 from pathlib import Path
+from typing import Callable
 
 import numpy as np
 import pytest
+from table_lookup import Measured, Protocol, SearchTable, exact_random_search, read_files
 
 from fiesta_allennlp.searches.searchers.base import Points
-from tests.scripts.conftest import SCRIPTS
-from tests.scripts.zhang_duh_files import write_files
+from tests.scripts.conftest import cells_of
 
-sys.path.append(SCRIPTS)
+NUM_ROWS = 24
 
-from table_lookup import Measured, Protocol, SearchTable, exact_random_search, read_files
+
+def write_files(stem: Path) -> Path:
+    """Writes a table of 24 systems into files that begin with `stem`, and returns it.
+
+    The best is row 23. The front of score and time are rows 0 and 23: all others are slower than row 0, and not better.
+    """
+    rows = np.arange(NUM_ROWS)
+    inputs = np.column_stack([rows % 2, rows // 2 % 3 / 2, rows // 6 / 3])
+    scores = np.where(rows == 23, 13, 10 + 0.9 * inputs.sum(axis=1))
+    scores[0] = 12.9
+    seconds = 300 - rows
+    seconds[[0, 23]] = 100, 400
+    evals = np.column_stack([scores, seconds, *np.ones((4, NUM_ROWS))])
+    evals[3, 4] = 0  # unknown memory
+    for ending, columns in ((".hyps_scaled", inputs), (".evals", evals), (".fronts", np.isin(rows, [0, 23]))):
+        np.savetxt(f"{stem}{ending}", columns, delimiter="\t", fmt="%g")
+    return stem
+
 
 SCORES = np.array([1.0, 5.0, 4.8, 2.0, 5.0, np.nan, 3.0])
 
@@ -21,19 +39,15 @@ def table(*columns: np.ndarray) -> SearchTable:
     return SearchTable("seven", Points(np.arange(float(len(scores)))[:, None]), ("a", "b")[: len(columns)], scores)
 
 
-def test_the_protocols_of_one_objective_by_hand() -> None:
+def test_the_protocols_by_hand() -> None:
     protocol, seven = Protocol(tolerance=0.2, budget=4), table(SCORES)
     assert protocol.measures([0, 3, 5, 6, 2, 4, 1], seven) == {"ftb": 7, "ftc": 5, "fb": 2.0}  # the first of equals
     assert protocol.measures([1, 0, 3, 2], seven) == {"ftb": 3, "ftc": 3, "fb": 0}  # never before the random points
     assert Protocol(budget=1).measures([5, 1], seven)["fb"] == np.inf
-
-
-def test_the_protocols_of_two_objectives_by_hand() -> None:
-    seven = table(SCORES, -SCORES)
-    assert seven.front.tolist() == [0, 1, 2, 3, 4, 6]
-    front = table(SCORES, np.array([0.0, 0, 9, 9, 1, 9, 0]))
-    assert front.front.tolist() == [2, 4]
-    assert Protocol(budget=4).measures([0, 1, 3, 4, 5, 2, 6], front) == {"fto": 4, "fta": 6, "fbp": 1}
+    assert table(SCORES, -SCORES).front.tolist() == [0, 1, 2, 3, 4, 6]
+    two = table(SCORES, np.array([0.0, 0, 9, 9, 1, 9, 0]))
+    assert two.front.tolist() == [2, 4]
+    assert Protocol(budget=4).measures([0, 1, 3, 4, 5, 2, 6], two) == {"fto": 4, "fta": 6, "fbp": 1}
 
 
 @pytest.mark.parametrize("num_objectives", [1, 2])
@@ -73,3 +87,20 @@ def test_the_files_of_a_table(tmp_path: Path) -> None:
     assert (table.name, table.points.inputs.shape, table.front.tolist()) == ("xx", (24, 3), [0, 23])
     assert table.scores[[0, 23]].tolist() == [[12.9, -100], [13.0, -400]]
     assert np.flatnonzero(~read_files(tmp_path / "xx", ("gpu_memory",)).succeeded).tolist() == [3]
+
+
+def test_ours_stand_beside_the_papers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_script: Callable[..., str]
+) -> None:
+    for name in ("zh-en", "aa-bb"):
+        write_files(tmp_path / name)
+    monkeypatch.setattr(import_module("reproduce_zhang_duh"), "FRONT_BUDGETS", {"zh-en": 10, "aa-bb": 10})
+    text = run_script("reproduce_zhang_duh", "--data", tmp_path, "--trials", 2, "--only", "RS|_M$|^gp")
+    (headings, _, *single), (front_headings, _, *front) = (cells_of(part) for part in text.split("### ")[1:])
+    assert headings[:5] == ["method", "aa-bb ftb", "aa-bb ftc", "aa-bb fb", "zh-en ftb"]
+    assert front_headings[:5] == ["method", "aa-bb fto", "aa-bb fta", "aa-bb fbp", "zh-en fto"]
+    rows = {row[0]: row for row in single}
+    assert list(rows) == ["RS, exactly", "RS", "BO_EI_M", "GB_EI_M", "GB_EIF_M", "gp_ei, prior_mean 0", "gp_ei"]
+    assert rows["RS, exactly"][1].startswith("13±7")
+    assert "(" not in rows["BO_EI_M"][1] and "(29±19)" in rows["BO_EI_M"][4]
+    assert [row[0] for row in front] == ["RS, exactly", "RS", "BO_M", "GB_M", "gp_ehvi"]

@@ -1,0 +1,88 @@
+"""The scripts are run by hand, for minutes; here on something small, so that they cannot rot."""
+
+import json
+import random
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Callable, List
+
+import pytest
+
+from fiesta_allennlp.replays.sources import PRESETS
+from fiesta_allennlp.selection.strategy_building import build_strategy
+from tests.scripts.conftest import cells_of
+
+
+def test_every_row_of_the_strategies_can_be_built_and_is_printed(
+    monkeypatch: pytest.MonkeyPatch, run_script: Callable[..., str]
+) -> None:
+    script = import_module("strategies")
+    rows = [row for section in script.SECTIONS.values() for row in section]
+    assert len({row.label for row in rows}) == len(rows) == 28
+    for row in rows:
+        build_strategy(row.settings(500), list(row.candidates))
+    options = {"strategy": "sequential_halving", "budget": 8, "processes": 1}
+    rows = [script.Row({**options, "splits": splits}, source=PRESETS["tie"]) for splits in ("shared", "independent")]
+    monkeypatch.setattr(script, "SECTIONS", {"Ties": rows})
+    headings, _, row = cells_of(run_script("strategies", "--repetitions", 2, "--only", "shared"))
+    assert (headings, len(row)) == (list(script.HEADINGS), len(script.HEADINGS))
+    assert row[:1] + row[2:9] == ["sequential_halving", "shared", "1", "8", "-", "8.0", "8-8", "8.0"]
+
+
+def test_the_table_of_documents_tells_queries_and_right_winners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_script: Callable[..., str]
+) -> None:
+    rng = random.Random(1)
+    golds = {f"d{i}": [rng.choice("xyz") for _ in range(3)] for i in range(30)}
+
+    def write(name: str, items: Callable[[List[str]], List[Any]]) -> None:
+        lines = [json.dumps({"id": id_, "items": items(labels)}) for id_, labels in golds.items()]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+
+    write("documents", lambda labels: [{"text": "t", "label": label} for label in labels])
+    for name, accuracy in (("good", 1.0), ("fair", 0.6), ("poor", 0.2)):
+        write(name, lambda labels, a=accuracy: [label if rng.random() < a else "x" for label in labels])
+    monkeypatch.setenv("COLUMNS", "200")
+    how = ("--repetitions", 6, "--processes", 1, "--strategies", "top_two", "--beliefs", "student_t")
+    output = run_script("documents", tmp_path, *how)
+    assert "30 documents with 90 items; macro_f1 over all of them:" in output
+    assert "good: 1.0000 (mean of the documents' own 1.0000)" in output
+    assert "Fixed size for good against fair" in output
+    rows = cells_of(output)[2:]
+    assert [row[:3] for row in rows] == [[order, "student_t", "top_two"] for order in ("shared", "independent")]
+    assert all(9 <= float(row[3]) <= 90 and row[6] == "100.0%" for row in rows)
+
+
+def test_the_estimate_is_compared_with_the_runs_that_followed(
+    run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remaining = import_module("remaining")
+    found = iter([[(2, 5, 6, 9), (3, 1, 0, 2)], [(2, 7, 6, 9)]])
+    monkeypatch.setattr(remaining, "outcomes", lambda replay, repetition: next(found))
+    assert cells_of(run_script("remaining", "--repetitions", 2, "--problems", "near tie, 4"))[2:] == [
+        ["near tie, 4", "8", "2", "6.0", "6 to 9", "0.50", "0.50", "0.00"],
+        ["near tie, 4", "12", "1", "1.0", "0 to 2", "0.00", "1.00", "0.00"],
+    ]
+    monkeypatch.undo()
+    assert remaining.outcomes(remaining.replayer("near tie, 4"), 0)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_report_of_a_small_selection_is_timed(run_script: Callable[..., str]) -> None:
+    first, seconds, *sizes = run_script("report", "--candidates", 3, "--evaluations", 12).splitlines()
+    assert first.startswith("3 candidates, 12 evaluations, ")
+    assert "processor time" in seconds
+    assert any("report.md" in line for line in sizes)
+
+
+def test_the_overhead_is_told_by_the_clock_and_by_the_processor(run_script: Callable[..., str]) -> None:
+    options = ("--evaluations", 8, "--workers", 1, "--executors", "processes")
+    (name, *numbers, wanted, processor) = cells_of(run_script("scaling", "overhead", *options))[-1]
+    assert (name, wanted) == ("processes", "under 50")
+    assert all(float(number) > 0 for number in [*numbers, processor])
+
+
+def test_a_step_is_timed() -> None:
+    steps = import_module("steps")
+    assert steps.milliseconds("split_paired", 4, 20, 2) > 0
+    assert steps.milliseconds("dirichlet_f_measure", 2, 20, 2) > 0

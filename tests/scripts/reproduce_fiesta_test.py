@@ -1,0 +1,107 @@
+import json
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Callable, List
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.reports.results import CandidateResult, SelectionResult
+from tests.scripts.conftest import cells_of
+
+CANDIDATE_KEYS = [f.name for f in fields(CandidateResult) if f.name not in ("name", "failure_reasons")]
+SELECTION_KEYS = [f.name for f in fields(SelectionResult)]
+
+
+def test_the_paper_is_reproduced_beside_its_numbers(
+    shared_data: Path, tmp_path: Path, run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, source = import_module("reproduce_paper"), shared_data / "scores" / "fiesta_tdsa_test_f1.json"
+    paper = {key: texts[-1:] for key, texts in script.PAPER.items()}
+    for name, value in (("BUDGETS", (48, 96)), ("CONFIDENCES", (0.8,)), ("PAPER", paper)):
+        monkeypatch.setattr(script, name, value)
+    printed = run_script("reproduce_paper", source, "--output", tmp_path, "--repetitions", 2, "--processes", 1)
+    text = (tmp_path / "tables.md").read_text()
+    rows = cells_of(text)
+    assert ["tdlstm", "500", "0.6462", "0.0265", "0.5680", "0.6457", "0.7187"] in rows
+    assert ["table 2", "TTTS", "0.8", "24 / 65 / 274, 97 %"] in [row[:4] for row in rows]
+    assert text.count("| the default, batches of ") == 3
+    assert sum(row[0] in ("independent", "shared") for row in rows) == 4
+    assert text in printed
+    for figure in ("figure3.png", "figure4.png"):
+        assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
+
+
+def test_figure_3_of_a_selection(tmp_path: Path, run_script: Callable[..., str]) -> None:
+    entries = [{"name": name, "failure_reasons": [], **dict.fromkeys(CANDIDATE_KEYS, 0)} for name in ("a", "b", "c")]
+    summary = {**dict.fromkeys(SELECTION_KEYS), "metric": "f1", "candidates": entries}
+    (tmp_path / "selection.json").write_text(json.dumps(summary))
+    scores = ("a,finished,0.5", "b,finished,0.75", "b,failed,", "b,finished,0.25", "b,finished,1")
+    (tmp_path / "evaluations.csv").write_text("\n".join(["candidate,status,score", *scores]))
+    printed = run_script("reproduce_paper", tmp_path, "--output", tmp_path / "out")
+    assert cells_of(printed)[2:] == [
+        ["b", "3", "0.6667", "0.3819", "0.2500", "0.7500", "1.0000"],
+        ["a", "1", "0.5000", "nan", "0.5000", "0.5000", "0.5000"],
+    ]
+    assert [path.name for path in (tmp_path / "out").glob("*.png")] == ["figure3.png"]
+
+
+def split(cnn: List[float], lstm: List[float]) -> List[List[Any]]:
+    """A split as in the released file. The dev F1 is of no importance."""
+    return [[0.5, score, name] for name, scores in (("cnn", cnn), ("lstm", lstm)) for score in scores]
+
+
+SPLITS = [
+    split([0.940, 0.942, 0.944, 0.941, 0.943], [0.945, 0.947, 0.946, 0.944, 0.948]),
+    split([0.946, 0.945, 0.948, 0.947, 0.944], [0.943, 0.944, 0.945, 0.942, 0.946]),
+    split([0.938, 0.790, 0.940, 0.939, 0.937], [0.941, 0.942, 0.940, 0.943, 0.944]),
+    split([0.942, 0.943, 0.941, 0.944, 0.940], [0.944, 0.946, 0.946, 0.944, 0.948]),
+]
+
+
+def test_the_figure_and_the_replays_of_a_small_file(
+    tmp_path: Path, run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, path = import_module("reproduce_fiesta_ner"), tmp_path / "scores.json"
+    procedures = tuple((name, {**options, "max_evaluations": 20}) for name, options in script.PROCEDURES)
+    monkeypatch.setattr(script, "PROCEDURES", procedures)  # the file has 20 runs of each
+    path.write_text(json.dumps(SPLITS))
+    printed = run_script("reproduce_fiesta_ner", path, "--output", tmp_path / "out", "--repetitions", 4)
+    rows = cells_of(printed)
+    assert ["0", "0.9420", "0.9460", "+0.0040"] in rows and ["all", "0.9347", "0.9444", "+0.0097"] in rows
+    assert "lstm leads on 3 of 4 splits by the mean of their runs" in printed
+    assert "Runs that did not converge: 1 of cnn, 0 of lstm." in printed
+    assert sum(row[0] in ("as released", "unconverged runs replaced") for row in rows) == 8
+    assert (tmp_path / "out" / "figure1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_that_did_not_converge_gets_the_mean_of_the_others_of_its_split() -> None:
+    script = import_module("reproduce_fiesta_ner")
+    scores = script.scores_of(SPLITS)
+    mended = script.mended(scores)
+    assert mended["cnn"][2, 1] == pytest.approx((0.938 + 0.940 + 0.939 + 0.937) / 4)
+    assert np.delete(mended["cnn"].ravel(), 11).tolist() == np.delete(scores["cnn"].ravel(), 11).tolist()
+
+
+def test_synthetic_selections(tmp_path: Path, run_script: Callable[..., str]) -> None:
+    options = ("--synthetic", 1, "--procedure", "the default", "--output", tmp_path, "--repetitions", 4)
+    rows = [row for row in cells_of(run_script("reproduce_fiesta_ner", *options)) if row[1:2] == ["the default"]]
+    assert [row[0] for row in rows] == ["all runs converge", "4 of 750 of cnn do not", "4 of 750 of lstm do not"]
+    assert all(float(row[3].split()[0]) + float(row[4]) <= 1 for row in rows)
+
+
+def test_the_synthetic_documents_of_haffari(run_script: Callable[..., str]) -> None:
+    printed = run_script("reproduce_haffari", "--repetitions", 2, "--processes", 1, "--problems", "0.05:5")
+    headings, _, *rows = cells_of(printed)
+    haffari = import_module("reproduce_haffari")
+    assert headings == list(haffari.HEADINGS)
+    assert [row[2] for row in rows] == ["Baseline2", "BaselineK-1", *haffari.METHODS]
+    assert [row[3] for row in rows] == ["120", "185", "513 (100 %)", "22 (100 %)", "360 (100 %)", "19 (100 %)"]
+
+
+def test_the_rates_of_haffari_have_the_f_measure_asked_for() -> None:
+    setting = import_module("reproduce_haffari").Setting(positives=0.3, misses=0.8)
+    tp, fp, fn, tn = setting.rates(0.85)
+    assert 2 * tp / (2 * tp + fp + fn) == pytest.approx(0.85)
+    assert (fn, tp + fp + fn + tn) == (pytest.approx(4 * fp), pytest.approx(1))
