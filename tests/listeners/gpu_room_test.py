@@ -26,22 +26,12 @@ def notes(devices: List[str], peaks: Dict[str, Optional[float]], *, memory: floa
 
 def test_the_note_counts_the_largest_run_and_what_a_process_takes() -> None:
     # (424 + 600) MiB = 1 GiB of 16 GiB: 16 runs fit.
-    (said,) = notes(["0", "1"], {"a": 424.0, "b": 100.0}, memory=16 * 1024.0)
+    small, memory = {"a": 424.0, "b": 100.0}, 16 * 1024.0
+    (said,) = notes(["0", "1"], small, memory=memory)
     assert "at most 1.0 of the 16 GiB" in said and "about 16 would fit" in said and "--runs-per-gpu" in said
-
-
-@pytest.mark.parametrize(
-    ("devices", "peaks", "memory"),
-    [
-        (["0"], {"a": 8000.0, "b": 100.0}, 16 * 1024.0),  # one fits
-        (["0"] * 9, {"a": 424.0, "b": 100.0}, 16 * 1024.0),  # nine are there, 16 fit
-        (["0"], {"a": None, "b": None}, 16 * 1024.0),  # trained without a GPU
-    ],
-)
-def test_nothing_is_said_without_room_for_twice_as_many(
-    devices: List[str], peaks: Dict[str, Optional[float]], memory: float
-) -> None:
-    assert notes(devices, peaks, memory=memory) == []
+    # Nothing is said without room for twice as many: where one fits, nine are there, or none trained on a GPU.
+    assert notes(["0"], {"a": 8000.0, "b": 100.0}, memory=memory) == []
+    assert notes(["0"] * 9, small, memory=memory) == notes(["0"], {"a": None, "b": None}, memory=memory) == []
 
 
 @pytest.mark.parametrize(("printed", "smallest"), [("81559\n16384\n", 16384.0), ("", None), ("no devices\n", None)])

@@ -9,17 +9,20 @@ from fiesta_allennlp.listeners.progress import Progress, counting, repetition_ba
 from fiesta_allennlp.records import Decision, Evaluation, History, Request
 
 
-def drawn(*, terminal: bool) -> str:
-    console = Console(file=StringIO(), force_terminal=terminal, width=80, legacy_windows=False)
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_bar_counts_on_a_terminal_and_names_are_told_one_by_one_elsewhere(is_terminal: bool) -> None:
+    console = Console(file=StringIO(), force_terminal=is_terminal, width=80, legacy_windows=False)
     with repetition_bar(console, 50) as advance:
         advance(20)
         advance(10)
-    return console.file.getvalue()  # type: ignore[attr-defined]
-
-
-def test_a_bar_counts_repetitions_on_a_terminal_only() -> None:
-    assert "30/50" in drawn(terminal=True)
-    assert drawn(terminal=False) == ""
+    bar = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "30/50" in bar if is_terminal else bar == ""
+    with counting(console, 2) as checked:
+        checked("first")
+        checked("[second]")
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert ("2/2" in shown) is is_terminal
+    assert ("  first\n  [second]\n" in shown) is not is_terminal
 
 
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
@@ -53,14 +56,3 @@ def test_the_table_tells_what_waits_from_what_runs() -> None:
     rows = [line for line in shown() if line.startswith(("candidate", "able", "blind", "rest"))]
     assert rows[0] == "candidate runs running waiting failed mean sd P(best) seconds"
     assert rows[1].startswith("able 0 1 2 ") and rows[2].startswith("blind 0 3 ") and rows[3].startswith("rest 0 ")
-
-
-@pytest.mark.parametrize("is_terminal", [True, False])
-def test_names_are_told_one_by_one_where_no_table_of_them_follows(is_terminal: bool) -> None:
-    console = Console(file=StringIO(), force_terminal=is_terminal, width=80, legacy_windows=False)
-    with counting(console, 2) as checked:
-        checked("first")
-        checked("[second]")
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert ("2/2" in shown) is is_terminal
-    assert ("  first\n  [second]\n" in shown) is not is_terminal

@@ -20,24 +20,18 @@ from fiesta_allennlp.records import Failure, Request
     ],
 )
 def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str, shown: str) -> None:
-    file = StringIO()
+    file, piped = StringIO(), StringIO()
     SteadyConsole(file=file, force_terminal=True, width=20, color_system=None).print(said, soft_wrap=True)
     assert file.getvalue() == shown
-    piped = StringIO()
-    SteadyConsole(file=piped, width=20).print(said, soft_wrap=True)
-    assert piped.getvalue() == f"{said}\n"
-
-
-def test_elsewhere_no_line_ends_with_blanks_and_a_part_of_one_stays_open() -> None:
-    file = StringIO()
-    console = SteadyConsole(file=file, width=80)
+    console = SteadyConsole(file=piped, width=20)
+    console.print(said, soft_wrap=True)
     console.print("one   ")
     console.print("two ", end="")
     console.print("three")
-    assert file.getvalue() == "one\ntwo three\n"
+    assert piped.getvalue() == f"{said}\none\ntwo three\n"
 
 
-def test_a_terminal_that_is_closed_ends_nothing() -> None:
+def test_a_terminal_that_is_closed_or_a_full_disk_ends_nothing() -> None:
     ours, theirs = os.openpty()
     with open(theirs, "w") as terminal:
         console = SteadyConsole(file=terminal, force_terminal=True)
@@ -47,9 +41,6 @@ def test_a_terminal_that_is_closed_ends_nothing() -> None:
                 os.write(theirs, b"nobody reads")
             progress.on_outcome(Failure(Request("able", 0, 1, 2, 3, 4), "error", "no"))
         console.print("and more")
-
-
-def test_a_full_disk_ends_nothing() -> None:
     with open("/dev/full", "w") as full:
         console = SteadyConsole(file=full)
         console.print("no room")
@@ -65,13 +56,8 @@ def test_what_a_terminal_would_obey_is_shown_as_escapes(is_terminal: bool) -> No
     table.add_row(escape("a\x1b[red]\u202e\r"))
     console.print(table)
     console.print("one\n\x1b]0;TITLE\x07", markup=False)
-    assert [line.strip() for line in file.getvalue().splitlines()] == [
-        r"t\x07",
-        r"h\x1b[2J",
-        r"a\x1b[red]\u202e\r",
-        "one",
-        r"\x1b]0;TITLE\x07",
-    ]
+    expected = [r"t\x07", r"h\x1b[2J", r"a\x1b[red]\u202e\r", "one", r"\x1b]0;TITLE\x07"]
+    assert [line.strip() for line in file.getvalue().splitlines()] == expected
 
 
 def test_what_an_output_cannot_encode_is_a_question_mark() -> None:

@@ -3,7 +3,7 @@
 import logging
 import struct
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
 from tensorboardX.proto.event_pb2 import Event
@@ -15,22 +15,18 @@ LENGTH, CHECKSUM = 8, 4
 """In bytes. A record is its length, a checksum of that, the event, and a checksum of it."""
 
 
-def events(directory: Path) -> Iterator[Event]:
+def scalars(directory: Path) -> Dict[str, List[Tuple[int, float]]]:
+    """Steps and values by tag, in the order of writing."""
+    found: Dict[str, List[Tuple[int, float]]] = {}
     for path in sorted(directory.iterdir()):
         content = path.read_bytes()
         while content:
             (size,) = struct.unpack("<Q", content[:LENGTH])
             begin = LENGTH + CHECKSUM
-            yield Event.FromString(content[begin : begin + size])
+            event = Event.FromString(content[begin : begin + size])
+            for value in event.summary.value:
+                found.setdefault(value.tag, []).append((event.step, value.simple_value))
             content = content[begin + size + CHECKSUM :]
-
-
-def scalars(directory: Path) -> Dict[str, List[Tuple[int, float]]]:
-    """Steps and values by tag, in the order of writing."""
-    found: Dict[str, List[Tuple[int, float]]] = {}
-    for event in events(directory):
-        for value in event.summary.value:
-            found.setdefault(value.tag, []).append((event.step, value.simple_value))
     return found
 
 
@@ -41,10 +37,8 @@ def request(candidate: str, replicate: int) -> Request:
 def advance(listener: Scalars, history: History, outcome: Any, **prob_best: float) -> History:
     """Tell the listener of an outcome and, twice as a selection does, of the state it leads to."""
     listener.on_outcome(outcome)
-    if isinstance(outcome, Failure):
-        history = History(history.candidates, history.evaluations, failures=(*history.failures, outcome))
-    else:
-        history = history.after([outcome])
+    is_failure = isinstance(outcome, Failure)
+    history = history.failing(outcome, try_again=False) if is_failure else history.after([outcome])
     for _ in range(2):
         listener.on_state(history, Decision(best=None, prob_best=prob_best))
     return history

@@ -33,14 +33,11 @@ def proposed(rule: Screener, known: History, slots: int = 1) -> List[str]:
     return rule.propose(known, slots, np.random.default_rng(0))
 
 
-def test_no_config_runs_twice_whether_it_finished_failed_or_runs() -> None:
+def test_no_config_runs_twice_and_only_so_many_are_started_as_are_left() -> None:
     known = history({"a": 1.0, "b": 2.0}, failed=["c", "d"], pending=["d", "e"])
     assert sorted(proposed(screener(12), known, 99)) == list("fghijkl")
     assert proposed(screener(5), known, 99) == []
-
-
-def test_only_so_many_are_started_as_are_left() -> None:
-    assert len(proposed(screener(4), history({"a": 1.0}, failed=["b"]), 99)) == 2
+    assert len(proposed(screener(7), known, 99)) == 2
 
 
 @pytest.mark.parametrize(("sign", "best"), [(1, "b"), (-1, "c")])
@@ -49,26 +46,19 @@ def test_the_best_is_named_and_the_end_is_known(sign: int, best: str) -> None:
     decision = screener(5, sign=sign).recommend(known)
     assert (decision.best, decision.stopped_by) == (best, "budget")
     assert screener(6, sign=sign).recommend(known).stopped_by is None
+    again = history({"a": 1.0}, failed=["b"], pending=["b"])  # a failure that is tried again is not over
+    assert screener(2).recommend(again).stopped_by is None
+    assert screener(2).searched(again).seen == (0,)
 
 
-def test_a_failure_that_is_tried_again_is_not_over() -> None:
-    known = history({"a": 1.0}, failed=["b"], pending=["b"])
-    assert screener(2).recommend(known).stopped_by is None
-    assert screener(2).searched(known).seen == (0,)
-
-
-def test_a_searcher_keeps_away_from_failures() -> None:
+def test_a_searcher_keeps_away_from_failures_and_looks_for_the_lowest_where_less_is_better() -> None:
     """The scores rise towards the end of the line, where runs fail."""
-    scores = {name: float(index) for index, name in enumerate("abcdef")}
-    (free,) = proposed(screener(12, searcher=GpEi()), history(scores))
-    (warned,) = proposed(screener(12, searcher=GpEi()), history(scores, failed=["j", "k", "l"]))
+    rule, scores = screener(12, searcher=GpEi()), {name: float(index) for index, name in enumerate("abcdef")}
+    (free,), (warned,) = (proposed(rule, history(scores, failed=failed)) for failed in ("", "jkl"))
     assert NAMES.index(free) > NAMES.index(warned)
-
-
-def test_the_lowest_is_looked_for_where_less_is_better() -> None:
     scores = {"c": 0.0, "d": 1.0, "f": 3.0, "i": 6.0, "l": 9.0}
     (low,) = proposed(screener(12, searcher=GpEi(), sign=-1), history(scores))
-    (high,) = proposed(screener(12, searcher=GpEi()), history(scores))
+    (high,) = proposed(rule, history(scores))
     assert NAMES.index(low) < NAMES.index(high)
 
 

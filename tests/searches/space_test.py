@@ -44,35 +44,29 @@ def test_three_forms_give_one_space(tmp_path: Path, content: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "named"),
     [
-        ("{", "is not valid JSON"),
-        ("3", "must be an object of names"),
-        ({"random_seed": [1, 2]}, "'random_seed' is a seed. A seed is not a hyperparameter"),
-        ({"trainer.pytorch_seed": [1, 2]}, "is a seed"),
-        ({"lr": {"low": 1, "hihg": 2}}, "'lr': 'hihg' is an unknown key. Did you mean 'high'?"),
-        ({"lr": {"low": 2, "high": 1}}, "'lr': a range needs the numbers 'low' and 'high', low first"),
+        ("{", "JSON"),
+        ("3", "object of names"),
+        ({"trainer.pytorch_seed": [1, 2]}, "'trainer.pytorch_seed' is a seed"),
+        ({"lr": {"low": 1, "hihg": 2}}, "'lr': 'hihg' .* Did you mean 'high'?"),
+        ({"lr": {"low": 2, "high": 1}}, "'lr': .* 'low' and 'high'"),
         ({"lr": {"low": 0, "high": 1, "log": True}}, "'lr': 'log' needs 'low' above 0 but it is 0"),
-        ({"lr": {"low": 0, "high": 1, "step": 0}}, "'lr': 'step' must be a number above 0"),
-        ({"n": {"low": 0.5, "high": 2, "type": "int"}}, "of an int must be whole numbers"),
-        ({"n": [1, 1]}, "'n': must be a list of different values"),
-        ({"n": 1}, "the space holds a single point"),
-        ({"n": {"sampling strategy": "normal"}}, "must be one of uniform, loguniform, integer, choice"),
-        ({"n": {"sampling strategy": "uniform", "bounds": [1]}}, "'bounds' must be two numbers"),
-        ([{"type": "float"}], "entry 1: must have 'type' int, float or categorical"),
-        ({"a,b": [1, 2]}, "must be a string without '='"),
+        ({"lr": {"low": 0, "high": 1, "step": 0}}, "'lr': 'step'"),
+        ({"n": {"low": 0.5, "high": 2, "type": "int"}}, "whole numbers"),
+        ({"n": [1, 1]}, "'n': .* different values"),
+        ({"n": 1}, "a single point"),
+        ({"n": {"sampling strategy": "normal"}}, "uniform, loguniform, integer, choice"),
+        ({"n": {"sampling strategy": "uniform", "bounds": [1]}}, "'bounds'"),
+        ([{"type": "float"}], "entry 1: "),
+        ({"a,b": [1, 2]}, "'='"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, content: Any, said: str) -> None:
-    with pytest.raises(ConfigError) as error:
+def test_what_is_wrong_is_said(tmp_path: Path, content: Any, named: str) -> None:
+    with pytest.raises(ConfigError, match=f"space.json.*{named}"):
         read(tmp_path, content)
-    assert str(tmp_path / "space.json") in str(error.value)
-    assert said in str(error.value)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="space.json: cannot be read: No such file or directory"):
-        read_space(tmp_path / "space.json")
+    with pytest.raises(ConfigError, match="none.json: cannot be read"):
+        read_space(tmp_path / "none.json")
 
 
 def test_a_small_space_is_whole_and_in_random_order() -> None:
@@ -92,50 +86,28 @@ def test_a_large_space_is_drawn_from_without_repetition() -> None:
     assert rates.min() >= 0.001 and rates.max() <= 0.1
     assert abs(np.mean(rates < 0.01) - 0.5) < 4 * 0.5 / np.sqrt(300)  # half of them below the middle of the logarithm
     assert all(float(f"{rate:.3g}") == rate for rate in rates)
+    small = Space({"rate": Numbers(0.1, 0.12, log=True)}).pool(100, np.random.default_rng(0))
+    assert sorted(point.values["rate"] for point in small.points) == pytest.approx(np.arange(0.1, 0.1205, 0.001))
 
 
-def test_a_pool_never_has_more_points_than_the_space() -> None:
-    space = Space({"rate": Numbers(0.1, 0.12, log=True)})
-    assert sorted(point.values["rate"] for point in space.pool(100, np.random.default_rng(0)).points) == pytest.approx(
-        np.arange(0.1, 0.1205, 0.001)
-    )
-
-
-def test_inputs_are_scaled_by_hand() -> None:
-    pool = Space({"lr": LR, "layers": LAYERS, "kind": KIND})._pool(
-        [
-            type(point)({"lr": lr, "layers": layers, "kind": kind})
-            for point in Space({"kind": KIND}).pool(2, np.random.default_rng(0)).points[:1]
-            for lr, layers, kind in ((0.001, 1, "gru"), (0.01, 2, "lstm"), (0.1, 4, "gru"))
-        ]
-    )
-    root = 1 / np.sqrt(2)
-    np.testing.assert_allclose(pool.inputs, [[0, 0, root, 0], [0.5, 1 / 3, 0, root], [1, 1, root, 0]], atol=1e-12)
-
-
-def test_given_points_keep_their_order_and_lists_of_numbers_are_scaled_by_logarithm_over_a_decade() -> None:
+def test_given_points_keep_their_order_and_are_scaled() -> None:
+    """Lists of numbers by the logarithm over a decade; a text, or a name that a point lacks, is a category."""
     pool = given_pool([{"lr": 0.001, "n": 1}, {"lr": 0.1, "n": 3}, {"lr": 0.01, "n": 2}])
     np.testing.assert_allclose(pool.inputs, [[0, 0], [1, 1], [0.5, 0.5]], atol=1e-12)
-    with pytest.raises(ConfigError, match="needs at least 2 points but got 1"):
+    lacking = given_pool([{"a": 1}, {"a": 1, "b": 5}])
+    assert np.linalg.norm(lacking.inputs[0] - lacking.inputs[1]) == pytest.approx(1)
+    with pytest.raises(ConfigError, match="at least 2 points but got 1"):
         given_pool([{"lr": 1}])
     with pytest.raises(ConfigError, match="'numpy_seed' is a seed"):
         given_pool([{"numpy_seed": 1}, {"numpy_seed": 2}])
 
 
-def test_a_name_that_a_point_lacks_is_a_category() -> None:
-    pool = given_pool([{"a": 1}, {"a": 1, "b": 5}])
-    assert np.linalg.norm(pool.inputs[0] - pool.inputs[1]) == pytest.approx(1)
-
-
-@pytest.mark.parametrize(("step", "values"), [(None, None), (0.25, [0.0, 0.25, 0.5])])
-def test_a_step_makes_a_range_finite(step: Any, values: Any) -> None:
-    numbers = Numbers(0, 0.6, step=step)
-    assert numbers.values == values
-    if values:
-        assert {numbers.draw(np.random.default_rng(seed)) for seed in range(40)} == set(values)
-
-
-def test_choices_are_scaled_by_their_kind() -> None:
+def test_a_step_makes_a_range_finite_and_dimensions_are_scaled_by_their_kind() -> None:
+    steps = Numbers(0, 0.6, step=0.25)
+    assert Numbers(0, 0.6).values is None and steps.values == [0.0, 0.25, 0.5]
+    assert {steps.draw(np.random.default_rng(seed)) for seed in range(40)} == {0.0, 0.25, 0.5}
+    assert LR.scaled([0.001, 0.01, 0.1])[:, 0] == pytest.approx([0, 0.5, 1])
+    assert LAYERS.scaled([1, 2, 4])[:, 0] == pytest.approx([0, 1 / 3, 1])
     assert Choices([0.1, 0.01, 0.001]).scaled([0.1, 0.01])[:, 0] == pytest.approx([1, 0.5])
     assert Choices([1, 3, 2]).scaled([1, 3, 2])[:, 0] == pytest.approx([0, 1, 0.5])
     texts = Choices(["adam", "sgd"]).scaled(["adam", "sgd", "adam"])

@@ -1,4 +1,3 @@
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -6,11 +5,10 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
-from hypothesis import given, settings
-from hypothesis import strategies as some
 
 from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.tagging.tagged_columns import TaggedColumnsReader
+from tests.workbench import read_damaged
 
 SMALL = Path(__file__).parents[1] / "fixtures" / "tagging" / "small.conll"
 
@@ -49,12 +47,16 @@ def test_words_and_tags_of_the_small_file():
     assert pairs(instances[0]) == [("Ann", "I-PER"), ("Lee", "I-PER"), ("met", "O"), ("Bo", "I-PER"), (".", "O")]
     assert [token.text for token in instances[0]["tokens"]] == instances[0]["metadata"]["words"]
     assert len(set(documents(instances))) == 4
+    untagged = TaggedColumnsReader().text_to_instance(["Ann", "sleeps"])
+    assert set(untagged.fields) == {"tokens", "metadata"}
+    assert untagged["metadata"]["words"] == ["Ann", "sleeps"]
 
 
-def test_a_hash_is_a_word_unless_it_begins_comments(tmp_path):
+def test_a_hash_begins_comments_and_a_separator_keeps_the_spaces_in_words_on_request(tmp_path):
     text = "# O\nAnn B-PER\n"
     assert pairs(read(text, tmp_path)[0]) == [("#", "O"), ("Ann", "B-PER")]
     assert pairs(read(text, tmp_path, comment_prefix="#")[0]) == [("Ann", "B-PER")]
+    assert pairs(read("New York\tB-LOC\n\t\nO\tO\n", tmp_path, separator="\t")[0]) == [("New York", "B-LOC")]
 
 
 def test_any_two_columns(tmp_path):
@@ -64,10 +66,6 @@ def test_any_two_columns(tmp_path):
     assert pairs(pos[2]) == [("In", "IN"), ("Rome", "NNP")]
     swapped = read("B-PER Ann\n", tmp_path, token_column=-1, tag_column=0)
     assert pairs(swapped[0]) == [("Ann", "B-PER")]
-
-
-def test_a_separator_keeps_the_spaces_in_words(tmp_path):
-    assert pairs(read("New York\tB-LOC\n\t\nO\tO\n", tmp_path, separator="\t")[0]) == [("New York", "B-LOC")]
 
 
 def test_only_spaces_and_tabs_are_white_space_and_a_mark_of_the_byte_order_is_no_letter(tmp_path):
@@ -84,60 +82,46 @@ def test_tags_are_converted(tmp_path):
     assert read(text, tmp_path, encoding="IOB1")[0]["tags"].labels == ["I-PER", "I-PER", "B-PER", "I-LOC"]
 
 
-def test_sentences_between_document_lines_are_one_document(tmp_path):
+def test_sentences_between_document_lines_are_one_document_and_without_those_equal_texts_are(tmp_path):
     first, second, third = documents(read(FOUR_COLUMNS, tmp_path, encoding="IOB1", document_prefix="-DOCSTART-"))
     assert first == second != third
-
-
-def test_without_document_lines_equal_texts_are_one_group(tmp_path):
     text = "so true O\nAnn true B-PER\n\nBo x O\n\nso true O\nAnn true O\n"
     first, second, third = documents(read(text, tmp_path, document_prefix="-DOCSTART-"))
     assert first == third != second
 
 
-def test_text_to_instance_needs_no_tags():
-    instance = TaggedColumnsReader().text_to_instance(["Ann", "sleeps"])
-    assert set(instance.fields) == {"tokens", "metadata"}
-    assert instance["metadata"]["words"] == ["Ann", "sleeps"]
-
-
 @pytest.mark.parametrize(
-    ("text", "options", "message"),
+    ("text", "options", "named"),
     [
-        ("Ann O\n\nBo O\nLee I-PER\n", {}, ", line 4, word 'Lee': BIO does not allow 'I-PER' after 'O'"),
-        ("Ann B-PER\n\nLee O\n", {"encoding": "BIOUL"}, "line 1, word 'Ann': BIOUL does not allow 'B-PER' at the end"),
-        ("Ann O\nLee\n", {}, "line 2: expected 2 columns as on the lines above but found 1: ['Lee']"),
+        ("Ann O\n\nBo O\nLee I-PER\n", {}, "line 4, word 'Lee': BIO .* 'I-PER' after 'O'"),
+        ("Ann B-PER\n\nLee O\n", {"encoding": "BIOUL"}, "line 1, word 'Ann': BIOUL .* 'B-PER' at the end"),
+        ("Ann O\nLee\n", {}, r"line 2: expected 2 columns .* found 1: \['Lee'\]"),
         ("Ann\n", {}, "line 1: expected at least 2 columns but found 1"),
         ("Ann O\n", {"tag_column": 3}, "line 1: expected at least 4 columns but found 2"),
-        ("Ann\tO\n\tO\n", {"separator": "\t"}, "line 2: the word is empty: ['', 'O']"),
-        ("Ann\t\n", {"separator": "\t"}, "line 1: the tag is empty: ['Ann', '']"),
+        ("Ann\tO\n\tO\n", {"separator": "\t"}, "line 2: the word is empty"),
+        ("Ann\t\n", {"separator": "\t"}, "line 1: the tag is empty"),
         ("\n \n", {}, "has no sentence"),
         (b"Ann O\nB\xe9 O\n", {}, "line 2: is not UTF-8"),
     ],
 )
-def test_a_wrong_file_is_refused_with_its_line(tmp_path, text, options, message):
-    with pytest.raises(DataError) as error:
+def test_a_wrong_or_missing_file_is_refused_with_its_line(tmp_path, text, options, named):
+    with pytest.raises(DataError, match=f"^{tmp_path / 'file.conll'}.*{named}"):
         read(text, tmp_path, **options)
-    assert str(error.value).startswith(str(tmp_path / "file.conll"))
-    assert message in str(error.value)
-
-
-def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"none\.conll: cannot be read"):
         list(TaggedColumnsReader().read(tmp_path / "none.conll"))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "named"),
     [
-        ({"encoding": "IOB2"}, r"encoding must be one of \['IOB1', 'BIO', 'BIOUL'\] but is 'IOB2'. Did you mean"),
+        ({"encoding": "IOB2"}, r"encoding must be one of \['IOB1', 'BIO', 'BIOUL'\] but is 'IOB2'"),
         ({"convert_to": "IOB1"}, r"convert_to must be one of \['BIO', 'BIOUL'\] but is 'IOB1'"),
-        ({"encoding": None, "convert_to": "BIO"}, "convert_to is 'BIO', which needs the `encoding` of the file"),
-        ({"separator": ""}, "separator must be a text with characters"),
+        ({"encoding": None, "convert_to": "BIO"}, "convert_to is 'BIO', .* `encoding`"),
+        ({"separator": ""}, "separator"),
     ],
 )
-def test_unknown_settings_are_refused(options, message):
-    with pytest.raises(ConfigurationError, match=message):
+def test_unknown_settings_are_refused(options, named):
+    with pytest.raises(ConfigurationError, match=named):
         DatasetReader.from_params(Params({"type": "tagged_columns", **options}))
 
 
@@ -155,23 +139,9 @@ def test_published_counts(shared_data, file, options, num_sentences, num_words, 
     assert len(set(documents(instances))) == num_documents
 
 
-@settings(max_examples=80, deadline=None)
-@given(data=some.data())
-def test_a_file_with_anything_changed_is_read_or_refused_with_its_name(data):
-    """Bytes of a good file cut out, put in or overwritten, anywhere."""
-    content = SMALL.read_bytes()
-    for _ in range(data.draw(some.integers(1, 3))):
-        start = data.draw(some.integers(0, len(content)))
-        end = start + data.draw(some.sampled_from([0, 1, 2, 30, len(content)]))
-        put = data.draw(some.one_of(some.binary(max_size=4), some.sampled_from([b"\n", b" ", b"I-", b"\t\r"])))
-        content = content[:start] + put + content[end:]
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "changed.conll"
-        path.write_bytes(content)
-        try:
-            for instance in TaggedColumnsReader(encoding="IOB1").read(path):
-                assert all(word and " " not in word for word in instance["metadata"]["words"])
-            return
-        except DataError as error:
-            message = str(error)
-        assert str(path) in message
+def read_words(path):
+    for instance in TaggedColumnsReader(encoding="IOB1").read(path):
+        assert all(word and " " not in word for word in instance["metadata"]["words"])
+
+
+test_a_file_with_anything_changed_is_read_or_refused = read_damaged(SMALL, [b"\n", b" ", b"I-", b"\t\r"], read_words)

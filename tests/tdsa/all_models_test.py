@@ -37,10 +37,15 @@ def test_every_model_is_tried_here():
     assert all(Model.by_name(name).default_predictor == "tdsa" for name in NAMES)
 
 
-def test_padding_and_neighbours_do_not_change_the_answer(workbench, name):
-    model = workbench.model(name)
+def test_padding_neighbours_and_fields_that_are_not_read_do_not_change_the_answer(workbench, name):
+    model, tensors = workbench.model(name), workbench.tensors()
+    logits = workbench.logits(model)
     alone = torch.cat([workbench.logits(model, instance) for instance in workbench.instances])
-    torch.testing.assert_close(workbench.logits(model), alone)
+    torch.testing.assert_close(logits, alone)
+    needed = model(**{field: tensors[field] for field in model.reads})
+    assert torch.equal(needed["logits"], logits) and "loss" not in needed
+    with pytest.raises(ConfigError, match="reads the fields .* but the reader gives no"):
+        model()
 
 
 def test_contexts_without_words_give_finite_answers_and_gradients(workbench, name):
@@ -51,15 +56,6 @@ def test_contexts_without_words_give_finite_answers_and_gradients(workbench, nam
     loss.backward()
     assert torch.isfinite(loss)
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
-
-
-def test_only_the_fields_that_are_read_are_needed(workbench, name):
-    model, tensors = workbench.model(name), workbench.tensors()
-    needed = model(**{field: tensors[field] for field in model.reads})
-    assert torch.equal(needed["logits"], model(**tensors)["logits"])
-    assert "loss" not in needed
-    with pytest.raises(ConfigError, match=r"reads the fields .* but the reader gives no"):
-        model()
 
 
 @pytest.mark.parametrize(("name", "encoder"), [(name, encoder) for name in NAMES for encoder in ENCODERS[name]])
@@ -76,21 +72,16 @@ def test_the_initializer_reaches_every_parameter(workbench, name):
 
 
 @pytest.mark.parametrize("kind", ["dropout", "variational_dropout"])
-def test_dropout_is_for_training_only(workbench, kind):
+def test_dropout_is_for_training_only_and_has_one_mask_for_all_words_of_a_text(workbench, kind):
     model, tensors = workbench.model("td_lstm", **{kind: 0.5}), workbench.tensors()
     assert torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
     model.train()
     assert not torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
-
-
-def test_one_dropout_mask_for_all_words_of_a_text(workbench):
-    model = workbench.model("td_lstm", variational_dropout=0.5).train()
-    tensors = workbench.tensors()
-    dropped = model._embed("text", tensors["text"]).vectors
-    kept = dropped != 0
-    assert torch.equal(kept, kept[:, :1].expand_as(kept))
-    assert 0 < kept[:, 0].sum() < kept[:, 0].numel()
-    torch.testing.assert_close(dropped, model._text_field_embedder(tensors["text"]) * kept * 2)
+    if kind == "variational_dropout":
+        dropped = model._embed("text", tensors["text"]).vectors
+        kept = dropped != 0
+        assert torch.equal(kept, kept[:, :1].expand_as(kept))
+        torch.testing.assert_close(dropped, model._text_field_embedder(tensors["text"]) * kept * 2)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern
 
 from fiesta_allennlp.searches.searchers.base import Points
 from fiesta_allennlp.searches.searchers.covariances import (
@@ -8,6 +10,7 @@ from fiesta_allennlp.searches.searchers.covariances import (
     kernel_matrix,
     laplacian,
     of_distance,
+    predict,
 )
 
 
@@ -46,3 +49,51 @@ def test_the_covariance_of_a_graph_by_hand() -> None:
     w = np.exp(-0.5)
     found = graph_covariance(points, "rbf", 1.0, 0.5, 0.5, 1.0)
     assert found == pytest.approx(np.array([[w + 1, w], [w, w + 1]]) / (2 * w + 1))
+
+
+KERNELS = {"matern": Matern(0.7, nu=2.5), "rbf": RBF(0.7)}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_posterior_is_that_of_scikit_learn(kernel: str) -> None:
+    rng = np.random.default_rng(1)
+    points = Points(rng.random((9, 3)))
+    seen, values, at = [4, 0, 7], np.array([0.5, -1.0, 2.0]), np.array([1, 2, 3, 8])
+    theirs = GaussianProcessRegressor(KERNELS[kernel], alpha=0.01, optimizer=None).fit(points.inputs[seen], values)
+    mean, sd = theirs.predict(points.inputs[at], return_std=True)
+    (ours,) = predict(kernel_matrix(points, kernel, 0.7), at, seen=seen, values=values[:, None], noise=0.01)
+    assert ours.mean == pytest.approx(mean)
+    assert ours.sd == pytest.approx(sd)
+
+
+def test_two_points_by_hand() -> None:
+    covariance = np.array([[1.0, 0.5], [0.5, 1.0]])
+    (found,) = predict(covariance, np.array([1]), seen=[0], values=np.array([[2.0]]), noise=1.0)
+    assert found.mean == pytest.approx([0.5 / 2 * 2])
+    assert found.sd == pytest.approx([np.sqrt(1 - 0.25 / 2)])
+
+
+def test_a_pending_point_lowers_the_variance_and_leaves_the_mean() -> None:
+    points = Points(np.linspace(0, 1, 5)[:, None])
+    covariance, at = kernel_matrix(points, "matern", 0.5), np.array([1, 2])
+    given = {"seen": [0], "values": np.array([[1.0]]), "noise": 1e-6}
+    (before,) = predict(covariance, at, **given)
+    (after,) = predict(covariance, at, pending=[3], **given)
+    assert after.mean == pytest.approx(before.mean)
+    assert (after.sd < before.sd).all()
+    (guessed,) = predict(covariance, np.array([3]), **given)
+    values = np.array([[1.0], [guessed.mean[0]]])
+    (believed,) = predict(covariance, at, seen=[0, 3], values=values, noise=1e-6)
+    assert after.sd == pytest.approx(believed.sd)
+    assert after.mean == pytest.approx(believed.mean, abs=1e-5)
+
+
+def test_objectives_are_predicted_apart() -> None:
+    points, at = Points(np.linspace(0, 1, 5)[:, None]), np.array([1, 2])
+    covariance = kernel_matrix(points, "rbf", 0.5)
+    values = np.array([[1.0, 5.0], [2.0, -3.0]])
+    both = predict(covariance, at, seen=[0, 4], values=values, noise=0.1)
+    for column, found in enumerate(both):
+        (alone,) = predict(covariance, at, seen=[0, 4], values=values[:, [column]], noise=0.1)
+        assert found.mean == pytest.approx(alone.mean)
+        assert found.sd == pytest.approx(alone.sd)

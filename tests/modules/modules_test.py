@@ -9,6 +9,9 @@ from allennlp.data import DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.data_loaders.data_collator import DataCollator, allennlp_collate
 from allennlp.data.fields import ArrayField, LabelField, MetadataField, SequenceLabelField, TextField
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer, TokenCharactersIndexer
+from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
+
+from fiesta_allennlp.modules.unpacked_lstm import reverse
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tdsa" / "restaurants.xml"
 
@@ -35,13 +38,8 @@ def test_batches_are_those_of_the_default_collator_without_metadata(instances: L
         assert torch.equal(batch[name]["tokens"]["tokens"], expected[name]["tokens"]["tokens"])
     assert torch.equal(batch["label"], expected["label"])
     assert batch["label"].dtype == expected["label"].dtype
-
-
-def test_an_empty_text_is_all_padding(instances: List[Instance]) -> None:
-    lefts = [i["left"].sequence_length() for i in instances]
-    assert 0 in lefts, "the fixture has a target at the start of its sentence"
-    row = collator()(instances)["left"]["tokens"]["tokens"][lefts.index(0)]
-    assert not row.any()
+    assert instances[0]["left"].sequence_length() == 0, "a text without words is all padding"
+    assert not batch["left"]["tokens"]["tokens"][0].any()
 
 
 def indexed(**fields: object) -> List[Instance]:
@@ -75,3 +73,36 @@ def test_characters_and_a_label_for_each_word(least: int) -> None:
         for name, key in (("tokens", "tokens"), ("characters", "token_characters")):
             assert torch.equal(batch["text"][name][key], expected["text"][name][key])
         assert torch.equal(batch["tags"], expected["tags"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [(Seq2VecEncoder, {}), (Seq2SeqEncoder, {}), (Seq2SeqEncoder, {"bidirectional": True})]
+)
+def test_the_states_are_those_of_the_packed_lstm(kind, options):
+    """Values and gradients, for texts of all lengths, one without words among them."""
+    torch.manual_seed(3)
+    unpacked, packed = (
+        kind.by_name(name)(input_size=4, hidden_size=5, **options) for name in ("unpacked_lstm", "lstm")
+    )
+    ours = dict(unpacked._lstm.named_parameters())
+    if options:
+        from_right = unpacked._backward_lstm.named_parameters()
+        ours.update({f"{name}_reverse": parameter for name, parameter in from_right})
+    packed._module.load_state_dict(ours)
+    mask = torch.arange(6) < torch.tensor([2, 0, 6, 1, 5]).unsqueeze(1)
+    inputs = torch.randn(5, 6, 4)
+    outputs, expected = unpacked(inputs, mask), packed(inputs, mask)
+    torch.testing.assert_close(outputs, expected)
+    assert (unpacked.get_input_dim(), unpacked.get_output_dim()) == (4, outputs.shape[-1])
+    weights = torch.randn_like(outputs)
+    for made in (outputs, expected):
+        (made * weights).sum().backward()
+    for name, theirs in packed._module.named_parameters():
+        torch.testing.assert_close(ours[name].grad, theirs.grad)
+
+
+def test_reverse_leaves_the_padding_at_the_end():
+    vectors = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 9.0], [9.0, 9.0, 9.0]]).unsqueeze(-1)
+    mask = torch.tensor([[True, True, True], [True, True, False], [False, False, False]])
+    assert reverse(vectors, mask).squeeze(-1)[mask].tolist() == [3.0, 2.0, 1.0, 5.0, 4.0]
+    assert reverse(vectors[:, :0], mask[:, :0]).shape == (3, 0, 1)
