@@ -1,4 +1,4 @@
-"""A table small enough to see every draw: the score tells candidate, split and seed."""
+"""Sources of scores: presets, and a table small enough to see every draw, as the score tells split and seed."""
 
 from collections import Counter
 from typing import Dict, List, Sequence, Tuple
@@ -6,9 +6,17 @@ from typing import Dict, List, Sequence, Tuple
 import numpy as np
 import pytest
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.records import Request
-from fiesta_allennlp.replays.sources import PRESETS, DrawnScores, Sampling, restrict
+from fiesta_allennlp.replays.sources import (
+    NOISE_SD,
+    PRESETS,
+    SPLIT_SD,
+    DrawnScores,
+    Sampling,
+    ScoreSource,
+    restrict,
+)
 from fiesta_allennlp.replays.table import ScoreTable
 
 NUM_SPLITS, NUM_SEEDS = 7, 3
@@ -24,9 +32,9 @@ def table(seeds: Sequence[int] = (NUM_SEEDS,) * NUM_SPLITS, names: str = "ab") -
 
 
 def drawn(
-    source: ScoreTable, *, shared: bool, replacement: bool = False, length: int = 50, seed: int = 0
+    source: ScoreSource, *, shared: bool, replacement: bool = False, length: int = 50, seed: int = 0
 ) -> DrawnScores:
-    rngs = {name: np.random.default_rng([seed, number]) for number, name in enumerate(source.scores)}
+    rngs = {name: np.random.default_rng([seed, number]) for number, name in enumerate(source.true_means())}
     sampling = Sampling(shared, replacement, length)
     source.check(sampling)
     return source.draw(sampling, split_rng=np.random.default_rng([seed, 99]), score_rngs=rngs)
@@ -106,3 +114,33 @@ def test_shared_splits_need_equally_many_scores_on_every_split() -> None:
 def test_candidates_are_chosen_by_name_in_the_order_given() -> None:
     assert list(restrict(table(names="abc"), ["c", "a"]).true_means()) == ["c", "a"]
     assert restrict(PRESETS["tdsa-8"], ["ian", "atae"]).true_means() == {"ian": 0.6319, "atae": 0.6323}
+
+
+LENGTH = 20_000
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_scores_have_the_means_and_standard_deviations_that_they_should(name: str) -> None:
+    scores = drawn(PRESETS[name], shared=True, length=LENGTH)
+    sd = np.hypot(SPLIT_SD, NOISE_SD)
+    for candidate, mean in PRESETS[name].true_means().items():
+        expected = np.hypot(SPLIT_SD, 3 * NOISE_SD) if candidate == "noisy" else sd
+        # Five standard errors, of the mean and of the standard deviation
+        assert np.mean(scores.scores[candidate]) == pytest.approx(mean, abs=5 * expected / LENGTH**0.5)
+        assert np.std(scores.scores[candidate]) == pytest.approx(expected, rel=5 / (2 * LENGTH) ** 0.5)
+
+
+def test_shared_splits_correlate_and_independent_ones_do_not() -> None:
+    expected = SPLIT_SD**2 / (SPLIT_SD**2 + NOISE_SD**2)
+    for shared, correlation in ((True, expected), (False, 0.0)):
+        scores = drawn(PRESETS["tdsa-8"], shared=shared, length=LENGTH)
+        found = np.corrcoef(scores.scores["ian"], scores.scores["atae"])[0, 1]
+        assert found == pytest.approx(correlation, abs=5 / LENGTH**0.5)
+        same = scores.request("ian", 3).split_seed == scores.request("atae", 3).split_seed
+        assert same == shared
+        assert len(set(scores.splits["ian"].tolist())) == LENGTH
+
+
+def test_replacement_means_nothing_for_a_preset() -> None:
+    with pytest.raises(ConfigError, match="--with-replacement: the scores of the preset tie never run out"):
+        PRESETS["tie"].check(Sampling(True, True, 10))

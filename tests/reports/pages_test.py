@@ -1,12 +1,14 @@
-"""Markdown and LaTeX of the same report."""
+"""Markdown and LaTeX of the same report, and how names are shown."""
 
 import re
 from typing import List
 
 import pytest
+from rich.table import Table
 
 from fiesta_allennlp.reports.candidates import CandidateReport, Development, single_score
 from fiesta_allennlp.reports.comparison import compare, with_holm
+from fiesta_allennlp.reports.formats import as_text, escape_latex, escape_markdown, shown_names
 from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
 from fiesta_allennlp.reports.record import Report
 from tests.reports.made_up import made_up
@@ -102,3 +104,20 @@ def test_a_report_of_nothing_but_candidates_is_short_and_a_notebook_shows_its_ta
     heads, _, *rows = str(report).partition("\n\n")[0].splitlines()
     assert heads.split() == ["candidate", "scores", "mean", "sd", "P(best)"] and len(rows) == 3
     assert str(report).endswith(report.decision[-1]) and any(row.strip().startswith(NAMES[1]) for row in rows)
+
+
+def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bear_their_place() -> None:
+    assert shown_names(["td_lstm", "ian"], 7) == {"td_lstm": "td_lstm", "ian": "ian"}
+    assert shown_names(["abcdefghij", "a\nb"], 5) == {"abcdefghij": "ab…ij", "a\nb": "a□b"}
+    names = ["model-with-dropout-0.1-large", "other", "model-with-dropout-0.2-large"]
+    shown = {names[0]: "#1 mode…arge", "other": "other", names[2]: "#3 mode…arge"}
+    assert shown_names(names, 12) == shown
+
+
+def test_escapes() -> None:
+    assert escape_latex("\\a{b}$^~") == r"\textbackslash{}a\{b\}\$\textasciicircum{}\textasciitilde{}"
+    assert escape_markdown("a\n b`[c]") == r"a b\`\[c\]"
+    assert (escape_latex("a\x1b"), escape_markdown("a\x1b")) == (r"a\textbackslash{}x1b", r"a\\x1b")
+    table = Table("h")
+    table.add_row("a\x1b")
+    assert r"a\x1b" in as_text(table, [])

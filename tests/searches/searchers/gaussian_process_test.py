@@ -31,19 +31,6 @@ def test_what_is_known_and_not_is_told_by_the_prior_mean() -> None:
     assert raw == pytest.approx(expected_improvement(neutral, 6.0))
 
 
-def test_a_search_climbs_towards_the_better_end() -> None:
-    history = SearchHistory(LINE, (0, 1), np.array([[0.0], [1.0]]))
-    assert history.open[np.argmax(GpEi().criterion(history))] in (2, 3, 4)
-    assert GpEi().propose(SearchHistory(LINE, (1, 3), np.array([[0.0], [1.0]])), 1, np.random.default_rng(1)) != [0]
-
-
-def test_with_much_noise_two_equal_neighbours_weigh_more_than_one() -> None:
-    sharp, dull = (GpEi(num_initial=1, noise=noise) for noise in (1e-6, 1.0))
-    history = SearchHistory(LINE, (0, 2), np.array([[0.0], [1.0]]))
-    values = sharp.values(history)
-    assert (sharp.predictions(history, values)[0].sd < dull.predictions(history, values)[0].sd).all()
-
-
 def test_the_graph_predicts_between_its_neighbours() -> None:
     searcher = GraphEi(neighbours=0.3, sigma=1e4, prior_mean=0)
     history = SearchHistory(LINE, (0, 4), np.array([[0.0], [1.0]]))
@@ -67,31 +54,26 @@ def prediction(mean: float, sd: float) -> Prediction:
     return Prediction(np.array([mean]), np.array([sd]))
 
 
-@pytest.mark.parametrize(
-    ("mean", "sd", "best", "expected"),
-    [
+def test_expected_improvement_at_known_means_and_deviations() -> None:
+    for mean, sd, best, expected in (
         (0.0, 1.0, 0.0, 1 / np.sqrt(2 * np.pi)),
         (1.0, 1.0, 0.0, norm.cdf(1) + norm.pdf(1)),
         (3.0, 2.0, 4.0, -norm.cdf(-0.5) + 2 * norm.pdf(0.5)),
         (3.0, 1e-9, 2.5, 0.5),
         (2.0, 1e-9, 2.5, 0.0),
-    ],
-)
-def test_expected_improvement_at_known_means_and_deviations(
-    mean: float, sd: float, best: float, expected: float
-) -> None:
-    assert expected_improvement(prediction(mean, sd), best) == pytest.approx([expected], abs=1e-12)
+    ):
+        assert expected_improvement(prediction(mean, sd), best) == pytest.approx([expected], abs=1e-12)
 
 
-def test_a_front_is_what_nothing_dominates() -> None:
+def test_fronts_and_hypervolumes_by_hand() -> None:
     assert pareto_front(FRONT).tolist() == [True, True, True, False]
     assert pareto_front(np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])).tolist() == [True, True, False]
-
-
-def test_hypervolume_by_hand() -> None:
-    assert hypervolume(FRONT, np.array([0.0, 0.0])) == 4 + 3 + 1 + 1
-    assert hypervolume(FRONT, np.array([1.0, 0.0])) == 3 + 1 + 1  # the first one is not above it
-    assert hypervolume(FRONT, np.array([9.0, 9.0])) == 0
+    # Below a reference of (1, 0) the first one is not above it.
+    expected = {(0.0, 0.0): 4 + 3 + 1 + 1, (1.0, 0.0): 3 + 1 + 1, (9.0, 9.0): 0}
+    assert {reference: hypervolume(FRONT, np.array(reference)) for reference in expected} == expected
+    origin, below = np.array([0.0, 0.0]), np.array([[-1.0, -1.0]])
+    found = expected_hypervolume_improvement(prediction(0, 1), prediction(0, 1), below, origin)
+    assert found == pytest.approx([1 / (2 * np.pi)]), "above nothing it is the product of improvements"
 
 
 @pytest.mark.parametrize("point", [(3.0, 2.5), (0.5, 5.0), (5.0, 0.5), (1.2, 1.2), (5.0, 5.0), (-1.0, 9.0)])
@@ -112,10 +94,3 @@ def test_ehvi_is_the_mean_of_hypervolume_differences(mean: "tuple[float, float]"
     first, second = (prediction(*pair) for pair in zip(mean, sd, strict=True))
     found = expected_hypervolume_improvement(first, second, FRONT, reference)
     assert found[0] == pytest.approx(np.mean(gains), abs=4 * np.std(gains) / np.sqrt(len(gains)))
-
-
-def test_ehvi_above_nothing_is_the_product_of_improvements() -> None:
-    found = expected_hypervolume_improvement(
-        prediction(0, 1), prediction(0, 1), np.array([[-1.0, -1.0]]), np.array([0.0, 0.0])
-    )
-    assert found == pytest.approx([1 / (2 * np.pi)])

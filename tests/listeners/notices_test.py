@@ -1,17 +1,54 @@
-"""What a user's command is told, and that a bad one does no harm."""
+"""What a user and a user's command are told, and that a bad command does no harm."""
 
 import json
+import os
 import sys
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.listeners.gpu_room import GpuRoom, smallest_gpu_mib
 from fiesta_allennlp.listeners.notify import Notify
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History
 from fiesta_allennlp.seeding import make_request
 from tests.conftest import until
+
+
+def notes(devices: List[str], peaks: Dict[str, Optional[float]], *, memory: float) -> List[str]:
+    """What is said when every candidate has reported such a peak, and one of them twice."""
+    said: List[str] = []
+    room = GpuRoom(said.append, devices, memory=memory)
+    history = History(tuple(peaks))
+    for name, peak in [*peaks.items(), *peaks.items()]:
+        metrics: Dict[str, Any] = {} if peak is None else {"peak_gpu_0_memory_MB": peak}
+        outcome = Evaluation(make_request(1, name, 0, shared_splits=True), 0.5, "f1", 1.0, metrics=metrics)
+        room.on_outcome(outcome)
+        room.on_state(history, Decision(best=None))
+    return said
+
+
+def test_the_note_counts_the_largest_run_and_what_a_process_takes() -> None:
+    # (424 + 600) MiB = 1 GiB of 16 GiB: 16 runs fit.
+    small, memory = {"a": 424.0, "b": 100.0}, 16 * 1024.0
+    (said,) = notes(["0", "1"], small, memory=memory)
+    assert "at most 1.0 of the 16 GiB" in said and "about 16 would fit" in said and "--runs-per-gpu" in said
+    # Nothing is said without room for twice as many: where one fits, nine are there, or none trained on a GPU.
+    assert notes(["0"], {"a": 8000.0, "b": 100.0}, memory=memory) == []
+    assert notes(["0"] * 9, small, memory=memory) == notes(["0"], {"a": None, "b": None}, memory=memory) == []
+
+
+@pytest.mark.parametrize(("printed", "smallest"), [("81559\n16384\n", 16384.0), ("", None), ("no devices\n", None)])
+def test_the_driver_tells_the_smallest_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, smallest: Optional[float]
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\nprintf '{printed}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/usr/bin:/bin")
+    assert smallest_gpu_mib() == smallest
+
 
 REQUEST = make_request(0, "a", 1, shared_splits=True)
 COMMAND = f"""{sys.executable} -c '
