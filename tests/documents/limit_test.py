@@ -1,53 +1,35 @@
-from typing import Any, Dict, List
+from types import SimpleNamespace
+from typing import Any, Dict
 
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs import Belief, Posterior
+from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.documents.limit import LimitedDocuments
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo
+from tests.strategies.histories import history as of_scores
 
 RNG = np.random.default_rng(0)
 
 
-class Told(Posterior):
-    """A posterior with these probabilities."""
-
-    def __init__(self, prob: List[float]) -> None:
-        self.prob = np.array(prob)
-        self.location, self.scale = self.prob, np.ones(len(prob))
-
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        raise NotImplementedError
-
-    def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        return self.prob
-
-
 class Given(Belief):
+    """P(best) is what was given."""
+
     min_evaluations = 1
     needs_counts = True
 
     def __init__(self, **prob: float) -> None:
         self.prob = prob
 
-    def posterior(self, history: History) -> Told:
-        return Told([self.prob[name] for name in history.active])
+    def posterior(self, history: History) -> Any:
+        prob = np.array([self.prob[name] for name in history.active])
+        return SimpleNamespace(prob_best=lambda margin=0.0: prob, location=prob, scale=np.ones(len(prob)), noise_sd=0.0)
 
 
-def history(counts: Dict[str, int], *, failed: "Dict[str, int] | None" = None, **rest: Any) -> History:
-    failed = failed or {}
-    evaluations = [
-        Evaluation(Request(name, k, k, 0, 0, 0), score=0.5, metric="m") for name in counts for k in range(counts[name])
-    ]
-    failures = [
-        Failure(Request(name, counts[name] + k, k, 0, 0, 0), kind="error", error="")
-        for name in failed
-        for k in range(failed[name])
-    ]
-    return History(tuple(counts), tuple(evaluations), failures=tuple(failures), **rest)
+def history(counts: Dict[str, int], **rest: Any) -> History:
+    return of_scores({name: [0.5] * number for name, number in counts.items()}, **rest)
 
 
 def limited(num_batches: int, *, strategy: Any = TopTwo, budget: int = 0, prob: Any = None, **measures: float) -> Any:
@@ -79,16 +61,16 @@ def test_it_ends_when_those_that_may_be_best_have_been_through() -> None:
     assert unsure.propose(now, 9, RNG) == ["c", "c", "c"]
     confident = limited(10, prob={"a": 0.97, "b": 0.03}, a=0.1, b=0.7)
     assert ended(confident, history({"a": 10, "b": 10})) == ("a", "confidence")
-    withdrawn = history({"a": 5, "b": 5, "c": 1}, withdrawn=frozenset({"c"}))
+    withdrawn = history({"a": 5, "b": 5, "c": 1}, withdrawn=["c"])
     assert ended(limited(5, a=0.6, b=0.7), withdrawn) == ("b", "documents")
 
 
 def test_pending_and_failed_documents_are_no_longer_there() -> None:
     strategy = limited(5, a=0.6, b=0.7)
-    now = history({"a": 4, "b": 3}, failed={"b": 2}, pending=(Request("a", 4, 4, 0, 0, 0),))
+    now = history({"a": 4, "b": 3}, failed="bb", pending="a")
     assert strategy.propose(now, 2, RNG) == []
     assert strategy.recommend(now).stopped_by is None
-    assert ended(strategy, history({"a": 5, "b": 3}, failed={"b": 2})) == ("b", "documents")
+    assert ended(strategy, history({"a": 5, "b": 3}, failed="bb")) == ("b", "documents")
 
 
 def test_a_plan_that_asks_for_more_documents_than_there_are_ends() -> None:
@@ -110,12 +92,12 @@ def test_too_few_documents_and_bounds() -> None:
 
 
 def test_who_fails_on_every_document_ends_with_the_others() -> None:
-    prob, now = {"a": 0.6, "b": 0.3, "c": 0.1}, history({"a": 4, "b": 4, "c": 0}, failed={"c": 4})
+    prob, now = {"a": 0.6, "b": 0.3, "c": 0.1}, history({"a": 4, "b": 4, "c": 0}, failed="cccc")
     strategy = limited(4, prob=prob, a=0.5, b=0.9)
     assert strategy.propose(now, 1, RNG) == []
     assert ended(strategy, now) == ("b", "documents")
     spending = limited(4, strategy=NonAdaptiveFixedBudget, budget=12, prob=prob, a=0.5, b=0.9)
     assert spending.recommend(now).stopped_by == "documents"
     # There is no comparison where fewer than two answered anything.
-    assert ended(limited(4, a=0.5, b=0.9), history({"a": 4, "b": 0}, failed={"b": 4})) == ("a", "failures")
-    assert ended(limited(4, a=0.5, b=0.9), history({"a": 0, "b": 0}, failed={"a": 4, "b": 4})) == (None, "failures")
+    assert ended(limited(4, a=0.5, b=0.9), history({"a": 4, "b": 0}, failed="bbbb")) == ("a", "failures")
+    assert ended(limited(4, a=0.5, b=0.9), history({"a": 0, "b": 0}, failed="aaaabbbb")) == (None, "failures")

@@ -1,5 +1,5 @@
 import itertools
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 import pytest
@@ -14,15 +14,9 @@ from fiesta_allennlp.reports.candidates import (
     report_development,
     single_score,
 )
+from tests.reports.made_up import candidate
 
 SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)
-
-
-def candidate(
-    name: str, scores: Sequence[float], *, seeds: Any = None, development: Sequence[Optional[float]] = ()
-) -> CandidateReport:
-    seeds = range(len(scores)) if seeds is None else seeds
-    return CandidateReport(name, scores=tuple(scores), split_seeds=tuple(seeds), development_scores=tuple(development))
 
 
 def share_of_first(draws: Sequence[Sequence[float]]) -> float:
@@ -63,14 +57,14 @@ def test_without_a_rival_a_score_or_all_development_scores_nothing_is_said_of_th
     assert found is not None and (found.wrong_same_split, found.num_common_splits) == (None, 0)
     assert single_score([a, candidate("c", [])], "a") is None
     assert single_score([a, b], "c") is None
-    some_missing = candidate("b", [0.5, 0.6], development=(0.5, None))
-    found = single_score([candidate("a", [0.5, 0.6], development=(0.1, 0.2)), some_missing], "a")
+    some_missing = candidate("b", [0.5, 0.6], development_scores=(0.5, None))
+    found = single_score([candidate("a", [0.5, 0.6], development_scores=(0.1, 0.2)), some_missing], "a")
     assert found is not None and found.wrong_best_of_3 is None
 
 
 def test_the_best_of_three_development_runs() -> None:
     scores, development = {"a": [0.9, 0.5, 0.7], "b": [0.6, 0.8]}, {"a": [0.1, 0.3, 0.3], "b": [0.2, 0.4]}
-    found = single_score([candidate(n, scores[n], development=development[n]) for n in "ab"], "a")
+    found = single_score([candidate(n, scores[n], development_scores=development[n]) for n in "ab"], "a")
     assert found is not None
     chosen = {}
     for name in "ab":

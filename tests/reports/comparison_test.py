@@ -1,4 +1,4 @@
-from typing import Any, List, Sequence
+from typing import List, Sequence
 
 import numpy as np
 import pytest
@@ -7,19 +7,15 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from fiesta_allennlp.probability.new_data import correlated_t
-from fiesta_allennlp.reports.candidates import CandidateReport, mean_interval
+from fiesta_allennlp.reports.candidates import mean_interval
 from fiesta_allennlp.reports.comparison import Comparison, compare, holm, stochastic_order, welch_interval, with_holm
 from fiesta_allennlp.reports.sample_tests import brown_forsythe, kolmogorov_smirnov, mann_whitney, wilcoxon
+from tests.reports.made_up import candidate
 
 RNG = np.random.default_rng(5)
 FIRST, SECOND = RNG.normal(0.65, 0.02, 12), RNG.normal(0.63, 0.04, 9)
 
 SCORES = some.lists(some.integers(0, 8).map(lambda number: number / 8), max_size=8)
-
-
-def candidate(name: str, scores: Sequence[float], seeds: Any = None) -> CandidateReport:
-    seeds = range(len(scores)) if seeds is None else seeds
-    return CandidateReport(name, scores=tuple(map(float, scores)), split_seeds=tuple(seeds))
 
 
 def compared(first: Sequence[float] = FIRST, second: Sequence[float] = SECOND) -> Comparison:

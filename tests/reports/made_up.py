@@ -1,7 +1,7 @@
 """Reports of invented selections, large and small, to draw and to look at."""
 
 from dataclasses import replace
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -76,6 +76,14 @@ def _evaluation(name: str, replicate: int, score: float, rng: np.random.Generato
     request = Request(name, replicate, split_seed=replicate, random_seed=0, numpy_seed=0, pytorch_seed=0)
     metrics = {"validation_macro_f1": score + rng.normal(0, 0.01)}
     return Evaluation(request, score, "macro_f1", 100.0, metrics=metrics)
+
+
+def candidate(
+    name: str, scores: Sequence[float], seeds: Optional[Sequence[int]] = None, **values: Any
+) -> CandidateReport:
+    """A report with these scores, by default on the splits 0, 1, 2 and so on, and nothing computed."""
+    on = tuple(range(len(scores)) if seeds is None else seeds)
+    return CandidateReport(name, len(scores), scores=tuple(map(float, scores)), split_seeds=on, **values)
 
 
 def _counts(num_candidates: int, num_evaluations: int) -> List[int]:

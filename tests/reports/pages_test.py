@@ -6,19 +6,14 @@ from typing import List
 import pytest
 from rich.table import Table
 
-from fiesta_allennlp.reports.candidates import CandidateReport, Development, single_score
+from fiesta_allennlp.reports.candidates import Development, single_score
 from fiesta_allennlp.reports.comparison import compare, with_holm
 from fiesta_allennlp.reports.formats import as_text, escape_latex, escape_markdown, shown_names
 from fiesta_allennlp.reports.pages import render_csv, render_latex, render_markdown
 from fiesta_allennlp.reports.record import Report
-from tests.reports.made_up import made_up
+from tests.reports.made_up import candidate, made_up
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
-
-
-def candidate(name: str, scores: List[float], **values: object) -> CandidateReport:
-    number = len(scores)
-    return CandidateReport(name, number, scores=tuple(scores), split_seeds=tuple(range(number)), **values)  # type: ignore
 
 
 @pytest.fixture

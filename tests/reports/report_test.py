@@ -13,7 +13,7 @@ from scipy import stats
 from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.new_data import correlated_t
-from fiesta_allennlp.records import Evaluation, History
+from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.rows import read_csv
 from fiesta_allennlp.reports.citing import paragraph
 from fiesta_allennlp.reports.figures.drawing import draw_all
@@ -21,8 +21,8 @@ from fiesta_allennlp.reports.pages import render_csv, render_markdown
 from fiesta_allennlp.reports.record import belief_path
 from fiesta_allennlp.reports.report import default_output, report
 from fiesta_allennlp.reports.sources import TableOptions, read_table
-from fiesta_allennlp.seeding import make_request
 from tests.selections import ENVIRONMENT, write_selection
+from tests.strategies.histories import history
 
 RNG = np.random.default_rng(11)
 
@@ -277,14 +277,7 @@ def test_where_files_go_unless_told(run: Path) -> None:
 
 
 NOISE = np.random.default_rng(2)
-ORDER = [(name, k) for k in range(6) for name in "abc"]
-HISTORY = History(
-    ("a", "b", "c"),
-    tuple(
-        Evaluation(make_request(1, name, k, shared_splits=True), float(NOISE.normal(ord(name) / 50, 0.01)), "f1")
-        for name, k in ORDER
-    ),
-)
+HISTORY = history({name: NOISE.normal(ord(name) / 50, 0.01, 6).tolist() for name in "abc"})
 
 
 @pytest.mark.parametrize(("belief", "begin"), [(SplitPaired(), 6), (StudentT(), 9)])

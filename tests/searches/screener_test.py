@@ -8,12 +8,12 @@ import pytest
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import Evaluation, Failure, History
+from fiesta_allennlp.records import History
 from fiesta_allennlp.searches.screener import MOST_FAILURES, Screener
 from fiesta_allennlp.searches.search_settings import SearchSettings, Shares, shared_out
 from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, Points, Random, Searcher
-from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.strategies import SequentialHalving
+from tests.strategies.histories import history as of_scores
 
 NAMES = tuple("abcdefghijkl")
 
@@ -23,14 +23,8 @@ def screener(configs: int, *, searcher: Optional[Searcher] = None, **kwargs: Any
     return Screener(searcher or Random(), Points(inputs), configs=configs, **kwargs)
 
 
-def history(scores: Dict[str, float], *, failed: Sequence[str] = (), pending: Sequence[str] = ()) -> History:
-    requests = {name: make_request(0, name, 0, shared_splits=False) for name in NAMES}
-    return History(
-        NAMES,
-        evaluations=tuple(Evaluation(requests[name], score, "m") for name, score in scores.items()),
-        failures=tuple(Failure(requests[name], "error", "") for name in failed),
-        pending=tuple(requests[name] for name in pending),
-    )
+def history(scores: Dict[str, float], **rest: Any) -> History:
+    return of_scores({name: [scores[name]] if name in scores else [] for name in NAMES}, **rest)
 
 
 def proposed(rule: Screener, known: History, slots: int = 1) -> List[str]:

@@ -1,6 +1,6 @@
 """Histories for tests, written as scores."""
 
-from typing import Dict, FrozenSet, List, Mapping, Sequence
+from typing import Dict, List, Mapping, Sequence
 
 from fiesta_allennlp.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.seeding import make_request
@@ -33,10 +33,12 @@ def history(
     scores: Mapping[str, Sequence[float]],
     *,
     pending: Sequence[str] = (),
+    failed: Sequence[str] = (),
     withdrawn: Sequence[str] = (),
     removed: Sequence[str] = (),
 ) -> History:
-    """The scores of each candidate by replicate, finished round by round; `pending` names come after them."""
+    """The scores of each candidate by replicate, finished round by round. Runs of `failed` and then of `pending` names
+    come after them; one that both name failed and is tried again."""
     longest = max((len(values) for values in scores.values()), default=0)
     done = [
         evaluation(name, replicate, values[replicate])
@@ -44,10 +46,16 @@ def history(
         for name, values in scores.items()
         if replicate < len(values)
     ]
-    waiting: List[Request] = []
-    for name in pending:
-        earlier = sum(other.candidate == name for other in waiting)
-        waiting.append(request(name, len(scores[name]) + earlier))
-    out: FrozenSet[str] = frozenset(removed)
-    gone = out | frozenset(withdrawn)
-    return History(tuple(scores), evaluations=tuple(done), pending=tuple(waiting), withdrawn=gone, removed=out)
+    gone = frozenset(removed) | frozenset(withdrawn)
+    return History(
+        tuple(scores),
+        evaluations=tuple(done),
+        pending=tuple(_after(scores, pending)),
+        failures=tuple(Failure(missed, "error", "out of memory") for missed in _after(scores, failed)),
+        withdrawn=gone,
+        removed=frozenset(removed),
+    )
+
+
+def _after(scores: Mapping[str, Sequence[float]], names: Sequence[str]) -> List[Request]:
+    return [request(name, len(scores[name]) + list(names[:place]).count(name)) for place, name in enumerate(names)]

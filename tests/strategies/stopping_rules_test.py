@@ -1,11 +1,11 @@
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Mapping, Sequence
 
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs.base import Posterior
+from fiesta_allennlp.beliefs import StudentTPosterior
 from fiesta_allennlp.probability.confidence_sequence import apart_log_evidence, highest_log_evidence
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.registry import build
@@ -70,28 +70,15 @@ def test_bayesian_stops_at_the_confidence() -> None:
         assert not is_sure(rule, history({"a": [], "b": []}), Decision(best=None), 0.5)
 
 
-@dataclass(frozen=True, eq=False)
-class Leading(Posterior):
-    """Only what the rule of three reads: a leads b by .01 and c by .2."""
-
-    noise_sd: "float | np.ndarray"
-    location = np.array([0.70, 0.69, 0.50])
-    scale = np.zeros(3)
-
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        raise NotImplementedError
-
-    def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        raise NotImplementedError
-
-
 def missing(
     *counts: int, noise_sd: "float | np.ndarray", confidence: float = 0.95, margin: float = 0.0, best: str = "a"
 ) -> "str | None":
     """The names of the missing runs, joined, of a winner that is sure."""
     now = history({name: [0.5] * count for name, count in zip("abc", counts, strict=True)})
     decision = Decision(best, margin=margin, prob_best={best: 1.0}, prob_within_margin={best: 1.0})
-    names = RuleOfThree().missing_runs(now, Look(decision, Leading(noise_sd)), confidence)
+    location = np.array([0.70, 0.69, 0.50])  # a leads b by .01 and c by .2
+    posterior = StudentTPosterior.simple(location, np.zeros(3), np.ones(3), noise_sd=noise_sd)
+    names = RuleOfThree().missing_runs(now, Look(decision, posterior), confidence)
     return None if names is None else "".join(names)
 
 
