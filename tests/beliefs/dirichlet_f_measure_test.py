@@ -49,14 +49,6 @@ def test_labels_by_pairs() -> None:
     assert_allclose(pairs.scale, binary.scale, atol=2e-3)
 
 
-def test_an_answer_that_is_no_label_counts_as_wrong() -> None:
-    kinds = ["a>a", "a>b", "b>a", "b>b", "a>?"]
-    without = counted({"m": [[40, 2, 2, 40, 0]]}, kinds)
-    with_it = counted({"m": [[40, 2, 2, 40, 20]]}, kinds)
-    belief = DirichletFMeasure(average="accuracy", concentration=ALIKE)
-    assert belief.posterior(without).location[0] - belief.posterior(with_it).location[0] > 0.15
-
-
 def test_kinds_that_one_candidate_lacks_are_0() -> None:
     full = counted({"a": [[6, 1, 2, 0]], "b": [[5, 2, 2, 0]]})
     lacking = History(full.candidates, (counted({"a": [[6, 1, 2]]}, BINARY[:3]).evaluations[0], full.evaluations[1]))
@@ -131,14 +123,3 @@ def test_parameters_out_of_range_are_refused(name: str, value: Any) -> None:
 def test_counts_that_cannot_be_used_are_refused(average: str, row: Any, kinds: Any, named: str) -> None:
     with pytest.raises(ScoreError, match=named):
         DirichletFMeasure(average=average).posterior(counted({"a": [row]}, kinds))
-
-
-@pytest.mark.parametrize("num_labels", [2, 8, 20])
-def test_the_prior_does_not_drown_the_documents_of_many_labels(num_labels: int) -> None:
-    """Three items of each label, all answered right: the macro-F is believed to be high."""
-    labels = [f"l{i:02d}" for i in range(num_labels)]
-    kinds = [f"{gold}>{answer}" for gold in labels for answer in labels]
-    rows = [[int(kind == f"{label}>{label}") for kind in kinds] for label in labels for _ in range(3)]
-    belief = DirichletFMeasure(average="macro", learn_concentration=True)
-    draws = belief.posterior(counted({"a": rows}, kinds)).sample(4000, np.random.default_rng(0))
-    assert draws.mean() > 0.85

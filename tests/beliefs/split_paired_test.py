@@ -6,9 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiesta_allennlp.beliefs import LogitSplitPaired, LogitUnpaired, SplitPaired, Unpaired
-from fiesta_allennlp.records import Evaluation, History
-from fiesta_allennlp.seeding import make_request
-from tests.strategies.histories import history
+from fiesta_allennlp.records import History
+from tests.strategies.histories import evaluation, history, request
 
 
 def drawn(seed: int, *, split_sd: float) -> History:
@@ -38,15 +37,46 @@ def test_unpaired_is_the_answer_where_no_two_scores_share_a_split() -> None:
         assert not np.allclose(mine, paired.posterior(together).prob_best())
 
 
+def on_splits(scores: "dict[str, list[tuple[int, float]]]") -> History:
+    """Splits and scores of each candidate."""
+    done = [
+        replace(evaluation(name, k, score), request=replace(request(name, k), split_seed=split))
+        for name, rows in scores.items()
+        for k, (split, score) in enumerate(rows)
+    ]
+    return History(tuple(scores), tuple(done))
+
+
 def test_several_seeds_on_one_split() -> None:
     # Two evaluations on each of two splits; the splits differ by .2 and the seeds by .01.
-    done = []
-    for name, mean in (("a", 0.60), ("b", 0.65)):
-        for k in range(4):
-            request = replace(make_request(1, name, k, shared_splits=True), split_seed=k // 2)
-            done.append(Evaluation(request, mean + 0.2 * (k // 2) + 0.01 * (k % 2), "macro_f1"))
-    probabilities = SplitPaired().posterior(History(("a", "b"), tuple(done))).prob_best()
-    assert probabilities[1] > 0.98
+    rows = {
+        name: [(k // 2, mean + 0.2 * (k // 2) + 0.01 * (k % 2)) for k in range(4)]
+        for name, mean in (("a", 0.6), ("b", 0.65))
+    }
+    assert SplitPaired().posterior(on_splits(rows)).prob_best()[1] > 0.98
+
+
+@pytest.mark.parametrize(
+    "splits",
+    [
+        {"a": (0, 1), "b": (0, 1), "c": (2, 3)},
+        {"a": (0, 1), "b": (0, 1), "c": (2, 3), "d": (2, 3)},
+        {"a": (0, 1), "b": (1, 2), "c": (4, 5)},
+        {"a": (0, 1), "b": (1, 2), "c": (2, 3)},
+    ],
+    ids=["one stands apart", "two pairs", "a chain and one apart", "a chain"],
+)
+def test_candidates_that_share_no_split_are_compared_too(splits: "dict[str, tuple[int, int]]") -> None:
+    # As when the first trainings of one candidate failed. The means are .60, .61, .62 and .63.
+    rng = np.random.default_rng(1)
+    rows = {
+        name: [(k, 0.60 + 0.01 * place + rng.normal(0, 0.02)) for k in numbers]
+        for place, (name, numbers) in enumerate(splits.items())
+    }
+    posterior = SplitPaired().posterior(on_splits(rows))
+    assert posterior.prob_best().sum() == pytest.approx(1)
+    assert posterior.prob_best().max() < 0.9
+    assert (posterior.scale > 0.002).all()
 
 
 def scored(now: History, function: Callable[[float], float]) -> History:
@@ -62,30 +92,6 @@ def test_the_unit_of_the_score_plays_no_part_and_the_logit_is_taken_first() -> N
     expected = SplitPaired().posterior(scored(now, lambda score: float(np.log(score / (1 - score)))))
     assert_allclose(found.location, expected.location)
     assert_allclose(found.prob_best(), expected.prob_best())
-
-
-@pytest.mark.parametrize(
-    "replicates",
-    [
-        {"a": (0, 1), "b": (0, 1), "c": (2, 3)},
-        {"a": (0, 1), "b": (0, 1), "c": (2, 3), "d": (2, 3)},
-        {"a": (0, 1), "b": (1, 2), "c": (4, 5)},
-        {"a": (0, 1), "b": (1, 2), "c": (2, 3)},
-    ],
-    ids=["one stands apart", "two pairs", "a chain and one apart", "a chain"],
-)
-def test_candidates_that_share_no_split_are_compared_too(replicates: "dict[str, tuple[int, int]]") -> None:
-    # As when the first trainings of one candidate failed. The means are .60, .61, .62 and .63.
-    rng = np.random.default_rng(1)
-    done = []
-    for index, (name, numbers) in enumerate(replicates.items()):
-        for k in numbers:
-            request = make_request(1, name, k, shared_splits=True)
-            done.append(Evaluation(request, 0.60 + 0.01 * index + rng.normal(0, 0.02), "macro_f1"))
-    posterior = SplitPaired().posterior(History(tuple(replicates), tuple(done)))
-    assert posterior.prob_best().sum() == pytest.approx(1)
-    assert posterior.prob_best().max() < 0.9
-    assert (posterior.scale > 0.002).all()
 
 
 def test_a_run_that_diverged_does_not_hide_the_difference_of_others() -> None:

@@ -2,8 +2,6 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
@@ -61,10 +59,3 @@ def test_equal_scores_are_a_mean_known_exactly() -> None:
 def test_scores_that_cannot_be_used_are_refused_with_candidate_and_value(belief: Belief, score: float) -> None:
     with pytest.raises(ScoreError, match=re.escape(f'candidate "a" has {score}')):
         belief.posterior(history({"a": [0.1, score, 0.2], "b": [0.1, 0.2, 0.3]}))
-
-
-@given(some.lists(some.lists(some.floats(-1e100, 1e100), min_size=3, max_size=6), min_size=2, max_size=4))
-def test_any_finite_scores_give_probabilities(scores: "list[list[float]]") -> None:
-    result = StudentT().posterior(history({str(i): values for i, values in enumerate(scores)})).prob_best()
-    assert ((result >= 0) & (result <= 1)).all()
-    assert result.sum() == pytest.approx(1)

@@ -48,14 +48,6 @@ def test_agrees_with_integration(differences: "list[float]") -> None:
     assert float(log_evidence(*statistics(values))) == pytest.approx(integrated(values), abs=1e-5)
 
 
-def test_one_difference_by_hand() -> None:
-    # E_1 = 2 F_1(+-1 / sqrt(g)), the Cauchy distribution function: the sign alone tells something, and its mean is 1.
-    above = math.exp(float(log_evidence(*statistics(np.array([3.0])))))
-    below = math.exp(float(log_evidence(*statistics(np.array([-5.0])))))
-    assert above == pytest.approx(1 + 2 / math.pi * math.atan(1 / math.sqrt(g)))
-    assert above + below == pytest.approx(2)
-
-
 def test_equal_differences_are_evidence_that_grows_and_stays_finite() -> None:
     # S = m and T = m: A = m g / (m + g).
     m = 6
@@ -63,13 +55,6 @@ def test_equal_differences_are_evidence_that_grows_and_stays_finite() -> None:
     assert float(log_evidence(*statistics(np.full(m, 0.25)))) == pytest.approx(expected)
     assert highest_log_evidence(np.zeros(m)) == 0.0
     assert highest_log_evidence(np.array([])) == 0.0
-
-
-def test_units_do_not_matter_and_a_shift_upwards_counts() -> None:
-    values = np.array([0.4, -0.1, 0.5, 0.9])
-    assert float(log_evidence(*statistics(values * 1e-9))) == pytest.approx(float(log_evidence(*statistics(values))))
-    shifted = [float(log_evidence(*statistics(values + shift))) for shift in np.linspace(-3, 3, 50)]
-    assert np.all(np.diff(shifted) > 0)
 
 
 @pytest.mark.parametrize("error", [0.05, 0.2])

@@ -43,12 +43,6 @@ def on_a_grid(prior: np.ndarray, counts: np.ndarray, concentration: float) -> "t
     return mean, np.sqrt(weight @ (rates - mean) ** 2)
 
 
-def test_without_counts_it_is_the_prior() -> None:
-    mean, deviation = moments(model(prior=np.array([0.5, 1.5, 2.0])).posterior(np.zeros((2, 3))))
-    assert_allclose(mean, [1 / 8, 3 / 8, 1 / 2], atol=2e-3)
-    assert_allclose(deviation, dirichlet.var([0.5, 1.5, 2.0]) ** 0.5, rtol=0.01)
-
-
 def test_documents_that_are_all_alike_give_the_conjugate_posterior() -> None:
     mean, deviation = moments(model(1e8).posterior(COUNTS))
     conjugate = PRIOR + COUNTS.sum(axis=0)

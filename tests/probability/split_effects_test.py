@@ -58,15 +58,6 @@ def test_probabilities_are_right_as_often_as_they_say(num_candidates: int, num_s
     assert 0.06 < outside / 500 < 0.14
 
 
-def test_where_no_split_is_shared_it_is_the_unpaired_scale() -> None:
-    values = drawn(3, num_candidates=2, num_splits=200, split_sd=3.0)
-    present = np.zeros((2, 200), dtype=bool)
-    present[0, :100] = present[1, 100:] = True
-    found = mean_scores(table(values, present))
-    apart = np.sqrt(values[0, :100].var(ddof=1) / 100 + values[1, 100:].var(ddof=1) / 100)
-    assert_allclose(difference_scale(found), apart, rtol=0.05)
-
-
 def test_a_candidate_with_few_evaluations_is_corrected_for_its_splits() -> None:
     # Candidate 2 was evaluated on the two best splits only: its plain mean is too high by what those splits give.
     values = np.array([[0.0, 0.1, 4.0, 4.1], [1.0, 0.9, 5.1, 5.0], [0.0, 0.0, 4.6, 4.5]])
@@ -83,16 +74,6 @@ def test_a_noisier_candidate_is_less_sure() -> None:
     found = mean_scores(table(values))
     assert scales(found)[2] > 3 * np.delete(scales(found), 2).max()
     assert found.weight[0, 2] > 0.99
-
-
-def test_several_seeds_on_a_split_sharpen_the_noise() -> None:
-    # The same cell means from one evaluation each, or from four that differ by as much as the noise.
-    values = drawn(7, num_candidates=3, num_splits=6, split_sd=1.0, noise_sd=0.5)
-    centred = values - values.mean()
-    four = Scores(np.full((3, 6), 4.0), centred * 4, np.full(3, 6 * 3 * 0.25))
-    one, more = mean_scores(table(values)), mean_scores(four)
-    assert (more.df > one.df).all()
-    assert_allclose(more.location - more.location.mean(), one.location - one.location.mean(), atol=0.05)
 
 
 def test_p_best_is_that_of_the_joint_normal() -> None:

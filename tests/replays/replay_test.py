@@ -71,18 +71,6 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     assert "The candidate with the lowest mean is the best." in replay_in_words(summaries[1])
 
 
-def test_sequential_halving_on_shared_splits_is_right_where_splits_are_all_the_noise(write: Any) -> None:
-    """b is above a and c above b by 0.01 on every split, and splits differ by up to 1: only shared ones can tell."""
-    splits = np.random.default_rng(0).random(50)
-    scores = write({name: list(splits + step) for name, step in (("a", 0.0), ("b", 0.01), ("c", 0.02), ("d", -0.01))})
-    shared, independent = (
-        replay(settings(scores=scores, budget=8, repetitions=40, splits=splits)).repetitions
-        for splits in ("shared", "independent")
-    )
-    assert [r.best for r in shared] == ["c"] * 40
-    assert {r.best for r in independent} == {"a", "b", "c", "d"}
-
-
 @pytest.mark.parametrize(
     ("options", "best"),
     [

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from typing import List, Optional, cast
+from typing import Optional, cast
 
 import numpy as np
 import pytest
@@ -81,21 +81,3 @@ def test_a_candidate_may_join_in_the_middle_of_a_batch() -> None:
     starts = tuple(evaluation("d", replicate, 0.5 + replicate / 10) for replicate in range(3))
     joined = replace(begun, evaluations=begun.evaluations + starts)
     assert len(batch(4).propose(joined, 3, np.random.default_rng(11))) == 3
-
-
-def test_the_belief_of_a_batch_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: List[int] = []
-    posterior = StudentT.posterior
-    monkeypatch.setattr(
-        StudentT, "posterior", lambda self, now: sizes.append(len(now.evaluations)) or posterior(self, now)
-    )
-    strategy, now, count = batch(4), STARTED, len(STARTED.evaluations)
-    pieces = []
-    for replicate in range(3, 7):
-        (name,) = strategy.propose(now, 1, np.random.default_rng(replicate))
-        pieces.append((now, name))
-        now = replace(now, evaluations=(*now.evaluations, evaluation("a", replicate, 0.6)))
-    assert sizes == [count, count + 1, count + 2, count + 3]  # what is believed now, for the stopping rule
-    # Begun in the middle, as after a resumption, it looks back and chooses the same.
-    for replicate, (then, name) in enumerate(pieces, start=3):
-        assert batch(4).propose(then, 1, np.random.default_rng(replicate)) == [name]

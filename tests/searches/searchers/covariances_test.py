@@ -63,13 +63,6 @@ def test_the_posterior_is_that_of_scikit_learn(kernel: str) -> None:
     assert ours.sd == pytest.approx(sd)
 
 
-def test_two_points_by_hand() -> None:
-    covariance = np.array([[1.0, 0.5], [0.5, 1.0]])
-    (found,) = predict(covariance, np.array([1]), seen=[0], values=np.array([[2.0]]), noise=1.0)
-    assert found.mean == pytest.approx([0.5 / 2 * 2])
-    assert found.sd == pytest.approx([np.sqrt(1 - 0.25 / 2)])
-
-
 def test_a_pending_point_lowers_the_variance_and_leaves_the_mean_and_objectives_are_predicted_apart() -> None:
     covariance, at = kernel_matrix(Points(np.linspace(0, 1, 5)[:, None]), "matern", 0.5), np.array([1, 2])
     given = {"seen": [0], "values": np.array([[1.0]]), "noise": 1e-6}

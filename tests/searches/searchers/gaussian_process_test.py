@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, GraphEi, Points, SearchHistory
+from fiesta_allennlp.searches.searchers import GpEi, GraphEi, Points, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import Prediction
 from fiesta_allennlp.searches.searchers.gaussian_process import standardised
 from fiesta_allennlp.searches.searchers.improvement import (
@@ -36,14 +36,6 @@ def test_the_graph_predicts_between_its_neighbours() -> None:
     history = SearchHistory(LINE, (0, 4), np.array([[0.0], [1.0]]))
     means = searcher.predictions(history, searcher.values(history))[0].mean
     assert means == pytest.approx([-0.5, 0, 0.5], abs=1e-3)  # harmonic: -1 and 1 at the ends
-
-
-def test_two_objectives_are_traded_off() -> None:
-    scores = np.array([[0.0, 1.0], [1.0, 0.0]])
-    history = SearchHistory(LINE, (0, 4), scores)
-    found = GpEhvi().criterion(history)
-    assert found[0] == pytest.approx(found[2])
-    assert (found > 0).all()
 
 
 FRONT = np.array([[1.0, 4.0], [2.0, 3.0], [4.0, 1.0], [1.5, 2.0]])
