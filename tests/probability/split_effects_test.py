@@ -76,6 +76,16 @@ def test_a_noisier_candidate_is_less_sure() -> None:
     assert found.weight[0, 2] > 0.99
 
 
+def test_several_seeds_on_a_split_tell_the_noise() -> None:
+    # The same cell means from one evaluation each, or from four that differ by as much as the noise, or by more.
+    values = drawn(7, num_candidates=3, num_splits=6, split_sd=1.0, noise_sd=0.5)
+    centred = values - values.mean()
+    one = mean_scores(table(values))
+    same, wider = (mean_scores(Scores(np.full((3, 6), 4.0), centred * 4, np.full(3, 18 * sd**2))) for sd in (0.5, 2.0))
+    assert (same.df > one.df).all()
+    assert (scales(wider) > 2 * scales(same)).all()
+
+
 def test_p_best_is_that_of_the_joint_normal() -> None:
     # A nested design as a selection makes it: the more promising, the more evaluations.
     counts = np.array([12, 10, 12, 4, 3, 2, 2, 2])

@@ -14,7 +14,6 @@ from fiesta_allennlp.probability.split_effects import Scores
 from fiesta_allennlp.replays.margins import NestedMargins, with_margin
 from fiesta_allennlp.replays.pilot import problem_of
 from fiesta_allennlp.replays.plan_settings import PlanSettings
-from fiesta_allennlp.replays.posterior_scores import PosteriorScores
 from fiesta_allennlp.replays.sources import Sampling
 from tests.selections import write_selection
 
@@ -34,7 +33,6 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     found = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
     assert (found.default.mean_runs, found.default.correct, found.default.inconclusive) == (20, 1, 0)
     assert found.default.mean_seconds == 20 * 1800 / 2
-    assert found.equal is not None and found.halving is not None
     assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (20, 20, 20)
     assert list(found.margins) == [0.001, 0.002, 0.004]
     assert {outlook.mean_runs for outlook in found.margins.values()} == {20}
@@ -47,7 +45,6 @@ def test_a_tie_ends_by_the_maximum_and_a_margin_above_the_gap_makes_every_answer
     assert "No number of runs separates equal candidates" in repr(found)
     assert "inconclusive at 50 runs (--max-evaluations)" in repr(found)
     found = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
-    assert found.halving is not None and found.equal is not None
     assert (found.default.correct, found.equal.correct, found.halving.correct) == (1, 1, 1)
 
 
@@ -81,7 +78,6 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     table = tmp_path / "scores.csv"
     table.write_text("\n".join(["candidate,seed,score", *rows]))
     found = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
-    assert found.equal is not None and found.halving is not None
     assert (found.default.mean_runs, found.equal.mean_runs) == (26, 26)
     assert found.halving.mean_runs == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
 
@@ -98,7 +94,6 @@ def test_a_pilot_that_used_all_its_runs_is_refused_at_once(tmp_path: Path) -> No
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
     source = problem_of(PlanSettings(source=str(pilot))).source
-    assert isinstance(source, PosteriorScores)
     rngs = {name: RNG(number) for number, name in enumerate(PILOT)}
     drawn = source.draw(Sampling(True, False, 10), split_rng=RNG(9), score_rngs=rngs)
     for name, scores in PILOT.items():
@@ -125,26 +120,32 @@ def test_draws_have_the_moments_of_the_posterior() -> None:
     assert np.mean([draw.noise_sds for draw in draws]) == pytest.approx(sd, rel=0.1)
 
 
-def test_equal_seeds_repeats_a_plan_from_a_table(tmp_path: Path) -> None:
-    table = tmp_path / "scores.json"
-    table.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
+    return path
+
+
+def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
     first, again = (plan(table, repetitions=2, seed=5) for _ in range(2))
     assert (first.default, first.halving) == (again.default, again.halving)
     given = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
-    assert given.halving is not None and (given.budget, given.halving.mean_runs) == (8, 8)
+    assert (given.budget, given.halving.mean_runs) == (8, 8)
     assert "hours more" in repr(given) and "so " + str(round(given.default.mean_runs) - 6) + " more" in repr(given)
     with pytest.raises(FiestaError, match="^--budget must be above the 6 runs that the pilot has but got 6"):
         plan(table, budget=6)
 
 
-def test_only_shared_splits_have_effects(tmp_path: Path) -> None:
-    table = tmp_path / "scores.json"
-    table.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
+def test_only_shared_splits_have_effects_and_directions_are_those_of_the_settings(table: Path) -> None:
     for splits, fits_effects in ((None, True), ("independent", False), ("official", False)):
         source = problem_of(PlanSettings(source=str(table), splits=splits)).source
-        assert isinstance(source, PosteriorScores)
         assert (source.posterior.split_precision < np.inf) is fits_effects
     assert problem_of(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
+    assert [problem_of(PlanSettings(source=str(table), minimise=x)).source.minimise for x in (True, False)] == [
+        True,
+        False,
+    ]
 
 
 def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
@@ -161,14 +162,9 @@ def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> Non
     write_selection(tmp_path / "run", losses, metric="-loss", max_evaluations=40, confidence=0.9).close()
     found = plan(tmp_path / "run", repetitions=2, seed=5)
     assert found.problem.source.minimise
-    assert found.equal is not None and found.halving is not None
     assert found.default.correct == found.equal.correct == found.halving.correct == 1
     assert found.problem.source.true_means()["low"] == pytest.approx(3.21, abs=0.01)
     assert "The candidate with the lowest mean is the best." in repr(found)
-    table = tmp_path / "losses.json"
-    table.write_text(json.dumps(losses))
-    assert problem_of(PlanSettings(source=str(table), minimise=True)).source.minimise
-    assert not problem_of(PlanSettings(source=str(table))).source.minimise
     write_selection(tmp_path / "other", losses).close()
     with pytest.raises(FiestaError, match="the selection in .*other maximises"):
         plan(tmp_path / "other", minimise=True)

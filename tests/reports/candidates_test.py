@@ -45,7 +45,6 @@ def test_every_way_of_drawing_is_counted(scores: List[List[int]]) -> None:
 )
 def test_one_run_and_one_run_on_one_split(a: Any, b: Any, seeds: Any, expected: Any) -> None:
     found = single_score([candidate("b", b, seeds=seeds), candidate("a", a, seeds=seeds), candidate("c", [])], "a")
-    assert found is not None
     assert found.wrong_single == pytest.approx(expected[0])
     assert (found.wrong_same_split, found.num_common_splits) == (pytest.approx(expected[1]), expected[2])
     assert found.wrong_best_of_3 is None
@@ -65,7 +64,6 @@ def test_without_a_rival_a_score_or_all_development_scores_nothing_is_said_of_th
 def test_the_best_of_three_development_runs() -> None:
     scores, development = {"a": [0.9, 0.5, 0.7], "b": [0.6, 0.8]}, {"a": [0.1, 0.3, 0.3], "b": [0.2, 0.4]}
     found = single_score([candidate(n, scores[n], development_scores=development[n]) for n in "ab"], "a")
-    assert found is not None
     chosen = {}
     for name in "ab":
         chosen[name] = []
@@ -82,7 +80,6 @@ def test_ranks_are_correlated_overall_and_within_candidates() -> None:
     a = CandidateReport("a", scores=(0.1, 0.2, 0.3, 0.4), development_scores=(0.5, 0.7, 0.6, 0.9))
     b = CandidateReport("b", scores=(0.6, 0.5, 0.7), development_scores=(0.2, None, 0.4))
     found = report_development([a, b], "best_validation_f1")
-    assert found is not None
     # ranks 1 2 3 4 and 1 3 2 4: rho = 1 - 6 (1 + 1) / (4 * 15)
     assert found.by_candidate == {"a": pytest.approx(0.8)}
     ranks = [stats.rankdata(x) for x in ([0.1, 0.2, 0.3, 0.4, 0.6, 0.7], [0.5, 0.7, 0.6, 0.9, 0.2, 0.4])]

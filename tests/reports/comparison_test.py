@@ -129,7 +129,6 @@ def test_the_bound_is_that_of_a_bootstrap_made_one_by_one() -> None:
     first, second = rng.normal(0.5, 1, 20), rng.normal(0, 1, 15)
     made = [by_small_steps(rng.choice(first, 20), rng.choice(second, 15), 300) for _ in range(2000)]
     order = stochastic_order(first, second)
-    assert order is not None
     expected = order[0] + stats.norm.ppf(0.95) * np.std(made)
     assert order[1] == pytest.approx(expected, rel=0.1)
     assert stochastic_order(first, second) == order

@@ -65,7 +65,6 @@ def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
             stats.wilcoxon(x[:7], y).pvalue,
         ]
     )
-    assert made.development is not None
     pairs = [(d, s) for n in ("good", "fair") for d, s in zip(DEVELOPMENT[n], SCORES[n], strict=True)]
     assert made.development.overall == pytest.approx(stats.spearmanr(pairs).statistic)
 
@@ -132,7 +131,6 @@ def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: P
     told = "--confidence was changed from 0.999 to 0.95 after 3 runs."
     assert made.notes == (told,) and told in paragraph(report(tmp_path))
     assert made.candidate("good").development_scores[0] is None, "a score that is not a number is left out"
-    assert made.development is not None and made.single_score is not None
     assert (made.development.num_evaluations, made.single_score.wrong_best_of_3) == (17, None)
 
 

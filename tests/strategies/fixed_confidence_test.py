@@ -88,7 +88,6 @@ def test_an_undecided_selection_is_over_at_its_credible_margin_and_not_below(ada
         now = history({c: rng.normal(0.6, s, n).tolist() for c, s, n in zip("abcd", noise, sizes, strict=True)})
         before = built(adaptive).recommend(now)
         found = built(adaptive).credible_margin(now)
-        assert found is not None
         if before.stopped_by is None:
             after = built(adaptive, margin=found.margin).recommend(now)
             assert (after.stopped_by, after.best) == ("confidence", found.best)

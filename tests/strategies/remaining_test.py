@@ -25,7 +25,6 @@ def found(
     counts, rng = [count] * len(posterior.location), np.random.default_rng(0)
     rule = stop or RuleOfThree()
     result = remaining(posterior, counts, confidence=0.95, margin=margin, stop=rule, room=room, rng=rng)
-    assert result is not None
     return result
 
 

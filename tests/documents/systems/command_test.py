@@ -129,7 +129,6 @@ print(system.ask({{"text": "d1 good"}}), flush=True)
 time.sleep(600)
 """
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-    assert parent.stdout is not None
     assert parent.stdout.readline()
     assert len(processes(tmp_path)) > 1
     os.kill(parent.pid, signal.SIGKILL)
