@@ -142,10 +142,8 @@ def test_only_shared_splits_have_effects_and_directions_are_those_of_the_setting
         source = problem_of(PlanSettings(source=str(table), splits=splits)).source
         assert (source.posterior.split_precision < np.inf) is fits_effects
     assert problem_of(PlanSettings(source=str(table), belief="logit_unpaired")).scale == "logit"
-    assert [problem_of(PlanSettings(source=str(table), minimise=x)).source.minimise for x in (True, False)] == [
-        True,
-        False,
-    ]
+    for minimise in (True, False):
+        assert problem_of(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
 
 
 def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:

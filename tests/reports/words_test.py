@@ -1,13 +1,24 @@
+"""Sentences, and what to write in a paper, on invented reports and on selections that were made."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Dict, Optional
 
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp import report
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.reports.citing import bibtex, paragraph
+from fiesta_allennlp.reports.comparison import Comparison
+from fiesta_allennlp.reports.pages import render_html, render_markdown
+from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.tables import replay_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from tests.replays.replay_test import REPLAY
+from tests.reports.made_up import made_up
 
 
 def entry(name: str, measure: Optional[float], num_documents: int = 2, **options: Any) -> SystemSummary:
@@ -65,3 +76,65 @@ def test_the_table_has_a_line_for_every_candidate() -> None:
         console.print(replay_table(summarise_replay(REPLAY)))
     rows = [line.split() for line in shown.get().splitlines()]
     assert ["b", "0.6000", "50.0%"] in rows and ["c", "0.1000"] in rows
+
+
+RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
+
+
+@pytest.fixture
+def selection() -> Report:
+    made = made_up(2)
+    names = {"model_0": (0.97, 0.65, 0.02, 9), "model_1": (0.03, 0.62, 0.03, 7)}
+    candidates = [
+        replace(c, prob_best=p, prob_within_margin=p, mean=mean, sd=sd, num_evaluations=number)
+        for c, (p, mean, sd, number) in zip(made.candidates, names.values(), strict=True)
+    ]
+    difference = Comparison("model_0", "model_1", False, True, (0.02, 0.04), (1, 2), 0.03, (0.01, 0.05))
+    return replace(
+        made, candidates=tuple(candidates), comparisons=(difference,), strategy="top_two", splits="shared", notes=()
+    )
+
+
+def test_the_paragraph_of_a_decision(selection: Report) -> None:
+    text = paragraph(selection)
+    for fact in (
+        "2 models (model_0, model_1) by macro_f1 on the test sets of random splits",
+        "posterior probability of 0.95 (Moss et al., 2019; Russo, 2016; Jourdan et al., 2022; fiesta-allennlp 0.1.0)",
+        "After 16 runs, model_0 was selected, with P(best) = 0.970 (mean 0.6500, sd 0.0200 over 9 runs)",
+        "model_1 (mean 0.6200, sd 0.0300 over 7 runs), with a mean difference of 0.0300 on 2 shared splits",
+        "95% interval 0.0100 to 0.0500",
+    ):
+        assert fact in text
+
+
+def test_new_data_are_told_beside_p_best(selection: Report) -> None:
+    known = replace(selection, comparisons=(replace(selection.comparisons[0], prob_new_data=0.91),))
+    assert "On new data of the same kind and size, model_0 is better than model_1 with probability 0.910" in paragraph(
+        known
+    )
+    assert "corani-benavoli-2015" in bibtex(known) and "corani" not in bibtex(selection)
+    assert "P(better on new data)" in render_html(known, {}) and "new data)" not in render_html(selection, {})
+
+
+@pytest.mark.parametrize("change", [{"running": True}, {"strategy": ""}, {"stopped_by": "failures"}, {"best": None}])
+def test_there_is_no_paragraph_without_a_result(selection: Report, change: dict) -> None:  # type: ignore[type-arg]
+    assert paragraph(replace(selection, **change)) == ""
+
+
+def test_every_cited_work_has_its_entry(selection: Report) -> None:
+    for strategy, number in (("top_two", 4), ("ttts", 3), ("sequential_halving", 3), ("a_rule_of_ones_own", 2)):
+        entries = re.findall(r"^@\w+\{", bibtex(replace(selection, strategy=strategy)), re.MULTILINE)
+        cited = re.search(r"\(([^()]*fiesta-allennlp [^()]*)\)", paragraph(replace(selection, strategy=strategy)))
+        assert cited is not None and len(cited.group(1).split("; ")) == number == len(entries)
+
+
+def test_a_selection_by_documents_has_its_own_words() -> None:
+    text = paragraph(report(RUNS / "documents"))
+    assert "systems (a, c, b)" in text and "Haffari et al., 2017" in text and "on 48 documents" in text
+
+
+def test_pages_show_the_paragraph_to_copy(selection: Report) -> None:
+    shown = render_html(selection)
+    assert paragraph(selection).split("(")[0] in shown and "@inproceedings{moss-etal-2019-fiesta" in shown
+    assert "## For your paper" in render_markdown(selection)
+    assert "For your paper" not in render_html(replace(selection, running=True))

@@ -1,0 +1,208 @@
+"""Predictions and criteria of searchers by hand and by other libraries."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from fiesta_allennlp.searches.searchers import GpEi, GraphEi, GraphEif, Points, SearchHistory
+from fiesta_allennlp.searches.searchers.covariances import (
+    Prediction,
+    graph_covariance,
+    joined,
+    kernel_matrix,
+    laplacian,
+    of_distance,
+    predict,
+)
+from fiesta_allennlp.searches.searchers.gaussian_process import standardised
+from fiesta_allennlp.searches.searchers.graph_eif import expected_influence, harmonic, scaled
+from fiesta_allennlp.searches.searchers.improvement import (
+    expected_hypervolume_improvement,
+    expected_improvement,
+    hypervolume,
+    pareto_front,
+)
+
+
+def on_a_line(*places: float) -> Points:
+    return Points(np.array(places)[:, None])
+
+
+def test_kernels_at_known_distances() -> None:
+    assert of_distance(np.array([0.0, 1.0]), "rbf") == pytest.approx([1, np.exp(-0.5)])
+    root = np.sqrt(5)
+    assert of_distance(np.array([0.0, 1.0]), "matern") == pytest.approx([1, (1 + root + 5 / 3) * np.exp(-root)])
+    assert kernel_matrix(on_a_line(0, 0.5), "rbf", 0.5)[0, 1] == pytest.approx(np.exp(-0.5))
+
+
+def test_neighbours_are_joined_if_one_is_near_the_other() -> None:
+    # The nearest of each: 0 - 1, 1 - 0, 2 - 1, so the middle one has two neighbours.
+    points = on_a_line(0, 0.4, 1.0)
+    assert joined(points, 1 / 3).tolist() == [[False, True, False], [True, False, True], [False, True, False]]
+    assert joined(points, 0.6).sum() == 6
+    many = Points(np.random.default_rng(1).random((70, 3)))
+    assert 10 <= joined(many, 1 / 7).sum() / 70 < 12, "the least number of neighbours on average"
+
+
+def test_a_laplacian_by_hand() -> None:
+    delta = laplacian(on_a_line(0, 0.4, 1.0), "rbf", 1.0, 1 / 3)
+    near, far = np.exp(-0.08), np.exp(-0.18)
+    assert delta == pytest.approx(np.array([[near, -near, 0], [-near, near + far, -far], [0, -far, far]]))
+
+
+def test_the_covariance_of_a_graph_by_hand() -> None:
+    # Two points with weight w: 2 beta (Delta + I / sigma^2) = [[w + 1, -w], [-w, w + 1]], whose determinant is 2 w + 1.
+    points = on_a_line(0, 1)
+    w = np.exp(-0.5)
+    found = graph_covariance(points, "rbf", 1.0, 0.5, 0.5, 1.0)
+    assert found == pytest.approx(np.array([[w + 1, w], [w, w + 1]]) / (2 * w + 1))
+
+
+KERNELS = {"matern": Matern(0.7, nu=2.5), "rbf": RBF(0.7)}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_posterior_is_that_of_scikit_learn(kernel: str) -> None:
+    rng = np.random.default_rng(1)
+    points = Points(rng.random((9, 3)))
+    seen, values, at = [4, 0, 7], np.array([0.5, -1.0, 2.0]), np.array([1, 2, 3, 8])
+    theirs = GaussianProcessRegressor(KERNELS[kernel], alpha=0.01, optimizer=None).fit(points.inputs[seen], values)
+    mean, sd = theirs.predict(points.inputs[at], return_std=True)
+    (ours,) = predict(kernel_matrix(points, kernel, 0.7), at, seen=seen, values=values[:, None], noise=0.01)
+    assert ours.mean == pytest.approx(mean)
+    assert ours.sd == pytest.approx(sd)
+
+
+def test_a_pending_point_lowers_the_variance_and_leaves_the_mean_and_objectives_are_predicted_apart() -> None:
+    covariance, at = kernel_matrix(Points(np.linspace(0, 1, 5)[:, None]), "matern", 0.5), np.array([1, 2])
+    given = {"seen": [0], "values": np.array([[1.0]]), "noise": 1e-6}
+    (after,) = predict(covariance, at, pending=[3], **given)
+    (guessed,) = predict(covariance, np.array([3]), **given)
+    # As if it were seen at its own prediction, also beside another objective.
+    values = np.array([[5.0, 1.0], [2.0, guessed.mean[0]]])
+    _, believed = predict(covariance, at, seen=[0, 3], values=values, noise=1e-6)
+    assert after.sd == pytest.approx(believed.sd)
+    assert after.mean == pytest.approx(believed.mean, abs=1e-5)
+
+
+LINE = Points(np.linspace(0, 1, 5)[:, None])
+
+
+def test_standardised_scores_by_hand() -> None:
+    assert standardised(np.array([[1.0, 7.0], [3.0, 7.0]])).tolist() == [[-1, 0], [1, 0]]
+
+
+def test_what_is_known_and_not_is_told_by_the_prior_mean() -> None:
+    # Both ends are seen. A length scale far below the distances leaves the prior for all others.
+    history = SearchHistory(LINE, (0, 4), np.array([[2.0], [6.0]]))
+    found = GpEi(length_scale=1e-3).criterion(history)
+    prior = Prediction(np.full(3, -1.0), np.ones(3))  # in standard deviations; the best seen is at 1
+    assert found == pytest.approx(expected_improvement(prior, 1.0))
+    neutral = Prediction(np.zeros(3), np.ones(3))
+    assert GpEi(length_scale=1e-3, prior_mean=0).criterion(history) == pytest.approx(expected_improvement(neutral, 1.0))
+    raw = GpEi(length_scale=1e-3, scores="raw").criterion(history)
+    assert raw == pytest.approx(expected_improvement(neutral, 6.0))
+
+
+def test_the_graph_predicts_between_its_neighbours() -> None:
+    searcher = GraphEi(neighbours=0.3, sigma=1e4, prior_mean=0)
+    history = SearchHistory(LINE, (0, 4), np.array([[0.0], [1.0]]))
+    means = searcher.predictions(history, searcher.values(history))[0].mean
+    assert means == pytest.approx([-0.5, 0, 0.5], abs=1e-3)  # harmonic: -1 and 1 at the ends
+
+
+FRONT = np.array([[1.0, 4.0], [2.0, 3.0], [4.0, 1.0], [1.5, 2.0]])
+"""The last one is dominated by the second."""
+
+
+def prediction(mean: float, sd: float) -> Prediction:
+    return Prediction(np.array([mean]), np.array([sd]))
+
+
+def test_expected_improvement_at_known_means_and_deviations() -> None:
+    for mean, sd, best, expected in (
+        (0.0, 1.0, 0.0, 1 / np.sqrt(2 * np.pi)),
+        (1.0, 1.0, 0.0, norm.cdf(1) + norm.pdf(1)),
+        (3.0, 2.0, 4.0, -norm.cdf(-0.5) + 2 * norm.pdf(0.5)),
+        (3.0, 1e-9, 2.5, 0.5),
+        (2.0, 1e-9, 2.5, 0.0),
+    ):
+        assert expected_improvement(prediction(mean, sd), best) == pytest.approx([expected], abs=1e-12)
+
+
+def test_fronts_and_hypervolumes_by_hand() -> None:
+    assert pareto_front(FRONT).tolist() == [True, True, True, False]
+    assert pareto_front(np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])).tolist() == [True, True, False]
+    # Below a reference of (1, 0) the first one is not above it.
+    expected = {(0.0, 0.0): 4 + 3 + 1 + 1, (1.0, 0.0): 3 + 1 + 1, (9.0, 9.0): 0}
+    assert {reference: hypervolume(FRONT, np.array(reference)) for reference in expected} == expected
+    origin, below = np.array([0.0, 0.0]), np.array([[-1.0, -1.0]])
+    found = expected_hypervolume_improvement(prediction(0, 1), prediction(0, 1), below, origin)
+    assert found == pytest.approx([1 / (2 * np.pi)]), "above nothing it is the product of improvements"
+
+
+@pytest.mark.parametrize("point", [(3.0, 2.5), (0.5, 5.0), (5.0, 0.5), (1.2, 1.2), (5.0, 5.0), (-1.0, 9.0)])
+def test_ehvi_of_a_certain_point_is_the_difference_of_hypervolumes(point: "tuple[float, float]") -> None:
+    reference = np.array([0.0, 0.0])
+    gained = hypervolume(np.vstack([FRONT, point]), reference) - hypervolume(FRONT, reference)
+    first, second = (prediction(mean, 1e-9) for mean in point)
+    found = expected_hypervolume_improvement(first, second, FRONT, reference)
+    assert found == pytest.approx([gained], abs=1e-7)
+
+
+@pytest.mark.parametrize(("mean", "sd"), [((2.5, 2.5), (1.0, 0.5)), ((0.5, 0.5), (2.0, 2.0)), ((4.0, 1.0), (0.3, 1.5))])
+def test_ehvi_is_the_mean_of_hypervolume_differences(mean: "tuple[float, float]", sd: "tuple[float, float]") -> None:
+    reference = np.array([0.0, 0.0])
+    draws = np.random.default_rng(3).normal(mean, sd, (2_000, 2))
+    before = hypervolume(FRONT, reference)
+    gains = [hypervolume(np.vstack([FRONT, draw]), reference) - before for draw in draws]
+    first, second = (prediction(*pair) for pair in zip(mean, sd, strict=True))
+    found = expected_hypervolume_improvement(first, second, FRONT, reference)
+    assert found[0] == pytest.approx(np.mean(gains), abs=4 * np.std(gains) / np.sqrt(len(gains)))
+
+
+PATH = np.array([[1.0, -1, 0], [-1, 3, -2], [0, -2, 2]])
+"""The Laplacian of three points in a row with weights 1 and 2."""
+
+
+def test_the_prediction_and_influence_on_a_path_of_three() -> None:
+    assert harmonic(PATH, np.array([1]), [0, 2], np.array([1.0, 0.0])) == pytest.approx([1 / 3])
+    assert harmonic(PATH, np.array([1, 2]), [0], np.array([0.7])) == pytest.approx([0.7, 0.7])
+    # Only the middle is free, with f = 1/3. With the label 0 the sum of 1 - f is 0 + 1 + 1, with 1 that of f is 2.
+    found = expected_influence(PATH, np.array([1]), [0, 2], np.array([1.0, 0.0]))
+    assert found == pytest.approx([2 / 3 * 2 + 1 / 3 * 2])
+    # A part of the graph without a score is predicted to be bad.
+    delta = np.kron(np.eye(2), np.array([[1.0, -1], [-1, 1]]))
+    assert harmonic(delta, np.array([1, 2, 3]), [0], np.array([1.0])) == pytest.approx([1, 0, 0], abs=1e-6)
+    assert scaled(np.array([10.0, 20.0, 12.5])).tolist() == [0, 1, 0.25]
+    assert scaled(np.array([3.0, 3.0])).tolist() == [1, 1]
+
+
+def test_the_expected_influence_is_that_of_new_predictions() -> None:
+    rng = np.random.default_rng(2)
+    weights = np.triu(rng.random((6, 6)), 1)
+    weights = weights + weights.T
+    delta = np.diag(weights.sum(axis=1)) - weights
+    free, labelled, labels = np.array([0, 2, 3, 5]), [1, 4], np.array([1.0, 0.2])
+    f = harmonic(delta, free, labelled, labels)
+    expected = []
+    for place, k in enumerate(free):
+        sums = {}
+        for label in (0.0, 1.0):
+            others = np.setdiff1d(free, [k])
+            again = harmonic(delta, others, [*labelled, int(k)], np.array([*labels, label]))
+            sums[label] = again.sum() + labels.sum() + label
+        expected.append((1 - f[place]) * (6 - sums[0.0]) + f[place] * sums[1.0])
+    assert expected_influence(delta, free, labelled, labels) == pytest.approx(expected)
+
+
+def test_a_pending_point_counts_as_predicted() -> None:
+    points = Points(np.linspace(0, 1, 8)[:, None])
+    history = SearchHistory(points, (0, 7), np.array([[1.0], [0.0]]))
+    searcher = GraphEif(neighbours=0.3)
+    alone = searcher.criterion(history)
+    after = searcher.criterion(history.starting(3))
+    assert len(after) == len(alone) - 1
+    assert not np.allclose(after, np.delete(alone, 2))

@@ -1,0 +1,168 @@
+"""Thompson sampling, its batches, and top-two sampling, given what the generator draws."""
+
+from dataclasses import replace
+from typing import Any, Optional, cast
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.beliefs import StudentT, StudentTPosterior
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.strategies import BatchThompson, Thompson, TopTwo, TopTwoThompson
+from fiesta_allennlp.strategies.base import Look, believed
+from fiesta_allennlp.strategies.thompson import draw
+from tests.strategies.histories import THREE_EACH, evaluation, history, request
+from tests.strategies.scripted import scripted
+from tests.strategies.simulation import built
+
+STARTED = history(THREE_EACH)
+
+
+def test_draw_by_hand() -> None:
+    # Cumulative weights are 1, 1, 3, 4; a weight of 0 is never drawn, tiny ones are.
+    weights = {"a": 1.0, "b": 0.0, "c": 2.0, "d": 1.0}
+    assert draw(weights, 5, scripted(0.0, 0.24, 0.25, 0.74, 0.76)) == ["a", "a", "c", "c", "d"]
+    for tiny in (5e-324, 1e-300):
+        assert draw({"a": tiny, "b": tiny, "c": 0.0}, 1, scripted(np.nextafter(1.0, 0.0))) == ["b"]
+
+
+def test_thompson_draws_every_slot_from_what_is_believed_now() -> None:
+    strategy = Thompson(belief=StudentT())
+    now = believed(STARTED, StudentT()).decision.prob_best
+    draws = scripted(0.0, now["a"] - 1e-9, now["a"] + 1e-9, 1 - 1e-12)
+    assert strategy.propose(STARTED, 4, draws) == ["a", "a", "b", "c"]
+    assert strategy.propose(replace(STARTED, pending=(request("a", 3),)), 1, scripted(0.0)) == ["a"]
+
+
+def batch(size: "int | None") -> BatchThompson:
+    return cast(BatchThompson, built("bts", **({} if size is None else {"batch_size": size})))
+
+
+def test_a_batch_is_as_large_as_the_free_slots_by_default() -> None:
+    def number(size: Optional[int], slots: int, *pending: str) -> int:
+        started = replace(STARTED, pending=tuple(request(name, 3) for name in pending))
+        return len(batch(size).propose(started, slots, np.random.default_rng(11)))
+
+    assert (number(None, 5), number(2, 5), number(None, 5, "a")) == (5, 2, 0)
+    # The last piece is no larger than what is left of the batch, and none begins while this one is pending.
+    assert (number(5, 8, "a", "b"), number(5, 1, "a", "b"), number(2, 3, "a", "b")) == (3, 1, 0)
+    batch(1).check(["a", "b"])
+    with pytest.raises(ConfigError, match="batch_size must be at least 1.* got 0"):
+        batch(0).check(["a", "b"])
+
+
+def test_a_batch_dealt_out_in_pieces_is_drawn_from_its_beginning() -> None:
+    # The first of the batch turned out bad for "b", which nearly ends its chances; the batch does not know.
+    later = replace(STARTED, evaluations=(*STARTED.evaluations, evaluation("b", 3, 0.30)))
+    then, now = believed(STARTED, StudentT()).decision.prob_best, believed(later, StudentT()).decision.prob_best
+    between = (then["a"] + now["a"]) / 2
+    assert now["a"] - then["a"] > 0.05
+    assert Thompson(belief=StudentT()).propose(later, 1, scripted(between)) == ["a"]
+    assert batch(3).propose(later, 1, scripted(between)) == ["b"]
+    # With a batch of one, the next batch begins, and knows.
+    assert batch(1).propose(later, 1, scripted(between)) == ["a"]
+
+
+def test_a_failure_within_a_batch_is_replaced_from_the_same_belief() -> None:
+    # Of a batch of three, two have finished and one failed: one is missing, whatever the number of slots.
+    done = (*STARTED.evaluations, evaluation("a", 3, 0.61), evaluation("b", 3, 0.30))
+    now = replace(STARTED, evaluations=done)
+    then = believed(STARTED, StudentT()).decision.prob_best
+    assert batch(3).propose(now, 8, scripted(then["a"] + 1e-9)) == ["b"]
+
+
+def test_a_pending_start_of_a_withdrawn_candidate_is_waited_for() -> None:
+    now = history({**THREE_EACH, "d": [0.5]}, withdrawn=["d"], pending=["d"])
+    assert batch(4).propose(now, 4, np.random.default_rng(11)) == []
+    assert len(batch(4).propose(replace(now, pending=()), 4, np.random.default_rng(11))) == 4
+
+
+def test_a_candidate_may_join_in_the_middle_of_a_batch() -> None:
+    begun = history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.7], "d": []})
+    starts = tuple(evaluation("d", replicate, 0.5 + replicate / 10) for replicate in range(3))
+    joined = replace(begun, evaluations=begun.evaluations + starts)
+    assert len(batch(4).propose(joined, 3, np.random.default_rng(11))) == 3
+
+
+PI = {"a": 0.6, "b": 0.3, "c": 0.1}
+
+
+def choose(*numbers: float, pi: "dict[str, float]" = PI, slots: int = 1, beta: float = 0.5) -> "list[str]":
+    strategy = TopTwo(belief=StudentT(), challenger="posterior", beta=beta)
+    return strategy.choose(STARTED, Look(Decision("a", prob_best=pi)), slots, scripted(*numbers))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options", "expected"),
+    [
+        # The first of the two, I, is "b" (0.6 <= 0.65 < 0.9); it is trained with probability beta.
+        ((0.65, 0.49), {}, "b"),
+        ((0.65, 0.29), {"beta": 0.3}, "b"),
+        # Else J is: "a" with 6/7 and "c" with 1/7; where I is "a", "b" with 3/4 and "c" with 1/4.
+        ((0.65, 0.5, 0.85), {}, "a"),
+        ((0.65, 0.5, 0.86), {}, "c"),
+        ((0.1, 0.9, 0.74), {}, "b"),
+        ((0.1, 0.9, 0.76), {}, "c"),
+        # With nothing left for the others they are equal.
+        ((0.5, 0.5, 0.49), {"pi": {"a": 0.0, "b": 1.0, "c": 0.0}}, "a"),
+        ((0.5, 0.5, 0.51), {"pi": {"a": 0.0, "b": 1.0, "c": 0.0}}, "c"),
+        # With beta 1 it is Thompson sampling: rng.random() is always below 1.
+        ((0.65, 0.999999), {"beta": 1.0}, "b"),
+    ],
+)
+def test_algorithm_2_by_hand(numbers: "tuple[float, ...]", options: Any, expected: str) -> None:
+    assert choose(*numbers, **options) == [expected]
+
+
+def test_every_slot_draws_a_pair_of_its_own() -> None:
+    assert choose(0.65, 0.4, 0.1, 0.9, 0.76, 0.1, 0.2, slots=3) == ["b", "c", "a"]
+
+
+def test_pi_is_what_is_believed_now() -> None:
+    pi = believed(STARTED, StudentT()).decision.prob_best
+    strategy = TopTwo(belief=StudentT(), beta=0.5)
+    assert strategy.propose(STARTED, 1, scripted(pi["a"] - 1e-9, 0.0)) == ["a"]
+    assert strategy.propose(STARTED, 1, scripted(pi["a"] + 1e-9, 0.0)) == ["b"]
+
+
+def test_challenger_and_beta_come_from_params_and_are_checked() -> None:
+    paper = cast(TopTwoThompson, built("ttts"))
+    assert (type(paper), paper.challenger, paper.beta) == (TopTwoThompson, "posterior", 0.5)
+    assert cast(TopTwoThompson, built("ttts", beta=1.0)).beta == 1.0
+    built("top_two", beta=0.25).check(["a", "b"])
+    for beta in (0.0, 1.01):
+        with pytest.raises(ConfigError, match=f"beta must be above 0 and at most 1, .* got {beta}"):
+            built("top_two", beta=beta).check(["a", "b"])
+    with pytest.raises(ConfigError, match="challenger must be cost or posterior but got 'best'"):
+        built("top_two", challenger="best").check(["a", "b"])
+
+
+POSTERIOR = StudentTPosterior.simple(
+    np.array([0.60, 0.58, 0.50]), np.array([0.003, 0.004, 0.0]), np.array([9.0, 9.0, 9.0])
+)
+"""z_ab = .02 / .005 = 4, z_ac = .1 / .003 = 33, z_bc = .08 / .004 = 20."""
+
+
+def by_cost(now: History, *numbers: float, slots: int = 1) -> "list[str]":
+    look = Look(Decision("a", prob_best=PI), POSTERIOR)
+    return TopTwo(belief=StudentT()).choose(now, look, slots, scripted(*numbers))
+
+
+def test_the_one_of_leader_and_nearest_that_lags_is_trained() -> None:
+    # The leader is "a" (0.1 < 0.6); its challenger "b", for 4^2 / 2 is less than 33^2 / 2.
+    behind = {"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 2}
+    assert by_cost(history(behind), 0.1) == ["b"]
+    assert by_cost(history({**behind, "a": [0.6] * 3}), 0.1) == ["a"]
+    # The leader is "c" (0.95 > 0.9): "a" is ahead of it by the most, 33 against 20.
+    assert by_cost(history({"a": [0.6] * 3, "b": [0.58] * 3, "c": [0.5] * 4}), 0.95) == ["a"]
+    assert by_cost(history(behind, pending=["b", "b"]), 0.1) == ["a"], "pending evaluations count as made"
+    # Slot by slot: "b" catches up, then the leader goes on, then "b" again.
+    assert by_cost(history(behind), 0.1, 0.1, 0.1, slots=3) == ["b", "a", "b"]
+
+
+def test_the_logarithm_of_the_count_decides_between_near_costs() -> None:
+    posterior = StudentTPosterior.simple(np.array([0.6, 0.5, 0.5]), np.array([0.05, 0.05, 0.05]), np.array([9.0] * 3))
+    look = Look(Decision("a", prob_best=PI), posterior)
+    now = history({"a": [0.6] * 9, "b": [0.5] * 8, "c": [0.5] * 4})
+    assert TopTwo(belief=StudentT()).choose(now, look, 1, scripted(0.1)) == ["c"]
