@@ -19,16 +19,19 @@ KEY = "sk-very-secret"
 
 
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Starts a server with these faults and opens a system for it that waits a blink between tries."""
+def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Starts a server with these faults and opens a system for it that waits a blink between tries. With `waits` it
+    waits for nothing, and the seconds that it would have waited are listed there."""
     opened: List[Any] = []
 
-    def start(faults: Any = None, time_limit: float = 30.0, **options: Any) -> Any:
+    def start(faults: Any = None, time_limit: float = 30.0, waits: "List[float] | None" = None, **options: Any) -> Any:
         context = serving(Endpoint(faults=faults))
         endpoint = context.__enter__()
         system = Http(endpoint.url, **{"wait": 0.01, **options})
         system.open(Workplace("web", tmp_path / "web.log", time_limit))
         opened.append((system, context))
+        if waits is not None:
+            monkeypatch.setattr(system._stopped, "wait", waits.append)
         return system, endpoint
 
     yield start
@@ -52,13 +55,18 @@ def test_what_may_pass_is_tried_again(serve: Any, fault: Any) -> None:
     assert endpoint.asked == {"d1": 3}
 
 
-def test_tries_end_with_what_came_last(serve: Any) -> None:
-    system, endpoint = serve({"d1": [500] * 9}, retries=2)
-    with pytest.raises(Unanswered, match=r"status 500: .*\"error\": \"status 500\".*, 3 times") as raised:
-        system.ask(D1)
-    assert not isinstance(raised.value, Unavailable)
-    assert endpoint.asked == {"d1": 3}
+def test_tries_end_with_what_came_last_and_the_waits_between_them_grow_and_differ(serve: Any) -> None:
+    waits: List[float] = []
+    system, endpoint = serve({"d1": [500] * 9, "d2": [500] * 5}, waits=waits, wait=1.0, max_wait=5.0, retries=4)
+    for question in (D1, D2):
+        with pytest.raises(Unanswered, match=r"status 500: .*\"error\": \"status 500\".*, 5 times") as raised:
+            system.ask(question)
+        assert not isinstance(raised.value, Unavailable)
+    assert endpoint.asked == {"d1": 5, "d2": 5}
     assert system.ask(D2) == {"label": "bad"}
+    assert waits[:4] != waits[4:]
+    for number, waited in enumerate(waits):
+        assert min(5.0, 0.5 * 2 ** (number % 4)) <= waited <= min(5.0, 1.5 * 2 ** (number % 4))
 
 
 @pytest.mark.parametrize(
@@ -100,37 +108,13 @@ def test_what_will_not_pass_is_not_tried_again(serve: Any, fault: Any, named: st
     assert endpoint.asked == {"d1": 1}
 
 
-@pytest.fixture
-def waits_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], List[float]]:
-    """Has a system wait for nothing. Returns the seconds that it would have waited, as they come."""
-
-    def watch(system: Any) -> List[float]:
-        waits: List[float] = []
-        monkeypatch.setattr(system._stopped, "wait", waits.append)
-        return waits
-
-    return watch
-
-
-def test_retry_after_is_honoured_in_seconds_and_as_a_date(serve: Any, waits_of: Any) -> None:
-    in_an_hour = formatdate(time.time() + 3600, usegmt=True)
-    system, endpoint = serve({"d1": [(429, 7)], "d2": [(503, in_an_hour)]}, wait=0.0, max_wait=3600.0)
-    waits = waits_of(system)
-    assert system.ask(D1) == {"label": "good"}
-    assert system.ask(D2) == {"label": "bad"}
+def test_retry_after_is_honoured_in_seconds_and_as_a_date(serve: Any) -> None:
+    in_an_hour, waits = formatdate(time.time() + 3600, usegmt=True), []
+    faults = {"d1": [(429, 7)], "d2": [(503, in_an_hour)]}
+    system, endpoint = serve(faults, waits=waits, wait=0.0, max_wait=3600.0)
+    assert [system.ask(question) for question in (D1, D2)] == [{"label": "good"}, {"label": "bad"}]
     assert waits == [7, pytest.approx(3600, abs=300)]
     assert endpoint.asked == {"d1": 2, "d2": 2}
-
-
-def test_waits_grow_and_differ(serve: Any, waits_of: Any) -> None:
-    system, _ = serve({"d1": [500] * 9, "d2": [500] * 9}, wait=1.0, max_wait=5.0, retries=4)
-    waits = waits_of(system)
-    for question in (D1, D2):
-        with pytest.raises(Unanswered):
-            system.ask(question)
-    assert waits[:4] != waits[4:]
-    for number, waited in enumerate(waits):
-        assert min(5.0, 0.5 * 2 ** (number % 4)) <= waited <= min(5.0, 1.5 * 2 ** (number % 4))
 
 
 def test_a_server_that_hangs_is_given_up(serve: Any) -> None:
@@ -152,9 +136,9 @@ def test_stopping_ends_the_waiting_for_another_try(serve: Any) -> None:
             future.result(timeout=30)
 
 
-def test_requests_are_spread_over_the_minute(serve: Any, waits_of: Any) -> None:
-    system, _ = serve(per_minute=0.01)  # one in 6,000 seconds
-    waits = waits_of(system)
+def test_requests_are_spread_over_the_minute(serve: Any) -> None:
+    waits: List[float] = []
+    system, _ = serve(per_minute=0.01, waits=waits)  # one in 6,000 seconds
     for _ in range(4):
         system.ask(D1)
     assert waits == pytest.approx([0, 6000, 12000, 18000], abs=300)
@@ -178,15 +162,12 @@ def test_the_key_travels_in_its_header_and_is_nowhere_else(
     assert endpoint.headers[0]["X-Key"] == KEY
 
 
-@pytest.mark.parametrize("key", [None, f"{KEY}\nX-Other: 1"])
-def test_a_key_that_is_not_set_or_has_a_line_break_is_refused_and_not_told(
-    monkeypatch: pytest.MonkeyPatch, key: Any
-) -> None:
-    if key is not None:
+def test_a_key_that_is_not_set_or_has_a_line_break_is_refused_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("", f"{KEY}\nX-Other: 1"):
         monkeypatch.setenv("WEB_KEY", key)
-    with pytest.raises(ConfigError, match="WEB_KEY") as refused:
-        Http("http://127.0.0.1:1/", key_variable="WEB_KEY")
-    assert KEY not in str(refused.value)
+        with pytest.raises(ConfigError, match="WEB_KEY") as refused:
+            Http("http://127.0.0.1:1/", key_variable="WEB_KEY")
+        assert KEY not in str(refused.value)
 
 
 @pytest.mark.parametrize(
