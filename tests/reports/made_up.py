@@ -33,7 +33,7 @@ def made_up(
         for place, (name, count) in enumerate(zip(shown, counts, strict=True))
         for k in range(count)
     ]
-    rng.shuffle(done)  # type: ignore[arg-type]
+    rng.shuffle(done)
     history, path = History(shown, tuple(done)), _path(shown, len(done), rng)
     last, best = path[-1].prob_best, shown[0]
     decision = Decision(best, margin, prob_best=last, prob_within_margin=last)

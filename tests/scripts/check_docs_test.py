@@ -1,11 +1,12 @@
 """The pages are in order, and the check would notice if they were not."""
 
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Callable, List
 
+import check_docs
+import make_command_reference
 import pytest
+import try_allennlp_models
 import yaml
 
 from fiesta_allennlp.version import __version__
@@ -13,15 +14,10 @@ from tests.conftest import REPOSITORY
 
 
 @pytest.fixture
-def script() -> ModuleType:
-    return import_module("check_docs")
-
-
-@pytest.fixture
-def page(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """Writes a page beside another one, `other.md` with a heading, in a repository of its own."""
-    monkeypatch.setattr(script, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(script, "COPIED", ())
+    monkeypatch.setattr(check_docs, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(check_docs, "COPIED", ())
     (tmp_path / "scripts").mkdir()
     (tmp_path / "other.md").write_text("# A heading: of `code`, and more\n")
 
@@ -32,8 +28,8 @@ def page(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return write
 
 
-def test_links_anchors_and_commands_of_all_pages(script: ModuleType) -> None:
-    assert script.problems() == []
+def test_links_anchors_and_commands_of_all_pages() -> None:
+    assert check_docs.problems() == []
 
 
 @pytest.mark.parametrize(
@@ -51,9 +47,9 @@ def test_links_anchors_and_commands_of_all_pages(script: ModuleType) -> None:
         ("Give `--confidence 0.9`, or `--confidance`.", ["README.md: no command has the option --confidance"]),
     ],
 )
-def test_what_is_wrong_is_found(script: ModuleType, page: Callable[[str], Path], text: str, wrong: List[str]) -> None:
+def test_what_is_wrong_is_found(page: Callable[[str], Path], text: str, wrong: List[str]) -> None:
     page(text)
-    found = script.problems()
+    found = check_docs.problems()
     assert len(found) == len(wrong)
     assert all(problem.startswith(start) for problem, start in zip(found, wrong, strict=True))
 
@@ -86,14 +82,12 @@ hello"
 """
 
 
-def test_blocks_run_in_their_order_in_one_shell_and_what_is_not_printed_is_told(
-    script: ModuleType, page: Callable[[str], Path]
-) -> None:
-    assert script.run(page(RUN)) is None
-    error = script.run(page("```bash\npython --version\n```\n\n```bash\npython -c 'raise ValueError(7)'\n```\n"))
+def test_blocks_run_in_their_order_in_one_shell_and_what_is_not_printed_is_told(page: Callable[[str], Path]) -> None:
+    assert check_docs.run(page(RUN)) is None
+    error = check_docs.run(page("```bash\npython --version\n```\n\n```bash\npython -c 'raise ValueError(7)'\n```\n"))
     assert error.startswith("=== README.md:5") and "ValueError: 7" in error
     block = "```bash\necho '2 in 3.5 s'\n```\n\n<!-- printed: times vary -->\n```text\ntwo\n...\n 2 in 9 s\n```"
-    assert script.run(page(block)) == "README.md:6: not printed: two"
+    assert check_docs.run(page(block)) == "README.md:6: not printed: two"
 
 
 def test_the_citation_names_this_version_and_the_pictures_are_small() -> None:
@@ -106,14 +100,12 @@ def test_the_citation_names_this_version_and_the_pictures_are_small() -> None:
 
 
 def test_the_reference_is_up_to_date_and_has_every_option() -> None:
-    script = import_module("make_command_reference")
-    text = script.REFERENCE.read_text(encoding="utf-8")
-    assert text == script.reference(), "run: python scripts/make_command_reference.py"
-    for parser in script.parsers().values():
+    text = make_command_reference.REFERENCE.read_text(encoding="utf-8")
+    assert text == make_command_reference.reference(), "run: python scripts/make_command_reference.py"
+    for parser in make_command_reference.parsers().values():
         for action in parser._actions:
             assert action.dest == "help" or all(f"`{name}" in text for name in action.option_strings)
 
 
 def test_every_change_is_used_and_there() -> None:
-    script = import_module("try_allennlp_models")
-    assert {case.change for case in script.CASES} == set(script.CHANGES)
+    assert {case.change for case in try_allennlp_models.CASES} == set(try_allennlp_models.CHANGES)

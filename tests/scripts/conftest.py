@@ -8,13 +8,12 @@ import pytest
 from tests.conftest import REPOSITORY
 
 BENCHMARKS = str(REPOSITORY / "scripts" / "benchmarks")
-sys.path.append(str(REPOSITORY / "scripts"))  # also for what test files import at their top
+sys.path += [str(REPOSITORY / "scripts"), BENCHMARKS]
+"""`scripts/` is no package: its modules are found as when one of them is run."""
 
 
 @pytest.fixture(autouse=True)
-def scripts_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`scripts/` is no package: its modules are found as when one of them is run, also by the processes it starts."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
+def processes_find_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([BENCHMARKS, str(REPOSITORY)]))
 
 

@@ -6,11 +6,11 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import psutil
 import pytest
+import random_kills
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.processes import ProcessExecutor
@@ -21,30 +21,25 @@ from tests.conftest import until
 from tests.executors.light import Light, request, started
 
 
-@pytest.fixture
-def kills() -> ModuleType:
-    return importlib.import_module("random_kills")
-
-
-def test_a_worker_on_this_machine_is_found_and_killed(kills: ModuleType, tmp_path: Path) -> None:
+def test_a_worker_on_this_machine_is_found_and_killed(tmp_path: Path) -> None:
     executor = ProcessExecutor(RunDirectory(tmp_path / "run"))
-    scene = kills.Scene(psutil.Process())
-    assert not kills.kill_worker(scene)
+    scene = random_kills.Scene(psutil.Process())
+    assert not random_kills.kill_worker(scene)
     executor.submit(Light("wait", str(tmp_path)), request(0))
     until(lambda: bool(started(tmp_path)))
-    assert [process.pid for process in kills.trainings(scene)] == started(tmp_path)
-    assert not kills.kill_node(scene)
-    assert kills.kill_worker(scene)
+    assert [process.pid for process in random_kills.trainings(scene)] == started(tmp_path)
+    assert not random_kills.kill_node(scene)
+    assert random_kills.kill_worker(scene)
     (failure,) = executor.completed()
     assert "killed by signal 9" in failure.error
     executor.close()
 
 
-def test_every_target_is_hit_equally_often(kills: ModuleType) -> None:
+def test_every_target_is_hit_equally_often() -> None:
     waiting, hit = Counter({"parent": 26, "worker": 26, "job": 24, "node": 24}), Counter()
     for number in range(40):
-        planned = kills._planned(waiting, kills.PLANS[number % len(kills.PLANS)])
-        assert len(planned) <= kills.KILLS_PER_SELECTION
+        planned = random_kills._planned(waiting, random_kills.PLANS[number % len(random_kills.PLANS)])
+        assert len(planned) <= random_kills.KILLS_PER_SELECTION
         hit.update(target for target, _ in planned)
         waiting -= Counter(target for target, _ in planned)
     assert hit == {"parent": 26, "worker": 26, "job": 24, "node": 24}
@@ -52,7 +47,7 @@ def test_every_target_is_hit_equally_often(kills: ModuleType) -> None:
 
 
 @pytest.fixture
-def killed(kills: ModuleType, tmp_path: Path) -> Any:
+def killed(tmp_path: Path) -> Any:
     """A run with three finished evaluations, as it was noted at a kill."""
     directory = RunDirectory(tmp_path / "run")
     store = RunStore(directory, create=True)
@@ -65,8 +60,8 @@ def killed(kills: ModuleType, tmp_path: Path) -> Any:
         outcome.parent.mkdir(parents=True)
         outcome.write_text("{}")
     store.close()
-    run = kills.Killed(directory, [])
-    run.finished.update(kills.finished_in(directory))
+    run = random_kills.Killed(directory, [])
+    run.finished.update(random_kills.finished_in(directory))
     run._note_outcomes()
     return run
 
@@ -81,25 +76,23 @@ def killed(kills: ModuleType, tmp_path: Path) -> Any:
         ("UPDATE evaluations SET split_seed = 4", 3),
     ],
 )
-def test_what_is_gone_has_changed_or_was_trained_again_is_lost(
-    kills: ModuleType, killed: Any, damage: str, num_lost: int
-) -> None:
+def test_what_is_gone_has_changed_or_was_trained_again_is_lost(killed: Any, damage: str, num_lost: int) -> None:
     assert len(killed.finished) == len(killed.written) == 3
     with closing(sqlite3.connect(killed.directory.store)) as database:
         database.execute(damage)
         database.commit()
-    assert (killed.num_lost(), kills.num_twice(killed.directory)) == (num_lost, 0)
+    assert (killed.num_lost(), random_kills.num_twice(killed.directory)) == (num_lost, 0)
     if not damage:
         os.utime(sorted(killed.written)[0], ns=(1, 1))
         assert killed.num_lost() == 1
 
 
-def test_another_score_or_order_is_unequal(kills: ModuleType, killed: Any) -> None:
-    now = kills.finished_in(killed.directory)
+def test_another_score_or_order_is_unequal(killed: Any) -> None:
+    now = random_kills.finished_in(killed.directory)
     other = dict(reversed(now.items()))
     for reference, ordered, unequal in [(now, True, 0), (other, False, 0), (other, True, 1), ({}, False, 1)]:
-        counts = kills.Counts()
-        kills._count(counts, killed, ["parent", "worker"], reference, ordered=ordered)
+        counts = random_kills.Counts()
+        random_kills._count(counts, killed, ["parent", "worker"], reference, ordered=ordered)
         assert (counts.unequal, counts.evaluations, counts.kills["worker"]) == (unequal, 3, 1)
 
 

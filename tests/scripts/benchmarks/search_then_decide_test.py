@@ -1,12 +1,11 @@
 import csv
 import gzip
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Callable, Dict, List
 
 import numpy as np
 import pytest
+import search_then_decide
 
 from tests.scripts.conftest import cells_of
 
@@ -18,11 +17,6 @@ SAME = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def script() -> ModuleType:
-    return import_module("search_then_decide")
-
-
 def write(path: Path, rows: List[Dict[str, str]]) -> Path:
     complete = [{"ID": str(number), **SAME, **row} for number, row in enumerate(rows)]
     with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
@@ -32,7 +26,7 @@ def write(path: Path, rows: List[Dict[str, str]]) -> Path:
     return path
 
 
-def test_a_config_is_what_is_equal_in_all_but_results(script: ModuleType, tmp_path: Path) -> None:
+def test_a_config_is_what_is_equal_in_all_but_results(tmp_path: Path) -> None:
     rows = [
         {"Test_F1": "0.5", "Decoder": "CRF"},
         {"Test_F1": "0.7", "Decoder": "['CRF']", "Backend": "Theano"},
@@ -40,24 +34,24 @@ def test_a_config_is_what_is_equal_in_all_but_results(script: ModuleType, tmp_pa
         {"Test_F1": "0.1", "Setting": "MultiTask"},
         {"Test_F1": "0.2", "Dataset": "tempeval3.pkl"},
     ]
-    surface = script.read_surface(write(tmp_path / "runs.csv.gz", rows), "entities")
+    surface = search_then_decide.read_surface(write(tmp_path / "runs.csv.gz", rows), "entities")
     assert surface.truth == pytest.approx([0.6, 0.9])
     assert surface.noise_sd == pytest.approx(np.sqrt(0.02))  # (0.1^2 + 0.1^2) / 1
     dropout = surface.points.inputs[:, -2:]
     assert dropout.tolist() == [[0.25, 0.1], [0.5, 0.5]]
 
 
-def test_halving_by_hand(script: ModuleType) -> None:
+def test_halving_by_hand() -> None:
     # Two rounds of 8 runs: 2 for each of 4, then 4 for each of the best 2. The noise of the first round puts the second
     # finalist last. The third one ends with the mean of 0.5 twice and 0.7 four times.
     first = np.array([[[0.0, 0.0], [-1.0, -1.0], [0.0, 0.0], [0.0, 0.0]]])
     second = np.repeat(np.array([[[9.0], [9.0], [0.2], [0.0]]]), 4, axis=2)
     noise = iter([first, second])
     truth = np.array([[0.1, 0.9, 0.5, 0.4]])
-    means = script.halved(truth, 16, lambda shape: next(noise))
+    means = search_then_decide.halved(truth, 16, lambda shape: next(noise))
     assert means[0] == pytest.approx([-np.inf, -np.inf, 3.8 / 6, 0.4])
     with pytest.raises(ValueError, match="7 runs are too few for 4 finalists"):
-        script.halved(truth, 7, np.zeros)
+        search_then_decide.halved(truth, 7, np.zeros)
 
 
 def test_the_table_names_every_way(tmp_path: Path, run_script: Callable[..., str]) -> None:

@@ -49,9 +49,6 @@ class StandIn(ConditionalRandomField):
         assert batch_first
         super().__init__(num_tags)
 
-    def forward(self, emissions: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return super().forward(emissions, tags, mask)
-
     def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> List[List[int]]:
         return [tags for tags, _ in self.viterbi_tags(emissions, mask)]
 

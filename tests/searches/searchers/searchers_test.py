@@ -6,7 +6,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from fiesta_allennlp.searches.searchers import GpEi, GraphEi, GraphEif, Points, SearchHistory
+from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, GraphEi, GraphEif, Points, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import (
     Prediction,
     graph_covariance,
@@ -200,9 +200,17 @@ def test_the_expected_influence_is_that_of_new_predictions() -> None:
 
 def test_a_pending_point_counts_as_predicted() -> None:
     points = Points(np.linspace(0, 1, 8)[:, None])
-    history = SearchHistory(points, (0, 7), np.array([[1.0], [0.0]]))
+    history = SearchHistory(points, (0, 7), np.array([[1.0], [0.0]])).starting(3)
     searcher = GraphEif(neighbours=0.3)
-    alone = searcher.criterion(history)
-    after = searcher.criterion(history.starting(3))
-    assert len(after) == len(alone) - 1
-    assert not np.allclose(after, np.delete(alone, 2))
+    delta = laplacian(points, *searcher.graph)
+    guessed = harmonic(delta, np.arange(1, 7), [0, 7], np.array([1.0, 0.0]))[2]
+    expected = expected_influence(delta, history.open, [0, 7, 3], np.array([1.0, 0.0, guessed]))
+    assert searcher.criterion(history) == pytest.approx(expected)
+
+
+def test_two_objectives_are_traded_off_above_a_reference_below_all() -> None:
+    # Scores of 0 and 1 are -1 and 1 in standard deviations. A short length scale leaves the prior for the others.
+    history = SearchHistory(LINE, (0, 4), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    seen, prior = np.array([[-1.0, 1.0], [1.0, -1.0]]), Prediction(np.full(3, -2.0), np.ones(3))
+    expected = expected_hypervolume_improvement(prior, prior, seen, np.array([-3.0, -3.0]))
+    assert GpEhvi(length_scale=1e-3, prior_mean=-2).criterion(history) == pytest.approx(expected)
