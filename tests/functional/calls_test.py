@@ -13,15 +13,13 @@ from tests.conftest import REPOSITORY
 from tests.strategies.histories import THREE_EACH, history
 
 DATA = [{"text": "a"}, {"text": "b"}]
-FIXED_CONFIDENCE: Dict[str, Callable[..., Any]] = {
+
+FIXED_CONFIDENCE: Dict[str, Any] = {
     "TTTS": TTTS,
     "BTS": lambda *args, **kwargs: BTS(*args, batch_size=4, **kwargs),
     "non_adaptive_fc": non_adaptive_fc,
 }
-FIXED_BUDGET: Dict[str, Callable[..., Any]] = {
-    "sequential_halving": sequential_halving,
-    "non_adaptive_fb": non_adaptive_fb,
-}
+FIXED_BUDGET: Dict[str, Any] = {"sequential_halving": sequential_halving, "non_adaptive_fb": non_adaptive_fb}
 
 
 @pytest.fixture(params=FIXED_CONFIDENCE)
@@ -32,9 +30,8 @@ def until_sure(request: pytest.FixtureRequest) -> Callable[..., Any]:
 @pytest.fixture(params=[*FIXED_CONFIDENCE, *FIXED_BUDGET])
 def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Any call, with whatever it is to aim at in the fourth place."""
-    if request.param in FIXED_BUDGET:
-        return lambda *args, **kwargs: FIXED_BUDGET[request.param](*args, 24, **kwargs)
-    return lambda *args, **kwargs: FIXED_CONFIDENCE[request.param](*args, 0.05, **kwargs)
+    target = 24 if request.param in FIXED_BUDGET else 0.05
+    return lambda *args: {**FIXED_CONFIDENCE, **FIXED_BUDGET}[request.param](*args, target)
 
 
 def split(data: Any) -> Tuple[Any, Any]:

@@ -90,10 +90,9 @@ class TestRuleOfThree:
         assert missing(11, 9, 10, noise_sd=0.0099) == "bb"
         assert missing(10, 10, 10, noise_sd=0.0099, margin=0.0001) == ""
         assert missing(10, 10, 10, noise_sd=0.0099, confidence=0.8) == "", "3.4 ln(5) = 5.47"
-
-    def test_the_missing_runs_are_told_in_turn(self) -> None:
-        # 10.1855 x .0128 / .01 = 13.04 runs of both
+        # Told in turn: 10.1855 x .0128 / .01 = 13.04 runs of both, or of the noisy rival alone.
         assert missing(10, 10, 10, noise_sd=0.0128) == "abababab"
+        assert missing(10, 10, 10, noise_sd=np.array([0.0098, 0.0128, 0.05])) == "bbbb"
         # 30.6 would be more than twice the present ones; without a lead no number is enough.
         assert missing(10, 10, 10, noise_sd=0.03).count("a") == 10
         assert missing(10, 10, 10, noise_sd=0.03, best="b", margin=0.001).count("b") == 10
@@ -105,9 +104,6 @@ class TestRuleOfThree:
         assert missing(9, 10, 2, noise_sd=0.0) == "a"
         needed = [RuleOfThree().least_runs(confidence) for confidence in (0.5, 0.8, 0.875, 0.9, 0.95, 0.99)]
         assert needed == [3, 6, 7, 8, 10, 16]
-
-    def test_a_noisy_rival_needs_more_runs_of_its_own(self) -> None:
-        assert missing(10, 10, 10, noise_sd=np.array([0.0098, 0.0128, 0.05])) == "bbbb"
 
 
 class TestGLR:
