@@ -101,9 +101,12 @@ def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -
     # b has seen three of the four splits of a: its next run is on the fourth, the one after on a new split
     assert drawn.splits["b"][:4].tolist() == drawn.splits["a"][:4].tolist()
     assert drawn.splits["b"][4] == drawn.splits["a"][4] == drawn.splits["c"][4] == -1
-    apart = source.draw(Sampling(False, False, 10), split_rng=RNG(9), score_rngs=rngs)
-    new = np.concatenate([apart.splits[name][len(PILOT[name]) :] for name in PILOT])
-    assert len(set(new.tolist())) == len(new)
+    effects = source.posterior.draw(RNG(9))
+    apart = source.draw(Sampling(False, False, 9999), split_rng=RNG(9), score_rngs=rngs)
+    new = [apart.splits[name][len(scores) :] for name, scores in PILOT.items()]
+    assert len(set(np.concatenate(new).tolist())) == 3 * 9999
+    sds = source.standardised.unit * np.hypot(effects.noise_sds, effects.split_sd)
+    assert [np.std(apart.scores[name][4:]) for name in PILOT] == pytest.approx(sds.tolist(), rel=0.03)
 
 
 def test_draws_have_the_moments_of_the_posterior() -> None:

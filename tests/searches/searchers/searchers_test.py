@@ -13,7 +13,6 @@ from fiesta_allennlp.searches.searchers.covariances import (
     joined,
     kernel_matrix,
     laplacian,
-    of_distance,
     predict,
 )
 from fiesta_allennlp.searches.searchers.gaussian_process import standardised
@@ -28,13 +27,6 @@ from fiesta_allennlp.searches.searchers.improvement import (
 
 def on_a_line(*places: float) -> Points:
     return Points(np.array(places)[:, None])
-
-
-def test_kernels_at_known_distances() -> None:
-    assert of_distance(np.array([0.0, 1.0]), "rbf") == pytest.approx([1, np.exp(-0.5)])
-    root = np.sqrt(5)
-    assert of_distance(np.array([0.0, 1.0]), "matern") == pytest.approx([1, (1 + root + 5 / 3) * np.exp(-root)])
-    assert kernel_matrix(on_a_line(0, 0.5), "rbf", 0.5)[0, 1] == pytest.approx(np.exp(-0.5))
 
 
 def test_neighbours_are_joined_if_one_is_near_the_other() -> None:
