@@ -197,7 +197,7 @@ class SearchCommand(Selecting):
     help = "screen many configs, then find the best of a few"
     description = """Screen many configs with one run each, scored on the validation set. Then select among the best few
 with fresh runs. The directory given with -s keeps both stages, and --recover resumes an
-interrupted search in whichever stage it was."""
+interrupted search in its stage."""
     examples = """examples:
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4
