@@ -79,8 +79,8 @@ def read_own(path: Path) -> bytes:
         for owner in (os.fstat(file.fileno()).st_uid, path.parent.stat().st_uid):
             if owner != os.getuid():
                 raise StoreError(
-                    f"{path}: belongs to the user ID {owner}, and to read it would run code of theirs. "
-                    "Copy the run directory and continue with your copy."
+                    f"{path}: belongs to the user ID {owner}, and reading it would run that user's code. Copy the run "
+                    "directory and continue with your copy."
                 )
         return file.read()
 
@@ -118,7 +118,8 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
         except UnicodeEncodeError as error:
             half = error.object[error.start : error.end].encode("ascii", "backslashreplace").decode("ascii")
             raise DataError(
-                f"{path}, line {line}: holds {half}, which is half of a surrogate pair. Delete it or write both halves."
+                f"{path}, line {line}: contains {half}, which is half of a surrogate pair. Delete it or write both "
+                "halves."
             ) from error
         except json.JSONDecodeError as error:
             reason = f"{error.msg} at column {error.colno}"
@@ -291,7 +292,7 @@ def _put(holder: Any, path: str, value: Any, whole: str) -> None:
         return
     step = next((name for name in places if path.startswith(f"{name}.")), None)
     if step is None:
-        raise ValueError(f"the override '{whole}' has no place: there is no '{path.partition('.')[0]}' to go into")
+        raise ValueError(f"the override '{whole}' does not fit: the config has no '{path.partition('.')[0]}'")
     _put(holder[places[step]], path[len(step) + 1 :], value, whole)
 
 

@@ -74,7 +74,7 @@ def next_runs(settings: NextSettings, rows: Optional[Sequence[Mapping[str, Any]]
 def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     rows = table.rows
     names = tuple(dict.fromkeys([*(row.candidate for row in rows), *settings.candidates]))
-    remedy = "Name those that have no row yet by --candidates."
+    remedy = "Name those that have no row yet with --candidates."
     check_names(((name, "a row") for name in names), what="candidate", least=2, remedy=remedy)
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
     strategy = build_strategy(settings, list(names), minimise=minimise)

@@ -53,8 +53,8 @@ class NextSettings(ChoiceSettings):
         super().__post_init__()
         if self.scores and Path(self.scores).suffix != ".csv":
             raise ConfigError(
-                f"'{self.scores}' is not a CSV file. Give the table to which each run adds a row; an empty one has the "
-                "line candidate,split,seed,score and names the candidates by --candidates."
+                f"'{self.scores}' is not a CSV file. Give the table to which each run adds a row. An empty table has "
+                "only the line candidate,split,seed,score; name its candidates with --candidates."
             )
 
     @property

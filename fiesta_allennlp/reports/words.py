@@ -154,7 +154,7 @@ def _ahead(summary: Mapping[str, Any]) -> str:
     if not ahead.get("has_better_mean", True):  # version 0.1.0 told of no other
         return f" It is ahead of {ahead['of']} by {by} on {both}."
     better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
-    return f" {ahead['of']} has a {better} mean, but over other splits. On {both}, {summary['best']} is ahead by {by}."
+    return f" {ahead['of']} has a {better} mean, but on other splits. On {both}, {summary['best']} is ahead by {by}."
 
 
 def _equal_allocation(summary: Mapping[str, Any], equal: Optional[int]) -> str:
@@ -296,7 +296,7 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
     if few is not None and few < FEW_SCORES:
         what = "split" if summary["splits"] == "shared" else "score"
         lines.append(
-            f"Warning: this takes {count_text(few, what)} of each candidate for the truth, so the real number of runs "
+            f"Warning: this takes {count_text(few, what)} of each candidate as the truth, so the real number of runs "
             f"can be far larger. {_plan_command(summary)} includes the uncertainty of a small pilot."
         )
     if summary["interrupted"]:

@@ -83,7 +83,7 @@ def test_a_second_selection_in_a_directory(candidates: List[str], call: Any, run
     before = (run / "evaluations.csv").read_text()
     status, output = call(*options, "--budget", 2)
     assert status == 2
-    assert "there is a selection in this directory already" in output
+    assert "this directory already has a selection" in output
     assert (run / "evaluations.csv").read_text() == before
     (run / "notes.txt").write_text("not ours")
     assert call(*options, "--budget", 2, "--force")[0] == 0

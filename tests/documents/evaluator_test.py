@@ -130,7 +130,7 @@ def test_what_did_not_come_is_asked_for_again(build: Any, tmp_path: Path) -> Non
         ({"items": ["x"]}, r"expected a list of 3 answers, one for each item, but it answered \[\"x\"\]"),
         ("x", r"expected a list of 3 answers"),
         (["x", "y", {}], r"expected an object with 'label' but it answered \{\}"),
-        (["x", "y", 1.5], r"a label must be a text or a whole number, but it answered 1.5"),
+        (["x", "y", 1.5], r"a label must be a string or a whole number, but it answered 1.5"),
         (["x", "y", None], r"a label must be"),
     ],
 )

@@ -118,7 +118,7 @@ def test_a_withdrawn_candidate_plays_no_part() -> None:
 
 def test_too_few_documents_and_bounds() -> None:
     strategy = limited(TopTwo(belief=Given(a=0.6, b=0.4), num_starts=3, max_evaluations=99), 2)
-    with pytest.raises(ConfigError, match=r"at least 3 documents, or batches of them, .* but there are 2"):
+    with pytest.raises(ConfigError, match=r"at least 3 documents, or batches of documents, .* but there are 2"):
         strategy.check(["a", "b"])
     assert limited(TopTwo(belief=Given(a=1.0), max_evaluations=99), 5).bounds(3) == (15, 15)
 

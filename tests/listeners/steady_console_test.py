@@ -16,7 +16,7 @@ from fiesta_allennlp.records import Failure, Request
         ("With a margin of 0.00051 it ends.", "With a margin of\n0.00051 it ends.\n"),
         ("of a_rather_long_name_for_a-model it", "of\na_rather_long_name_for_a-model\nit\n"),
         ("two lines:\n  the second is longer", "two lines:\n  the second is\nlonger\n"),
-        ("Go on with: allennlp fiesta-select -s x", "Go on with: allennlp fiesta-select -s x\n"),
+        ("Continue with: allennlp fiesta-select -s x", "Continue with: allennlp fiesta-select -s x\n"),
     ],
 )
 def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str, shown: str) -> None:

@@ -165,7 +165,9 @@ def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_
     ("suffix", "text"), [("json", '{"a\\u001b": [1], "b": [2]}'), ("csv", HEADER + "a\x1b,0,0,1\n")]
 )
 def test_a_name_that_breaks_tables_is_refused(tmp_path: Path, suffix: str, text: str) -> None:
-    with pytest.raises(DataError, match=r"s.\w+, .*: the name of the candidate 'a\\x1b' contains a control character"):
+    with pytest.raises(
+        DataError, match=r"s.\w+, .*: the name of the candidate 'a\\x1b' contains an invisible character"
+    ):
         table(tmp_path / f"s.{suffix}", text)
 
 

@@ -217,7 +217,7 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
         ({"gap": 0.01}, "or --gap and --sd, such as --gap 0.01 --sd 0.03 --candidates 4"),
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
         ({"source": "nowhere"}, "nowhere: does not exist. Give the directory of a selection"),
-        ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy: a plan needs one that stops at a confidence"),
+        ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy: a plan needs a strategy that stops at a confidence"),
         ({**NUMBERS, "candidates": 3, "budget": 5}, "budget must be at least 6"),
     ],
 )

@@ -176,7 +176,7 @@ def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
 
 
 def test_an_older_store_lacks_versions_and_says_so(run: Path) -> None:
-    assert dict(report(run).checklist)["versions"].startswith("not written down")
+    assert dict(report(run).checklist)["versions"].startswith("not recorded")
 
 
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:

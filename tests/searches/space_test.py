@@ -56,7 +56,7 @@ def test_three_forms_give_one_space(tmp_path: Path, content: Any) -> None:
         ({"lr": {"low": 0, "high": 1, "step": 0}}, "'lr': 'step' must be a number above 0"),
         ({"n": {"low": 0.5, "high": 2, "type": "int"}}, "of an int must be whole numbers"),
         ({"n": [1, 1]}, "'n': must be a list of different values"),
-        ({"n": 1}, "the space holds a single point"),
+        ({"n": 1}, "the space contains a single point"),
         ({"n": {"sampling strategy": "normal"}}, "must be one of uniform, loguniform, integer, choice"),
         ({"n": {"sampling strategy": "uniform", "bounds": [1]}}, "'bounds' must be two numbers"),
         ([{"type": "float"}], "entry 1: must have 'type' int, float or categorical"),

@@ -133,7 +133,7 @@ def test_a_missing_file_is_named(tmp_path):
         ({"encoding": "IOB2"}, r"encoding must be one of \['IOB1', 'BIO', 'BIOUL'\] but is 'IOB2'. Did you mean"),
         ({"convert_to": "IOB1"}, r"convert_to must be one of \['BIO', 'BIOUL'\] but is 'IOB1'"),
         ({"encoding": None, "convert_to": "BIO"}, "convert_to is 'BIO', which needs the `encoding` of the file"),
-        ({"separator": ""}, "separator must be a text with characters"),
+        ({"separator": ""}, "separator must not be empty"),
     ],
 )
 def test_unknown_settings_are_refused(options, message):

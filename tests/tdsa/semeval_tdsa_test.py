@@ -78,7 +78,7 @@ def test_target_is_found_where_it_occurs_once():
         ("", {}, '"" occurs 0 times'),
         ("beer", {"start": 6}, 'Give both "from" and "to" or neither, but got from=6, to=None'),
         ("beer", {"start": 5, "end": 9}, 'Characters 5 to 9 of "Beer, beer or beer" are " bee" but the target is'),
-        (" ", {"start": 5, "end": 6}, 'The target " " of "Beer, beer or beer" holds no word'),
+        (" ", {"start": 5, "end": 6}, 'The target " " of "Beer, beer or beer" contains no word'),
     ],
 )
 def test_unusable_targets_are_refused(target, offsets, message):

@@ -108,7 +108,7 @@ def test_a_hanging_program_is_killed_with_its_children(opened: Any, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [("rubbish", "a line that is not JSON: no JSON at all"), ("twice", "it printed a line that it was not asked for")],
+    [("rubbish", "a line that is not JSON: no JSON at all"), ("twice", "it printed an unexpected line")],
 )
 def test_what_is_no_answer_is_told_and_the_next_question_gets_its_own(
     opened: Any, tmp_path: Path, fault: str, message: str
@@ -202,7 +202,7 @@ def test_identity_has_the_content_of_the_files_it_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"command": "python system.py"}, r"'command' must be a list of texts such as .* but is python system.py"),
+        ({"command": "python system.py"}, r"'command' must be a list of strings such as .* but is python system.py"),
         ({"command": []}, r"'command' must be a list"),
         ({"command": ["no-such-program"]}, r"'command' begins with 'no-such-program', which is neither on the PATH"),
         ({"command": ["python3"], "directory": "nowhere"}, r"'directory' is nowhere, but there is no such directory"),

@@ -223,7 +223,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     [
         ({"url": "ftp://host/x"}, r"'url' must begin with http:// or https:// and a host"),
         ({"url": 7}, r"'url' must begin with"),
-        ({"url": "http://me:secret@host/x"}, r"'url' must not hold a user or a password \(host host\)"),
+        ({"url": "http://me:secret@host/x"}, r"'url' must not contain a user or a password \(host host\)"),
         ({"url": "http://host:99999/"}, r"'url' has no valid port"),
         ({"url": "http://host/", "retries": -1}, r"'retries' must be at least 0 but is -1"),
         ({"url": "http://host/", "wait": "long"}, r"'wait' must be at least 0 but is long"),

@@ -40,10 +40,10 @@ def test_the_sentences_by_hand() -> None:
     second = report.candidates[1].name
     first, order = report.screening.sentences
     assert first == (
-        "The screening ran 6 of 25 configs once, chosen by gp_ehvi and scored on the validation set, of which 1 failed."
+        "The screening ran 6 of 25 configs once, chosen by gp_ehvi and scored on the validation set; 1 failed."
         " This took 1 min 40 s of all workers."
     )
     assert order == (
-        f"2 of the 2 finalists changed place. {second}, first now, was number 2 in the screening. Its score there was "
+        f"2 of the 2 finalists changed place. {second}, now first, was number 2 in the screening. Its score there was "
         "0.7000, and its mean over 5 fresh runs is 0.8000."
     )
