@@ -218,6 +218,6 @@ def _done(stored: Stored, history: History, what: str, doing: str) -> Checklist:
     when = f", begun {started[0]}, the latest {started[-1]}" if started else ""
     return (
         (what, f"{len(history.evaluations)} finished, {len(history.failures)} failed{when}"),
-        (f"{doing} time", f"{duration_text(seconds)} of all workers, and {duration_text(lost)} of failed ones"),
+        (f"{doing} time", f"{duration_text(seconds)} across all workers, and {duration_text(lost)} of failed ones"),
         ("time at work", duration_text(stored.meta.working_seconds)),
     )

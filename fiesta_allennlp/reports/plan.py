@@ -117,7 +117,7 @@ def _answer(forecast: Forecast) -> str:
         by = "one worker" if workers == 1 else f"{workers} workers"
         low_time, high_time = (duration_text(time) for time in (default.seconds.low, default.seconds.high))
         more = " more" if done else ""
-        text += f" That is {duration_text(default.mean_seconds)}{more} by {by} (5-95% {low_time} to {high_time})."
+        text += f" That is {duration_text(default.mean_seconds)}{more} with {by} (5-95% {low_time} to {high_time})."
     return f"{text} Right in {default.correct:.0%} (95% interval {low:.0%} to {high:.0%})."
 
 

@@ -81,7 +81,7 @@ class ScreeningReport:
         failed = f"; {self.num_failures} failed" if self.num_failures else ""
         told = (
             f"The screening ran {num_run} of {count_text(self.num_points, 'config')} once, chosen by {self.searcher} "
-            f"and scored on the validation set{failed}. This took {duration_text(self.seconds)} of all workers."
+            f"and scored on the validation set{failed}. This took {duration_text(self.seconds)} across all workers."
         )
         return (told, *finalists_in_words(self.finalists))
 

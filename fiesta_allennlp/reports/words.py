@@ -163,7 +163,9 @@ def _equal_allocation(summary: Mapping[str, Any], equal: Optional[int]) -> str:
         return ""
     text = f"Running every candidate as often as {summary['best']} would have taken {count_text(equal, 'run')}"
     if equal_seconds:
-        text += f" and {duration_text(equal_seconds)} of all workers, instead of {summary['num_evaluations']} runs and "
+        text += (
+            f" and {duration_text(equal_seconds)} across all workers, instead of {summary['num_evaluations']} runs and "
+        )
         return f"{text}{duration_text(spent)}."
     return f"{text} instead of {summary['num_evaluations']}."
 
@@ -174,8 +176,8 @@ def savings_in_words(summary: Mapping[str, Any]) -> str:
     if equal is None or not equal > spent:
         return ""
     return (
-        f"The runs took {duration_text(spent)} of all workers. Running every candidate as often as {summary['best']} "
-        f"would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
+        f"The runs took {duration_text(spent)} across all workers. Running every candidate as often as "
+        f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
     )
 
 

@@ -105,8 +105,8 @@ def test_the_decision_is_the_selections(run: Path) -> None:
     assert (made.equal_evaluations, made.equal_seconds) == (27, 54.0)
     assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failures; nothing")
     assert made.decision[1] == (
-        "Running every candidate as often as good would have taken 27 runs and 54.0 s of all workers, instead of 18 "
-        "runs and 36.0 s."
+        "Running every candidate as often as good would have taken 27 runs and 54.0 s across all workers, instead of "
+        "18 runs and 36.0 s."
     )
 
 

@@ -131,7 +131,7 @@ def test_the_time_saved_against_equal_allocation(history: History) -> None:
     made = summary(replace(history, evaluations=(*others, replace(b, seconds=10.0))))
     assert (made["seconds"], made["seconds_of_equal_allocation"]) == (16.0, 36.0)
     assert savings_in_words(made) == (
-        "The runs took 16.0 s of all workers. Running every candidate as often as a would have taken 36.0 s, "
+        "The runs took 16.0 s across all workers. Running every candidate as often as a would have taken 36.0 s, "
         "so 56% was saved."
     )
 

@@ -41,7 +41,7 @@ def test_the_sentences_by_hand() -> None:
     first, order = report.screening.sentences
     assert first == (
         "The screening ran 6 of 25 configs once, chosen by gp_ehvi and scored on the validation set; 1 failed."
-        " This took 1 min 40 s of all workers."
+        " This took 1 min 40 s across all workers."
     )
     assert order == (
         f"2 of the 2 finalists changed place. {second}, now first, was number 2 in the screening. Its score there was "
