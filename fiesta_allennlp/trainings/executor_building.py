@@ -92,6 +92,6 @@ def check_devices(devices: List[str]) -> None:
     for device in devices:
         if not device.isdigit() or int(device) >= num_devices:
             raise ConfigError(
-                f"--cuda-devices: no device '{device}' found; this machine has {num_devices}, numbered from 0. "
+                f"--cuda-devices: no device '{device}' found; this machine has {num_devices} GPUs, numbered from 0. "
                 "Leave the option out to train on what AllenNLP finds."
             )

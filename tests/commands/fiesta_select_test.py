@@ -73,7 +73,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
     assert "Pool: 72 instances (official sizes: train 40, validation 12, test 20)" in output
     assert "Every split: train 40, validation 12, test 20; no groups" in output
     assert "at least 20 and at most 100 runs" in output
-    assert "Ask allennlp fiesta-plan --gap GAP --sd SD --candidates 2; or" in output
+    assert "type allennlp fiesta-plan --gap GAP --sd SD --candidates 2; or" in output
     assert sorted(reviews.iterdir()) == before
 
 

@@ -105,7 +105,7 @@ def test_one_system_two_of_one_name_and_one_twice(systems: List[str], documents:
     assert_refused(call(*options), r"at least 2 systems but got 0: none", run)
     assert_refused(call(*systems, systems[0], *options), r"the system 'a' is given twice", run)
     twin = "twin=" + systems[0].partition("=")[2]
-    assert_refused(call(*systems, twin, *options), r"the systems 'a' and 'twin' are the same one", run)
+    assert_refused(call(*systems, twin, *options), r"the systems 'a' and 'twin' are the same", run)
 
 
 def test_what_must_not_change_on_resuming(
