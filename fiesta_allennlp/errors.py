@@ -148,8 +148,8 @@ EXTRA_KEYS = re.compile(r"Extra parameters passed to (\w+): (\{.*\})", re.DOTALL
 MOST_NAMES = 12
 
 NOT_OF_THE_CONFIG = (
-    "The config has no '{key}': the code that gives it does not fit the installed version of a library. Leave what "
-    "needs it out of the config, or install versions that fit."
+    "'{key}' is not in the config, so the code that passes it does not match the installed version of a library. "
+    "Remove what needs it from the config, or install matching versions."
 )
 
 
@@ -184,4 +184,7 @@ def unknown_name(value: str, key: str, names: Sequence[str]) -> str:
     """Return sentences about a value of `key` that is none of the registered `names`, with the near ones."""
     hint = did_you_mean(value, names)
     listed = f" Valid names: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not hint else ""
-    return f"'{key}' is '{value}', which nothing is registered as.{hint}{listed} Your own needs --include-package."
+    return (
+        f"'{key}' is '{value}', but no class is registered under that name.{hint}{listed} A class of your own needs "
+        "--include-package."
+    )

@@ -61,8 +61,8 @@ def read_own(path: Path) -> bytes:
         for owner in (os.fstat(file.fileno()).st_uid, path.parent.stat().st_uid):
             if owner != os.getuid():
                 raise StoreError(
-                    f"{path}: belongs to the user ID {owner}, and to read it would run code of theirs. "
-                    "Copy the run directory and continue with your copy."
+                    f"{path}: belongs to the user ID {owner}, and reading it would run that user's code. Copy the run "
+                    "directory and continue with your copy."
                 )
         return file.read()
 
@@ -100,7 +100,8 @@ def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int
         except UnicodeEncodeError as error:
             half = error.object[error.start : error.end].encode("ascii", "backslashreplace").decode("ascii")
             raise DataError(
-                f"{path}, line {line}: holds {half}, which is half of a surrogate pair. Delete it or write both halves."
+                f"{path}, line {line}: contains {half}, which is half of a surrogate pair. Delete it or write both "
+                "halves."
             ) from error
         except json.JSONDecodeError as error:
             reason = f"{error.msg} at column {error.colno}"

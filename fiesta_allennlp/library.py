@@ -254,7 +254,7 @@ def _check_list(name: str, given: Any) -> None:
     """Refuse one text, which Python would take for a list of its letters."""
     if isinstance(given, (str, Path)):
         raise ConfigError(
-            f"{name} must be a list, or a mapping from names to files, but is the text '{given}'. Give "
+            f"{name} must be a list, or a mapping from names to files, but is the string '{given}'. Give "
             f"['{given}', ...]."
         )
 

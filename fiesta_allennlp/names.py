@@ -82,11 +82,11 @@ def check_distinct(names: Iterable[str], *, what: str) -> None:
 
 def _check_name(name: str, of: str) -> None:
     if not name or not set(name).isdisjoint(NOT_IN_NAMES):
-        rule = f"be empty nor contain any of {' '.join(NOT_IN_NAMES)}"
+        rule = f"be empty or contain any of {' '.join(NOT_IN_NAMES)}"
     elif visible(name) != name:
         rule = "contain line feeds, tabs or other invisible characters"
     elif name in (".", "..") or name != name.strip():
-        rule = "be '.' or '..', nor begin or end with a space"
+        rule = "be '.' or '..', or begin or end with a space"
     else:
         return
     raise ConfigError(f"{of}: a name must not {rule}. Give another name with NAME=PLACE.")

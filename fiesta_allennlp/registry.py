@@ -35,7 +35,7 @@ from fiesta_allennlp.files import shortened
 Registered = TypeVar("Registered", bound="Registrable")
 Added = TypeVar("Added", bound=type)
 
-SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
 """The words of a message for each simple type."""
 
 

@@ -11,16 +11,18 @@ def test_an_unknown_name_is_told_with_its_key_and_the_near_one() -> None:
     with pytest.raises(ConfigError) as raised:
         build(Strategy, {"type": "tts"})
     told = str(raised.value)
-    assert told.startswith("'type' is 'tts', which nothing is registered as. Did you mean 'ttts'? Valid names: bts, ")
-    assert told.endswith("Your own needs --include-package.")
+    assert told.startswith(
+        "'type' is 'tts', but no class is registered under that name. Did you mean 'ttts'? Valid names: bts, "
+    )
+    assert told.endswith("A class of your own needs --include-package.")
 
 
 def test_of_many_names_only_the_near_one_is_told() -> None:
     names = [f"name_{number}" for number in range(40)]
     told = plainly(ConfigurationError(f"nmae_7 not in acceptable choices for model.type: {names}. You should ..."))
     assert told == (
-        "'model.type' is 'nmae_7', which nothing is registered as. Did you mean 'name_7'? Your own needs "
-        "--include-package."
+        "'model.type' is 'nmae_7', but no class is registered under that name. Did you mean 'name_7'? A class of your "
+        "own needs --include-package."
     )
 
 
@@ -62,7 +64,10 @@ def test_an_argument_that_is_no_key_of_the_config_is_told_as_one_of_the_code() -
         Scheduler(patience=1, verbose=True)  # type: ignore[call-arg]
     assert plainly(raised.value, keys={"patience", "verbose"}).startswith("'verbose' is not a key of Scheduler.")
     told = plainly(raised.value, keys={"patience"})
-    assert "got an unexpected keyword argument 'verbose'. The config has no 'verbose': the code that gives it " in told
+    assert (
+        "got an unexpected keyword argument 'verbose'. 'verbose' is not in the config, so the code that passes it "
+        in told
+    )
 
 
 def test_a_spacy_model_that_cannot_be_fetched_is_told_with_the_line_to_type() -> None:

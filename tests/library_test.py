@@ -127,7 +127,7 @@ def test_a_result_shows_itself_as_html_with_names_escaped() -> None:
         ({"confidnce": 0.9}, "'confidnce' is an unknown setting. Did you mean 'confidence'?"),
         ({"splits": "alone"}, "^--splits must be one of"),
         ({"budget": 4, "confidence": 0.9}, "^--confidence and --budget are mutually exclusive"),
-        ({"metric": 3}, "^--metric must be text but got 3"),
+        ({"metric": 3}, "^--metric must be a string but got 3"),
     ],
 )
 def test_what_can_be_mended_is_a_fiesta_error(
@@ -140,9 +140,9 @@ def test_what_can_be_mended_is_a_fiesta_error(
 
 @pytest.mark.parametrize("candidates", ["bow.jsonnet", Path("bow.jsonnet")])
 def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"candidates must be a list.*but is the text 'bow.jsonnet'. Give"):
+    with pytest.raises(ConfigError, match=r"candidates must be a list.*but is the string 'bow.jsonnet'. Give"):
         select(candidates, directory=tmp_path / "run")
-    with pytest.raises(ConfigError, match=r"but is the text 'first'"):
+    with pytest.raises(ConfigError, match=r"but is the string 'first'"):
         replay("tie", candidates="first")
     assert not (tmp_path / "run").exists()
 

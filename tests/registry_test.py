@@ -65,19 +65,25 @@ VAN = {"type": "van", "load": 1, "engine": {}}
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"type": "vna"}, "'type' is 'vna', which nothing is registered as. Did you mean 'van'? Valid names: van."),
-        ({"type": 7}, "'type' is '7', which nothing is registered as."),
-        ({"type": ["van"]}, "which nothing is registered as."),
+        (
+            {"type": "vna"},
+            "'type' is 'vna', but no class is registered under that name. Did you mean 'van'? Valid names: van.",
+        ),
+        ({"type": 7}, "'type' is '7', but no class is registered under that name."),
+        ({"type": ["van"]}, "but no class is registered under that name."),
         ({"laod": 1}, "'laod' is not a key of Van. Did you mean 'load'?"),
         ({"seat": 1}, "'seat' is not a key of Van. Did you mean 'seats'?"),
         ({"load": "much"}, "'load' must be a number but is much."),
         ({"load": True}, "'load' must be a number but is true."),
         ({"seats": 2.5}, "'seats' must be a whole number but is 2.5."),
         ({"names": "ab"}, "'names' must be a list but is ab."),
-        ({"names": [1]}, "'names' must be a text but is 1."),
+        ({"names": [1]}, "'names' must be a string but is 1."),
         ({"doors": {"left": "x"}}, "'doors.left' must be a whole number but is x."),
         ({"engine": {"power": None}}, "'power' must be a number but is null."),
-        ({"engine": {"type": "subprocess.Popen", "args": ["true"]}}, "'type' is 'subprocess.Popen', which nothing"),
+        (
+            {"engine": {"type": "subprocess.Popen", "args": ["true"]}},
+            "'type' is 'subprocess.Popen', but no class is registered",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(change: Dict[str, Any], told: str) -> None:

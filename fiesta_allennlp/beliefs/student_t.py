@@ -96,7 +96,7 @@ class ScoreBelief(Belief):
         if refused.size:
             raise ScoreError(
                 f'scores must be numbers of at most {LARGEST_SCORE:g} in size but candidate "{candidate}" has '
-                f"{history.sign * refused[0]}: fix the metric, or make such a training fail."
+                f"{history.sign * refused[0]}: fix the metric, or make such a run fail."
             )
         if not self.takes_logits:
             return scores

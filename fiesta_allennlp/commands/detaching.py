@@ -52,7 +52,7 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
 
 
 def nothing_goes_on(args: argparse.Namespace) -> str:
-    return "Interrupted; nothing goes on in the background."
+    return "Interrupted; nothing runs in the background."
 
 
 def _command() -> List[str]:
@@ -84,7 +84,7 @@ def _is_at_work(pid: int, directory: RunDirectory) -> bool:
 
 def _how_to_go_on(pid: int, directory: RunDirectory) -> List[str]:
     return [
-        f"It goes on in the background, as process {pid} on {platform.node()}, and writes into "
+        f"It continues in the background, as process {pid} on {platform.node()}, and writes into "
         f"{directory.detached_log}.",
         f"Watch it: {command('status')} {shlex.quote(str(directory.root))} --follow",
         f"Stop it: kill {pid}",

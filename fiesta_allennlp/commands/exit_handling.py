@@ -117,10 +117,10 @@ def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: 
 def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> int:
     """Return the exit status that belongs to a `selection.json`. If the selection may go on, print how."""
     if summary["stopped_by"] == "interrupted":
-        say([f"Go on with: {recover_command(args)}"], console)
+        say([f"Continue with: {recover_command(args)}"], console)
         return EXIT_INTERRUPTED
     if summary["stopped_by"] in LARGER:
-        say([f"Go on with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
+        say([f"Continue with a larger total: {recover_command(args)} {LARGER[summary['stopped_by']]}"], console)
     return EXIT_NO_DECISION if summary["stopped_by"] == "failures" else 0
 
 
@@ -132,7 +132,7 @@ def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
     directory = None if args.dry_run else args.serialization_dir
     if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
         return f"Interrupted before the first {step}. Start it again."
-    return f"Interrupted; {kept}. Go on with: {recover_command(args)}"
+    return f"Interrupted; {kept}. Continue with: {recover_command(args)}"
 
 
 def recover_command(args: argparse.Namespace) -> str:

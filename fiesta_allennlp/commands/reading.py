@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class StatusCommand(ReadingCommand):
-    help = "show how a selection stands that runs elsewhere"
+    help = "show the state of a selection that runs elsewhere"
     description = """Print the table of a selection or a search, running or not. The command locks and changes
 nothing in its directory."""
     examples = """examples:
@@ -55,5 +55,5 @@ selection, or of a table of scores. The command locks and changes nothing in the
 
         output = settings.output or default_output(settings.source, settings.compare)
         made = report(**{**vars(settings), "output": output})
-        say([*made.decision, f"The report is {output / 'report.html'}, with more files beside it."], console)
+        say([*made.decision, f"The report is {output / 'report.html'}, with more files next to it."], console)
         return 0

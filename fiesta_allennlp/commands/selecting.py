@@ -76,7 +76,9 @@ def explain_minus(parser: argparse.ArgumentParser) -> None:
 
     def explained(message: str) -> NoReturn:
         if message == "argument --metric: expected one argument":
-            parser.exit(2, f"error: {message}. One with a minus is joined by an equals sign: --metric=-perplexity\n")
+            parser.exit(
+                2, f"error: {message}. Join a value that begins with a minus by an equals sign: --metric=-perplexity\n"
+            )
         refuse(message)
 
     parser.error = explained  # type: ignore[method-assign]
@@ -107,7 +109,7 @@ def directory_of(args: argparse.Namespace) -> Path:
     from fiesta_allennlp.errors import ConfigError
 
     if args.serialization_dir is None:
-        what = "of the selection to continue" if args.recover else "in which the selection is to be kept"
+        what = "of the selection to continue" if args.recover else "for the selection"
         raise ConfigError(f"-s is missing: give the directory {what}.")
     return args.serialization_dir
 
@@ -197,7 +199,7 @@ class SearchCommand(Selecting):
     help = "screen many configs, then find the best of a few"
     description = """Screen many configs with one run each, scored on the validation set. Then select among the best few
 with fresh runs. The directory given with -s keeps both stages, and --recover resumes an
-interrupted search in whichever stage it was."""
+interrupted search in its stage."""
     examples = """examples:
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run
   %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4

@@ -110,9 +110,8 @@ runs it takes and how often it finds the best candidate."""
 
 class NextCommand(ReadingCommand):
     help = "name the next runs for a table of scores"
-    description = """Read a table of scores and print who leads, with which probability, and the next runs to make;
-or that the selection is decided. You make the runs by your own means and add a row for each. The command
-stores nothing."""
+    description = """Read a table of scores and print who leads, with which probability, and the next runs; or that the
+selection is decided. Make these runs yourself and add a row for each. The command stores nothing."""
     examples = """examples:
   %(prog)s scores.csv --workers 4
   %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
@@ -127,8 +126,8 @@ stores nothing."""
             "--format",
             choices=("text", "json", "csv"),
             default="text",
-            help="text (default); json; or csv, one line candidate,split,seed for each run and nothing once it has "
-            "ended",
+            help="text (default); json; or csv, a line candidate,split,seed for each run and nothing once the "
+            "selection has ended",
         )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:

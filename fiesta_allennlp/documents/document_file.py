@@ -99,8 +99,8 @@ def _document(record: Dict[str, Any], line: int, task: Task, names: Mapping[str,
     id_ = fields.pop(name, None)
     if isinstance(id_, bool) or not isinstance(id_, (str, int)) or not str(id_).strip():
         raise DataError(
-            f"{where}: every document needs a text or a number as '{name}' but has {shortened(id_)}. Add it, or say "
-            "what it is called with --fields id=FIELD."
+            f"{where}: every document needs a string or a number as '{name}' but has {shortened(id_)}. Add it, or "
+            "name its field with --fields id=FIELD."
         )
     listed = names.get("items", "items")
     if listed not in fields:

@@ -50,8 +50,8 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
         twin = next((other for other in identities if identities[other] == identity), None)
         if twin is not None:
             raise ConfigError(
-                f"the systems '{twin}' and '{name}' are the same one. Leave one of them out, or give them different "
-                "texts as 'version'."
+                f"the systems '{twin}' and '{name}' are the same. Leave one of them out, or give them different "
+                "strings as 'version'."
             )
         identities[name] = identity
     return systems

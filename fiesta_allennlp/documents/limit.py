@@ -38,7 +38,7 @@ class LimitedDocuments(Strategy):
         needed = self.strategy.num_starts if isinstance(self.strategy, FixedConfidence) else 1
         if self.num_batches < needed:
             raise ConfigError(
-                f"there must be at least {needed} documents, or batches of them, for each system to begin with but "
+                f"at least {needed} documents, or batches of documents, are needed to begin with every system but "
                 f"there are {self.num_batches}. Give more documents, or a smaller --batch-size."
             )
 

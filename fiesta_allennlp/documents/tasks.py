@@ -198,14 +198,14 @@ def _label(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise DataError("a label must be a text or a whole number")
+        raise DataError("a label must be a string or a whole number")
     return value.strip()
 
 
 def _spans_of_tags(value: Any) -> FrozenSet[Span]:
     """Read the spans of BIO tags; an `I-` without its `B-` begins one."""
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        raise DataError("tags must be a list of texts")
+        raise DataError("tags must be a list of strings")
     if any(tag[:1] not in ("B", "I", "O") for tag in value):
         raise DataError(f"tags must be O, B-... or I-... but are {value}")
     spans, begin = set(), 0

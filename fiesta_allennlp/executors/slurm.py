@@ -142,7 +142,7 @@ class SlurmExecutor(QueueingExecutor):
         if ticket is None:
             super().submit(evaluator, request)
         else:
-            logger.info("%s is with a Slurm job already", request.name)
+            logger.info("a Slurm job already has %s", request.name)
             self._running[ticket] = Running(evaluator, Begun.now(request))
 
     def close(self) -> None:
@@ -242,9 +242,9 @@ class SlurmExecutor(QueueingExecutor):
         self._num_timeouts[request] += 1
         if self._num_timeouts[request] >= MAX_TIMEOUTS:
             raise FiestaError(
-                f"{request.name} does not end within the time of a Slurm job: {MAX_TIMEOUTS} jobs reached their time "
-                "limit with it alone. Nothing that finished is lost: continue with --recover and a longer --job-time, "
-                "or with a shorter --time-limit, so that a run which takes so long fails."
+                f"{request.name} does not finish within the time limit of a Slurm job: {MAX_TIMEOUTS} jobs reached it "
+                "with this run alone. Nothing that finished is lost: continue with --recover and a longer "
+                "--job-time, or with a shorter --time-limit, so that such a long run fails."
             )
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:

@@ -57,7 +57,7 @@ class JobStatus:
         """Return what became of a job that has lost its run."""
         if self.goes_on:
             return "was requeued"
-        return f"ended as {self.state}" if self.state else "is one that Slurm has forgotten"
+        return f"ended as {self.state}" if self.state else "is no longer known to Slurm"
 
 
 def ask(*command: str) -> str:
@@ -190,6 +190,6 @@ def check_options(options: Mapping[str, Any]) -> None:
         ask("sbatch", "--test-only", *as_flags(options), "--wrap=true")
     except SlurmDown as error:
         raise ConfigError(
-            f"Slurm rejects jobs with {' '.join(as_flags(options))}: {error}. Correct these options, or add those that "
-            "the cluster wants, such as --partition or --account."
+            f"Slurm rejects jobs with {' '.join(as_flags(options))}: {error}. Correct these options, or add those "
+            "that the cluster requires, such as --partition or --account."
         ) from error

@@ -51,7 +51,7 @@ def lists_same_size(*lists: Sequence[Any]) -> None:
     """
     sizes = [len(values) for values in lists]
     if len(set(sizes)) > 1:
-        raise ValueError(f"the lists must be of one size but have {', '.join(map(str, sizes))} entries.")
+        raise ValueError(f"the lists must have equal sizes but have {', '.join(map(str, sizes))} entries.")
 
 
 def fc_func_stats(N: int, correct_model_index: int, fc_func_name: str, **fc_kwargs: Any) -> FixedConfidenceStatistics:

@@ -170,7 +170,7 @@ def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: Tr
     try:
         while not wait([future], timeout=SECONDS_BETWEEN_LOOKS).done:
             if not is_wanted():
-                return begun.failed("killed", "it was stopped, because it is not wanted any more")
+                return begun.failed("killed", "it was stopped because it is no longer needed")
         return outcome_of(future, begun, time_limit=work.time_limit)
     finally:
         stop_all([future])

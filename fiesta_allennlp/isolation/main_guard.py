@@ -12,8 +12,8 @@ NO_GUARD = 117
 """Ends a process that finds itself making the call again, as its exit status. The parent process tells the user."""
 
 MISSING_GUARD = (
-    'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script, '
-    "and would make the call again. Write that line above the call and indent the call below it."
+    'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script '
+    "and would repeat the call. Write that line above the call and indent the call below it."
 )
 
 OUR_NAMES = ("fiesta-worker", "pebble")

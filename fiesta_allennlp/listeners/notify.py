@@ -37,7 +37,7 @@ class Notify:
     def on_waiting(self, requests: Sequence[Request]) -> None:
         if requests and not self._num_waiting:
             names = ", ".join(request.name for request in requests)
-            self._tell("waiting", f"{names}: something is unavailable, so this runs again later")
+            self._tell("waiting", f"{names}: something is unavailable, so this will run again later")
         self._num_waiting = len(requests)
 
     def _tell(self, event: str, message: str) -> None:

@@ -53,7 +53,7 @@ def margins_of(problem: Problem) -> Tuple[float, ...]:
     """The margin that was asked for, and larger ones of one digit: parts of the run-to-run sd."""
     strategy = build_strategy(problem.choice, list(problem.source.true_means()))
     if not isinstance(strategy, FixedConfidence):
-        raise ConfigError("--strategy: a plan needs one that stops at a confidence, such as top_two.")
+        raise ConfigError("--strategy: a plan needs a strategy that stops at a confidence, such as top_two.")
     if not strategy.belief.has_margin:
         return (strategy.margin,)
     larger = {float(f"{share * problem.noise_sd:.0e}") for share in MARGINS}

@@ -79,7 +79,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
     if len(names) < 2:
         raise ConfigError(
             f"{path}: a selection needs at least 2 candidates but got {len(names)}: {', '.join(names) or 'none'}. Name "
-            "those that have no row yet by --candidates."
+            "those that have no row yet with --candidates."
         )
     minimise = settings.minimise or is_minimised([row for row in rows if row.metric], path)
     strategy = build_strategy(settings, list(names), minimise=minimise)

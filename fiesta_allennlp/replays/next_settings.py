@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.replays.settings import SCORES, columns_option, done_option, separated
+from fiesta_allennlp.replays.settings import SCORES, columns_option, done_option, minimise_option, separated
 from fiesta_allennlp.selection.options import option
 from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
 
@@ -22,25 +22,20 @@ class NextSettings(ChoiceSettings):
 
     scores: str = option(
         "",
-        "a CSV file with the columns candidate, score and seed, and split where runs have random splits. An empty "
-        "score is a run that has not finished; `failed` instead of a score is a run that gave none",
+        "a CSV file with the columns candidate, score and seed, and split if runs have random splits. Leave the score "
+        "empty while a run has not finished; write `failed` if it gave none",
         metavar="SCORES.csv",
     )
     candidates: Tuple[str, ...] = option(
         (),
-        "names of candidates that have no row yet, separated by commas; put a name with a comma between double quotes",
+        "candidates that have no row yet; put a name with a comma between double quotes",
         group=SCORES,
         metavar="A,B,...",
         parse=separated,
     )
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     done: Tuple[str, ...] = done_option(SCORES)
-    minimise: bool = option(
-        False,
-        "lower scores are better, as for an error or a loss; -NAME in a column `metric` has the same effect",
-        group=SCORES,
-        can_be_undone=False,
-    )
+    minimise: bool = minimise_option(SCORES)
     splits: Optional[str] = splits_option(SCORES, default=None)
     workers: int = option(1, "number of runs to name (default 1)", group=RESOURCES, least=1)
     max_failures: int = option(
@@ -58,8 +53,8 @@ class NextSettings(ChoiceSettings):
         super().__post_init__()
         if self.scores and Path(self.scores).suffix != ".csv":
             raise ConfigError(
-                f"'{self.scores}' is not a CSV file. Give the table to which each run adds a row; an empty one has the "
-                "line candidate,split,seed,score and names the candidates by --candidates."
+                f"'{self.scores}' is not a CSV file. Give the table to which each run adds a row. An empty table has "
+                "only the line candidate,split,seed,score; name its candidates with --candidates."
             )
 
     @property

@@ -179,5 +179,7 @@ def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings
     )
     name = choice.strategy_params()["type"]
     if name in Strategy.available() and issubclass(Strategy.by_name(name), FixedBudget):
-        raise ConfigError(f"--strategy: a plan needs one that stops at a confidence, such as top_two, but got {name}.")
+        raise ConfigError(
+            f"--strategy: a plan needs a strategy that stops at a confidence, such as top_two, but got {name}."
+        )
     return choice

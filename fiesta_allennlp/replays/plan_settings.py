@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.replays.settings import columns_option, done_option
+from fiesta_allennlp.replays.settings import columns_option, done_option, minimise_option
 from fiesta_allennlp.selection.options import flag, option
 from fiesta_allennlp.selection.settings import CHOOSING, OFFICIAL, RESOURCES, ChoiceSettings, splits_option
 
@@ -39,13 +39,7 @@ class PlanSettings(ChoiceSettings):
         None, "standard deviation between splits, in addition to --sd (default 0)", group=PROBLEM, least=0
     )
     candidates: Optional[int] = option(None, "number of candidates (default 2)", group=PROBLEM, least=2)
-    minimise: bool = option(
-        False,
-        "for a table of scores: lower is better; in a CSV file, -NAME in a column `metric` has the same effect. A "
-        "selection's own metric says it",
-        group=PROBLEM,
-        can_be_undone=False,
-    )
+    minimise: bool = minimise_option(PROBLEM)
     seconds: Optional[float] = option(
         None,
         "duration of a run, to estimate the hours (default: the pilot's)",
@@ -76,7 +70,7 @@ class PlanSettings(ChoiceSettings):
     processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
     seed: Optional[int] = option(
         None,
-        "master random seed, which repeats a plan (default: random, recorded)",
+        "master random seed, which repeats the simulation (default: random, recorded)",
         group=RESOURCES,
         metavar="N",
         least=0,

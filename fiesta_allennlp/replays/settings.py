@@ -38,7 +38,7 @@ def done_option(group: str) -> Any:
     """Return the option `--done`, below this heading; without a heading, it is not on the command line."""
     return option(
         (),
-        "candidates that get no further runs, such as a published model: they take part with the scores that they have",
+        "candidates that get no further runs, such as a published model; they take part with their existing scores",
         group=group,
         metavar="A,B,...",
         parse=separated,
@@ -57,11 +57,21 @@ def columns_option(group: str) -> Any:
     """Return the option `--columns`, below this heading."""
     return option(
         None,
-        "columns that the file names otherwise, such as candidate=model,score=test_f1,seed=seed. Without a column "
-        "split, all runs share one official split",
+        "a CSV file's names for the columns, such as candidate=model,score=test_f1,seed=seed. Without a column split, "
+        "all runs share one official split",
         group=group,
         metavar="NAME=COLUMN,...",
         parse=columns_of,
+    )
+
+
+def minimise_option(group: str) -> Any:
+    """Return the option `--minimise`, below this heading."""
+    return option(
+        False,
+        "lower scores of a table are better; in a CSV file, -NAME in the column `metric` has the same effect",
+        group=group,
+        can_be_undone=False,
     )
 
 
@@ -82,7 +92,7 @@ class ReplaySettings(ChoiceSettings):
     )
     candidates: Tuple[str, ...] = option(
         (),
-        "use only these candidates, separated by commas; put a name with a comma between double quotes",
+        "use only these candidates; put a name with a comma between double quotes",
         group=SCORES,
         metavar="A,B,...",
         parse=separated,
@@ -95,13 +105,7 @@ class ReplaySettings(ChoiceSettings):
         least=1,
     )
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
-    minimise: bool = option(
-        False,
-        "lower scores are better, as for an error or a loss; in a CSV file, -NAME in a column `metric` has the same "
-        "effect",
-        group=SCORES,
-        can_be_undone=False,
-    )
+    minimise: bool = minimise_option(SCORES)
     splits: str = splits_option(SCORES)
     with_replacement: bool = option(
         False, "draw scores of the table with replacement", group=SCORES, can_be_undone=False
@@ -110,14 +114,14 @@ class ReplaySettings(ChoiceSettings):
     repetitions: int = option(500, "number of selections to simulate (default 500)", group=RESOURCES, least=1)
     batch_size: int = option(
         1,
-        "runs per round; a round begins when all runs of the last one have finished (default 1)",
+        "runs per round; a round begins when the last one has finished (default 1)",
         group=RESOURCES,
         least=1,
     )
     processes: Optional[int] = option(None, "number of processes (default: one per core)", group=RESOURCES, least=1)
     seed: Optional[int] = option(
         None,
-        "master random seed, which repeats a replay (default: random, recorded)",
+        "master random seed, which repeats the simulation (default: random, recorded)",
         group=RESOURCES,
         metavar="N",
         least=0,

@@ -59,8 +59,8 @@ class ScoreTable(ScoreSource):
             if (counts != expected).any():
                 split = int(np.argmax(counts != expected))
                 raise DataError(
-                    f"{self.name}: with shared splits every candidate needs equally many scores on every split, but on "
-                    f"split {self.split_names[split]} '{first}' has {expected[split]} and '{other}' has "
+                    f"{self.name}: with shared splits every candidate needs the same number of scores on every split, "
+                    f"but on split {self.split_names[split]} '{first}' has {expected[split]} and '{other}' has "
                     f"{counts[split]}. Complete the table, or give --splits independent."
                 )
 
@@ -137,8 +137,8 @@ def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, m
     for candidate, split, score, where in entries:
         if visible(candidate) != candidate:
             raise DataError(
-                f"{path}, {where}: the name of the candidate '{visible(candidate)}' contains a control character or "
-                "another invisible one, which breaks tables. Rename it."
+                f"{path}, {where}: the name of the candidate '{visible(candidate)}' contains an invisible character, "
+                "which breaks tables. Rename it."
             )
         rows.setdefault(candidate, []).append((positions.setdefault(split, len(positions)), score))
     if len(rows) < least_candidates:
@@ -152,7 +152,7 @@ def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, m
     return ScoreTable(str(path), [str(split) for split in positions], splits, scores, minimise)
 
 
-def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, or leave out the evaluation.") -> float:
+def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, or leave out the run.") -> float:
     """Return a score of a table.
 
     Raises:

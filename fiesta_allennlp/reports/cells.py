@@ -130,11 +130,11 @@ def single_score(report: Report) -> Cells:
     if single is None:
         return Cells([], [])
     splits = f"{count_text(single.num_common_splits, 'split')} that all have"
-    own = "with seeds of its own" if report.on_official_splits else "every one on a split of its own"
+    own = "each with its own seeds" if report.on_official_splits else "each on its own split"
     lines = [
         [f"one run of each, {own}", share_text(single.wrong_single)],
         [f"one run of each on one split, from the {splits}", share_text(single.wrong_same_split)],
-        ["of 3 runs of each the one with the best validation score", share_text(single.wrong_best_of_3)],
+        ["of 3 runs of each, the one with the best validation score", share_text(single.wrong_best_of_3)],
     ]
     return Cells(["what is compared", "names another one"], [line for line in lines if line[1] != MISSING])
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 Checklist = Tuple[Tuple[str, str], ...]
 
 SPLITS_IN_WORDS = {
-    "shared": "replicate k of every candidate is trained on split k",
-    "independent": "every evaluation has a split of its own",
+    "shared": "run k of every candidate uses split k",
+    "independent": "every run has its own split",
     OFFICIAL: "the sets of the configs; only seeds vary, so P(best) is about new seeds on this split alone",
 }
 
-UNKNOWN = "not written down: the selection was begun by an older version"
+UNKNOWN = "not recorded: the selection began with an older version"
 
 
 def checklist_of(read: Reading) -> Checklist:
@@ -61,7 +61,7 @@ def _of_trainings(stored: Stored, settings: Settings, read: Reading) -> Checklis
 def _of_documents(stored: Stored, choice: "DocumentChoice", read: Reading) -> Checklist:
     settings, facts, seed = choice.settings, choice.facts, stored.meta.seed
     shared = "one random order for all systems"
-    own = "every system has a random order of its own"
+    own = "every system has its own random order"
     return (
         ("systems", _given(stored)),
         ("metric", f"{choice.task.metric} of all answers together, task {settings.task}"),
@@ -163,7 +163,7 @@ def _seeds(settings: Settings, seed: Optional[str]) -> Checklist:
 
 def _pool(pool: Mapping[str, Any], settings: Settings) -> Checklist:
     if not pool["official"]:
-        return (("data", "known to the programs alone, which cut their own sets"),)
+        return (("data", "known to the programs alone, which split their data themselves"),)
     items = "records and groups" if pool.get("is_of_program") else "labels and groups"
     fingerprint = ("data fingerprint (SHA-256)", f"files {pool['data']}; {items} {pool['fingerprint']}")
     if settings.on_official_splits:
@@ -218,6 +218,6 @@ def _done(stored: Stored, history: History, what: str, doing: str) -> Checklist:
     when = f", begun {started[0]}, the latest {started[-1]}" if started else ""
     return (
         (what, f"{len(history.evaluations)} finished, {len(history.failures)} failed{when}"),
-        (f"{doing} time", f"{duration_text(seconds)} of all workers, and {duration_text(lost)} of failed ones"),
+        (f"{doing} time", f"{duration_text(seconds)} across all workers, and {duration_text(lost)} of failed ones"),
         ("time at work", duration_text(stored.meta.working_seconds)),
     )

@@ -134,7 +134,7 @@ MIN_SCORES_OF_ORDER = 5
 KOLMOGOROV_SMIRNOV = TestResult(
     "Kolmogorov-Smirnov",
     "Do the scores come from one distribution, whatever the difference?",
-    "independent scores, continuous; says nothing of which one is better",
+    "independent scores, continuous; does not say which one is better",
 )
 
 
@@ -250,7 +250,7 @@ def _tests(x: np.ndarray, y: np.ndarray, differences: np.ndarray) -> Tuple[TestR
 
 def _tested(test: TestResult, size: int, sizes: str, call: Callable[[], Tested]) -> TestResult:
     if size < MIN_SCORES:
-        return replace(test, too_few=f"too few: {sizes}, it takes {MIN_SCORES}")
+        return replace(test, too_few=f"too few: {sizes}, but the test needs {MIN_SCORES}")
     with np.errstate(all="ignore"):
         result = call()
     if not np.isfinite(result).all():

@@ -40,8 +40,8 @@ def read_pair(
     for side in (first, second):
         if side.source.by_documents:
             raise ConfigError(
-                f"--compare: {side.source.name} is a selection by documents, and --compare does not read those. "
-                "Leave --compare out: the report on all of them has their intervals and P(best)."
+                f"--compare: {side.source.name} is a selection by documents, which --compare does not support. Leave "
+                "--compare out: the report on all of them has their intervals and P(best)."
             )
     if Path(first.source.name).resolve() == Path(second.source.name).resolve():
         if paired:
@@ -124,7 +124,7 @@ def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:
             "splits.",
         )
     if first.data and second.data and first.data.startswith(OF_FILES) == second.data.startswith(OF_FILES):
-        return ("The two were scored on different data, so a difference is not one of the models alone.",)
+        return ("The two were scored on different data, so a difference is not due to the models alone.",)
     return ("Whether the two were scored on the same data is not known.",)
 
 

@@ -98,7 +98,7 @@ def plan_in_words(forecast: Forecast) -> List[str]:
     lines = [_answer(forecast), _basis(forecast), lowest, _limit(forecast)]
     lines += forecast.problem.notes
     if forecast.interrupted:
-        lines.append("Interrupted: this is what had finished.")
+        lines.append("Interrupted: these are the simulations that finished.")
     return [line for line in lines if line]
 
 
@@ -117,7 +117,7 @@ def _answer(forecast: Forecast) -> str:
         by = "one worker" if workers == 1 else f"{workers} workers"
         low_time, high_time = (duration_text(time) for time in (default.seconds.low, default.seconds.high))
         more = " more" if done else ""
-        text += f" That is {duration_text(default.mean_seconds)}{more} by {by} (5-95% {low_time} to {high_time})."
+        text += f" That is {duration_text(default.mean_seconds)}{more} with {by} (5-95% {low_time} to {high_time})."
     return f"{text} Right in {default.correct:.0%} (95% interval {low:.0%} to {high:.0%})."
 
 
@@ -126,8 +126,8 @@ def _basis(forecast: Forecast) -> str:
     seed = f"--seed {settings.seed} repeats it"
     if settings.source is not None:
         return (
-            f"From {repetitions}, each with true means and sds of its own, drawn from what {settings.source} leaves "
-            f"open; {seed}."
+            f"From {repetitions}, each with its own true means and sds, drawn from the posterior given "
+            f"{settings.source}; {seed}."
         )
     return (
         f"From {repetitions} in which all other candidates lie {settings.gap:g} below the best one, the hardest case "
@@ -144,7 +144,7 @@ def _limit(forecast: Forecast) -> Optional[str]:
     why = " and here any answer is right" if is_tie else ""
     return (
         f"{text}{why}: {share:.0%} end inconclusive at {forecast.limit} runs (--max-evaluations). Give the difference "
-        "that you would not care about as --margin."
+        "that does not matter to you as --margin."
     )
 
 

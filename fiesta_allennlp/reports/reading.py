@@ -228,8 +228,8 @@ def _by_documents(stored: Stored) -> Reading:
     root, facts = stored.directory.root, stored.meta.document_facts
     if facts is None:
         raise StoreError(
-            f"{root}: the selection was made by an older version, which did not write down what a report needs. Run "
-            f"{command('documents')} -s {root} --recover add it: no answer is paid for again."
+            f"{root}: the selection was made by an older version, which did not record what a report needs. Run "
+            f"{command('documents')} -s {root} --recover to add it. No answer is paid for again."
         )
     settings = DocumentSettings(**overlay(stored.meta.settings or {}, of=DocumentSettings))
     task = task_of(settings)

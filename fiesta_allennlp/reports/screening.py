@@ -78,10 +78,10 @@ class ScreeningReport:
     def sentences(self) -> Tuple[str, ...]:
         """The outcome of the screening, and what the fresh runs made of its order."""
         num_run = len(self.scores) + self.num_failures
-        failed = f", of which {self.num_failures} failed" if self.num_failures else ""
+        failed = f"; {self.num_failures} failed" if self.num_failures else ""
         told = (
             f"The screening ran {num_run} of {count_text(self.num_points, 'config')} once, chosen by {self.searcher} "
-            f"and scored on the validation set{failed}. This took {duration_text(self.seconds)} of all workers."
+            f"and scored on the validation set{failed}. This took {duration_text(self.seconds)} across all workers."
         )
         return (told, *finalists_in_words(self.finalists))
 
@@ -169,7 +169,7 @@ def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
     moved = sum(finalist.has_moved for finalist in placed)
     winner = min(placed, key=lambda finalist: finalist.place_after or 0)
     return (
-        f"{moved} of the {len(placed)} finalists changed place. {winner.name}, first now, was number "
+        f"{moved} of the {len(placed)} finalists changed place. {winner.name}, now first, was number "
         f"{winner.place_before} in the screening. Its score there was {number_text(winner.score_before)}, and its mean "
         f"over {count_text(winner.num_runs, 'fresh run')} is {number_text(winner.mean_after)}.",
     )

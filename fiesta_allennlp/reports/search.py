@@ -37,8 +37,8 @@ def search_in_words(found: SearchSummary) -> Tuple[str, ...]:
     num_failed = sum(entry["score"] is None for entry in screened["candidates"])
     failed = f", {num_failed} failed" if num_failed else ""
     leads = "" if best is None else f" Best validation score: {number_text(best['score'])}, {best['name']}."
-    done = f"{count_text(screened['num_evaluations'], 'config')} in {duration_text(screened['seconds'])} of all workers"
-    first = f"Screened {done}{failed}.{leads}"
+    took = f"{duration_text(screened['seconds'])} across all workers"
+    first = f"Screened {count_text(screened['num_evaluations'], 'config')} in {took}{failed}.{leads}"
     if selected is None:
         return (_why(screened["stopped_by"]), first, *legend({best["name"]: best.get("values", "")} if best else {}))
     values = {entry["name"]: entry.get("values", "") for entry in screened["candidates"]}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Mapping, Optional, Tuple
 
-from fiesta_allennlp.replays.settings import SCORES, columns_of, separated
+from fiesta_allennlp.replays.settings import SCORES, columns_option, done_option, minimise_option
 from fiesta_allennlp.selection.options import check_options, option
 
 FOLLOWING = "Following"
@@ -49,14 +49,14 @@ class ReportSettings:
     )
     compare: Optional[Tuple[str, ...]] = option(
         None,
-        "report on two candidates alone: give their names; or PATH:NAME for a candidate of another selection or table; "
-        "or the PATH of a table with one candidate",
+        "report on two candidates alone: their names; PATH:NAME for a candidate of another selection or table; or the "
+        "PATH of a table with one candidate",
         group=REPORT,
         metavar=("A", "B"),
     )
     paired: bool = option(
         False,
-        "with --compare of two tables: take splits of equal name as the same split",
+        "with --compare of two tables: treat splits of equal name as the same",
         group=REPORT,
         can_be_undone=False,
     )
@@ -72,27 +72,9 @@ class ReportSettings:
         group=SCORES,
         metavar="N",
     )
-    columns: Optional[Mapping[str, str]] = option(
-        None,
-        "for a CSV file: columns that it names otherwise, such as candidate=model,score=test_f1,seed=seed. Without a "
-        "column split, all runs share one official split",
-        group=SCORES,
-        metavar="NAME=COLUMN,...",
-        parse=columns_of,
-    )
-    done: Tuple[str, ...] = option(
-        (),
-        "for a table of scores: candidates that get no further runs, such as a published model",
-        group=SCORES,
-        metavar="A,B,...",
-        parse=separated,
-    )
-    minimise: bool = option(
-        False,
-        "for a table of scores: lower is better; in a CSV file, -NAME in a column `metric` has the same effect",
-        group=SCORES,
-        can_be_undone=False,
-    )
+    columns: Optional[Mapping[str, str]] = columns_option(SCORES)
+    done: Tuple[str, ...] = done_option(SCORES)
+    minimise: bool = minimise_option(SCORES)
     belief: Any = option(
         None, "for a table of scores: model of the scores (default split_paired)", group=SCORES, metavar="NAME|JSON"
     )

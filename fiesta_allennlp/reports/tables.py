@@ -80,7 +80,7 @@ def _how_many(plan: Any) -> Iterable[str]:
     if plan.least < plan.most:
         ask = command("plan")
         by_numbers = f"{ask} --gap GAP --sd SD --candidates {len(plan.preparations)}"
-        yield f"How many will it be? Ask {by_numbers}; or, once every candidate has two runs, {ask} DIR."
+        yield f"To estimate how many, type {by_numbers}; or, once every candidate has two runs, {ask} DIR."
 
 
 def _winning(metric: Metric) -> str:
@@ -90,7 +90,7 @@ def _winning(metric: Metric) -> str:
 def _data_texts(plan: Any) -> Iterable[str]:
     pool, division = plan.pool, plan.division
     if not pool.official:
-        yield "The programs cut their own sets."
+        yield "The programs split their data themselves."
         return
     official = ", ".join(f"{part} {size}" for part, size in pool.official.items())
     if division.is_official:
@@ -120,7 +120,7 @@ def show_plan(plan: Any, console: Console) -> None:
         f"{count_text(len(file.documents), 'document')} with {count_text(file.num_items, 'item')} in {file.path}.",
         _strategy_text({key: value for key, value in choice.strategy_params.items() if key != "stop"}),
         f"It takes at least {plan.least} and at most {plan.most} evaluations by {choice.task.metric}. "
-        "Nothing was asked.",
+        "Nothing was queried.",
     )
 
 

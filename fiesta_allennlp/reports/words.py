@@ -150,7 +150,7 @@ def _ahead(summary: Mapping[str, Any]) -> str:
     if not ahead.get("has_better_mean", True):  # version 0.1.0 told of no other
         return f" It is ahead of {ahead['of']} by {by} on {both}."
     better = "lower" if Metric.of(summary["metric"]).minimise else "higher"
-    return f" {ahead['of']} has a {better} mean, but over other splits. On {both}, {summary['best']} is ahead by {by}."
+    return f" {ahead['of']} has a {better} mean, but on other splits. On {both}, {summary['best']} is ahead by {by}."
 
 
 def savings_in_words(summary: Mapping[str, Any]) -> str:
@@ -159,8 +159,8 @@ def savings_in_words(summary: Mapping[str, Any]) -> str:
     if not equal or 1 - spent / equal < 0.01:
         return ""
     return (
-        f"The runs took {duration_text(spent)} of all workers. Running every candidate as often as {summary['best']} "
-        f"would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
+        f"The runs took {duration_text(spent)} across all workers. Running every candidate as often as "
+        f"{summary['best']} would have taken {duration_text(equal)}, so {1 - spent / equal:.0%} was saved."
     )
 
 
@@ -281,7 +281,7 @@ def replay_in_words(summary: Mapping[str, Any]) -> str:
     if few is not None and few < FEW_SCORES:
         what = "split" if summary["splits"] == "shared" else "score"
         lines.append(
-            f"Warning: this takes {count_text(few, what)} of each candidate for the truth, so the real number of runs "
+            f"Warning: this takes {count_text(few, what)} of each candidate as the truth, so the real number of runs "
             f"can be far larger. {_plan_command(summary)} includes the uncertainty of a small pilot."
         )
     if summary["interrupted"]:

@@ -101,7 +101,7 @@ def _go_on_selecting(given: Mapping[str, Any], directory: RunDirectory, console:
     late = [name for name in overlay(given, of=SearchSettings) if name not in known]
     if late:
         raise ConfigError(
-            f"{directory.root}: the screening is over, so {flag(late[0])} has no effect any more. Leave it out, or "
+            f"{directory.root}: the screening is over, so {flag(late[0])} no longer has an effect. Leave it out, or "
             "start again in another directory."
         )
     given = {**given, "max_hours": _hours_left(given["max_hours"], meta)} if "max_hours" in given else given

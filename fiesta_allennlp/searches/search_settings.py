@@ -35,35 +35,33 @@ class SearchSettings(Settings):
     data: Tuple[str, ...] = option((), "not an option of a search")
     template: str = option(
         "",
-        "a config for `allennlp train` that reads the values of the space with std.extVar; or any config, where the "
+        "a config for `allennlp train` that reads the values of the space with std.extVar; or any config, if the "
         "names of the space are paths of keys such as model.dropout",
         metavar="TEMPLATE.jsonnet",
         is_fixed=True,
     )
     space: Any = option(
         None,
-        "the search space as JSON: our own form, or that of allennlp-optuna or AllenTune. Instead of it, --points "
-        "gives the configs to choose among",
+        "the search space as JSON, or a space of allennlp-optuna or AllenTune. Leave it out with --points",
         metavar="SPACE.json",
         is_fixed=True,
     )
     searcher: Any = option(
         None,
-        "what chooses the next config to screen: gp_ei (default), graph_ei, graph_eif or random; with "
+        "method that chooses the next config to screen: gp_ei (default), graph_ei, graph_eif or random; with "
         "--second-objective: gp_ehvi (default), graph_ehvi or random; or a JSON object with a `type`",
         group=FIRST_STAGE,
         metavar="NAME|JSON",
     )
     configs: Optional[int] = option(
         None,
-        "screen this number of configs, one run each (default: all points of --points)",
+        "number of configs to screen, with one run each (default: all points of --points)",
         group=FIRST_STAGE,
         least=3,
     )
     finalists: Optional[int] = option(
         None,
-        "let the second stage select among this number of the best screened configs (default: a third of them, at most "
-        "8)",
+        "number of the best screened configs to select among (default: a third of them, at most 8)",
         group=FIRST_STAGE,
         least=LEAST_FINALISTS,
     )
@@ -78,15 +76,14 @@ class SearchSettings(Settings):
     )
     runs: Optional[int] = option(
         None,
-        "make this number of runs in both stages together, and share them out; instead of --configs, --finalists and "
-        "--budget",
+        "number of runs in both stages together, instead of --configs, --finalists and --budget",
         group=FIRST_STAGE,
         least=1,
     )
     pool: Optional[int] = option(
         None,
-        f"draw this number of points from the space for the searcher to choose among (default: {CONFIGS_TO_POOL} for "
-        f"each config to screen, at most {MOST_DRAWN})",
+        "number of points to draw from the space for the searcher to choose among (default: "
+        f"{CONFIGS_TO_POOL} per config to screen, at most {MOST_DRAWN:,})",
         group=FIRST_STAGE,
         least=3,
         is_fixed=True,

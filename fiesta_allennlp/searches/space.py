@@ -118,7 +118,7 @@ class Space:
             check_no_seed(name)
         Point(dict.fromkeys(self.dimensions))
         if self.num_points == 1:
-            raise ConfigError("the space holds a single point. Give a range, or a list of at least two values.")
+            raise ConfigError("the space contains a single point. Give a range, or a list of at least two values.")
 
     @property
     def num_points(self) -> Optional[int]:
@@ -157,7 +157,7 @@ def check_no_seed(name: str) -> None:
     if name.rpartition(".")[2].endswith("seed"):
         raise ConfigError(
             f"'{name}' is a seed. A seed is not a hyperparameter: the luck of the best seed does not repeat. "
-            "Every run gets fresh seeds by itself. Take the name out of the space."
+            "Every run gets fresh seeds anyway. Take the name out of the space."
         )
 
 

@@ -63,7 +63,9 @@ def create_database(path: Path) -> sqlite3.Connection:
             _make_tables(part)
         return _connect(path)
     except (sqlite3.OperationalError, OSError) as error:
-        raise StoreError(f"{path}: cannot be made: {error}. Make room, or give another directory with -s.") from error
+        raise StoreError(
+            f"{path}: cannot be created: {error}. Free some space, or give another directory with -s."
+        ) from error
 
 
 def _make_tables(path: Path) -> None:
@@ -173,7 +175,7 @@ def _is_locked(error: sqlite3.Error) -> bool:
 
 def _unreadable(path: Path, error: sqlite3.DatabaseError) -> StoreError:
     return StoreError(
-        f"{path}: cannot be read by you now: {error}. The store may be whole. Read it as the user and on the machine "
+        f"{path}: you cannot read it now: {error}. The store may be intact. Read it as the user and on the machine "
         "of its selection."
     )
 
@@ -182,7 +184,7 @@ def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
     if _is_locked(error):
         return StoreError(
             f"{path}: the store cannot be written to: another program holds its lock ({error}). Nothing recorded so "
-            "far is lost: end that program, which may be one that shows or copies databases, then continue "
+            "far is lost: end that program, such as a database viewer or a backup, then continue "
             "with --recover."
         )
     return StoreError(

@@ -259,7 +259,7 @@ class Selection:
         self.store.record(failure, try_again=try_again)
         logger.info("fail %s: %s: %s", failure.request.name, failure.kind, failure.error)
         for name in self._history().withdrawn - history.withdrawn:
-            logger.warning("candidate %s takes no further part: it failed too often", name)
+            logger.warning("candidate %s drops out: it failed too often", name)
         if not try_again:
             self.retries.drop([failure.request])
         self.listener.on_outcome(failure)

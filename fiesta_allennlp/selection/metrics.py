@@ -73,7 +73,7 @@ def check_sign(typed: str) -> None:
     known = [part for part in re.split(r"[\W_]+", typed.lower()) if part in ERRORS]
     if known and typed[0] not in "-+":
         raise ConfigError(
-            f"--metric {typed}: less of a metric with '{known[0]}' in its name is better, but without a sign the "
+            f"--metric {typed}: lower is better for a metric with '{known[0]}' in its name, but without a sign the "
             f"highest mean wins. Write --metric=-{typed} for the lowest, or --metric=+{typed} for the highest."
         )
 

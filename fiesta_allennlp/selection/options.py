@@ -27,7 +27,7 @@ from typing import (
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
 
-KIND_WORDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list", bool: "true or false"}
+KIND_WORDS = {int: "a whole number", float: "a number", str: "a string", tuple: "a list", bool: "true or false"}
 
 
 @dataclass(frozen=True)

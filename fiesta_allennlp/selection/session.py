@@ -118,7 +118,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         stored = Resumed(directory, meta, tuple(store.candidates()), history)
         checked = family.check(settings, stored, allow_removed=allow_removed)
         num_done = len(history.evaluations)
-        self._say(f"{directory.root}: going on after {count_text(num_done, family.step)}.")
+        self._say(f"{directory.root}: continuing after {count_text(num_done, family.step)}.")
         return _Begun(settings, self._prepared(checked, directory), store, num_done)
 
     def begin(self, *, force: bool) -> _Begun[Given, Prepared]:
@@ -258,8 +258,8 @@ class _Session(Generic[Given, Checked, Prepared]):
     def _note_changed_code(self, meta: Meta, packages: Sequence[str], files: Sequence[str]) -> None:
         for name in changed_code(meta.environments, packages, files):
             self._say(
-                f"Note: the code of {name} has changed since this selection last ran. What is evaluated "
-                "from now on uses the new code; if scores change by it, start again in another directory."
+                f"Note: the code of {name} has changed since this selection last ran. Runs from now on use the new "
+                "code. If that changes scores, start again in another directory."
             )
 
     def _say(self, sentence: str) -> None:

@@ -121,7 +121,7 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
         given = f"Give the directory that {command('select')} was given with -s."
         remedy = START_AGAIN if directory.ended_before_its_first_run else given
         if directory.screening.store.is_file():
-            remedy = f"A search is here that is still screening configs; {command('search')} --recover goes on with it."
+            remedy = f"The search here is still screening configs. Continue it with {command('search')} --recover."
         raise StoreError(f"{directory.root}: there is no selection: '{directory.store.name}' is missing. {remedy}")
     with closing(open_to_read(directory.store)) as database:
         yield StoreReader(database)

@@ -91,8 +91,8 @@ def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
             import_package(package)
         except ImportError as error:
             raise ConfigError(
-                f"--include-package {package}{whence} cannot be imported: {error}. Work where it can be, or put its "
-                "directory on PYTHONPATH."
+                f"--include-package {package}{whence} cannot be imported: {error}. Start from a directory where it "
+                "can be imported, or add its directory to PYTHONPATH."
             ) from error
 
 

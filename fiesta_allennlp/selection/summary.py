@@ -13,7 +13,7 @@ from fiesta_allennlp.files import replacing, to_csv
 from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.selection.metrics import Metric
 
-REMOVED = "it was not given any more (--allow-removed); its runs are kept but do not count"
+REMOVED = "you removed it with --allow-removed; its runs are kept but do not count"
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def already_there(directory: RunDirectory) -> StoreError:
             "another directory with -s."
         )
     return StoreError(
-        f"{directory.root}: there is a selection in this directory already. Go on with it with --recover, delete "
+        f"{directory.root}: this directory already has a selection. Continue it with --recover, delete "
         "it with --force, or give another directory with -s."
     )
 
@@ -163,6 +163,6 @@ def writing_results(directory: RunDirectory) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: make "
-            "room, then write them with --recover."
+            f"{directory.root}: the results cannot be written: {error}. They are safe in {directory.store.name}: free "
+            "some space, then write them with --recover."
         ) from error

@@ -123,7 +123,7 @@ def check_candidates(candidates: Sequence[str]) -> None:
         raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")
     twice = [name for name in candidates if candidates.count(name) > 1]
     if twice:
-        raise ConfigError(f'every candidate needs a name of its own but "{twice[0]}" appears more than once.')
+        raise ConfigError(f'every candidate needs its own name but "{twice[0]}" appears more than once.')
 
 
 def believed(history: History, belief: Belief, *, margin: float = 0.0, posterior: Optional[Posterior] = None) -> Look:

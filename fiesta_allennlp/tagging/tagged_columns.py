@@ -157,7 +157,7 @@ class TaggedColumnsReader(DatasetReader):
         texts = {"separator": separator, "comment_prefix": comment_prefix, "document_prefix": document_prefix}
         for name, text in texts.items():
             if text == "":
-                raise ConfigurationError(f"{name} must be a text with characters, or be left out, but is empty.")
+                raise ConfigurationError(f"{name} must not be empty. Give a string, or leave it out.")
         self._format = ColumnFormat(token_column, tag_column, separator, comment_prefix, document_prefix, encoding)
         self._convert_to = convert_to
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}

@@ -93,7 +93,7 @@ class SemEvalTdsaReader(DatasetReader):
         start, end = _target_span(text, target, start, end)
         left, middle, right = (self._words(piece) for piece in (text[:start], text[start:end], text[end:]))
         if not middle:
-            raise DataError(f'The target "{target}" of "{text}" holds no word.')
+            raise DataError(f'The target "{target}" of "{text}" contains no word.')
         tokens = {"left": left, "target": middle, "right": right, "text": left + middle + right}
         if self._include_target:
             tokens.update(left=left + middle, right=middle + right)

@@ -209,8 +209,8 @@ def _template(candidates: Sequence[str]) -> str:
     if len(alone) != 1:
         given = f"{len(alone)} are given: {', '.join(alone)}" if alone else "none is given"
         raise ConfigError(
-            f"--points makes the candidates of one config, the template, but {given}. Give one; a config that takes "
-            "part as it is ends with a question mark: CONFIG.jsonnet?"
+            f"--points applies to one config, the template, but {given}. Give one; add a question mark to a config "
+            "that takes part unchanged: CONFIG.jsonnet?"
         )
     if "=" in alone[0] and not Path(alone[0]).is_file():
         raise ConfigError(f"--points: the values name the candidates. Leave the name of the template '{alone[0]}' out.")
@@ -231,7 +231,9 @@ def _point(row: Any, where: str) -> Point:
 
 def _check_key(key: Any) -> None:
     if not isinstance(key, str) or not key or key != key.strip() or not {",", "="}.isdisjoint(key):
-        raise ConfigError(f"the name {json.dumps(key, default=str)} must be a string without '=', ',' or outer spaces.")
+        raise ConfigError(
+            f"the name {json.dumps(key, default=str)} must be a string without '=', ',' or leading or trailing spaces."
+        )
     if key.startswith(".") and (key == "." or "." in key[1:]):
         raise ConfigError(f"'{key}': a leading dot is for keys at the top of a config. Write '{key.strip('.')}'.")
 
@@ -279,7 +281,7 @@ def _first_value(text: str, key: str) -> Tuple[Any, str]:
         return found
     plain, _, rest = text.partition(",")
     if not plain.strip():
-        raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; a text without characters is \"\".")
+        raise ConfigError(f"'{key}' has no value. Write NAME=VALUE,NAME=VALUE; an empty string is \"\".")
     if plain[0] in '[{"':
         raise ConfigError(f"'{key}' begins like JSON but is not valid JSON: {shortened(text)}")
     return plain.strip(), rest

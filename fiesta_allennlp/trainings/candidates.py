@@ -247,9 +247,9 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
         now = {file.path: file.digest for file in data.files}
         changed = [path for path in before if now.get(path) != before[path]]
         raise ConfigError(
-            f"candidate '{given.name}' ({stored.source}): the contents of its data files have changed since the "
-            f"selection in {root} began: {', '.join(changed) or 'which ones is not known'}. Scores on different data "
-            "cannot be compared. Put the files back, or start again with another directory or --force."
+            f"candidate '{given.name}' ({stored.source}): {', '.join(changed) or 'its data files'} changed after the "
+            f"selection in {root} began, and scores on different data cannot be compared. Put the old data back, or "
+            "start again with another directory or --force."
         )
     if difference is not None:
         raise ConfigError(

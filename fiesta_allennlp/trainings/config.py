@@ -61,10 +61,10 @@ def _check_complete(config: Config) -> None:
     if config.get("distributed") is not None:
         # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
         raise ConfigError(
-            f"'distributed' is {json.dumps(config['distributed'])}, but a run is one process, because "
-            "AllenNLP cannot score the test set of a distributed run. Remove the key, and multiply "
-            "'trainer.num_gradient_accumulation_steps' by the number of its processes, so that a step stays as large. "
-            "--cuda-devices trains several runs at once, each on one device."
+            f"'distributed' is {json.dumps(config['distributed'])}, but a run is one process, because AllenNLP cannot "
+            "score the test set of a distributed run. Remove the key, and multiply "
+            "'trainer.num_gradient_accumulation_steps' by the number of its processes, so that the effective batch "
+            "size stays the same. --cuda-devices trains several runs at once, each on one device."
         )
 
 
@@ -83,9 +83,7 @@ def _evaluated(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, 
     try:
         return with_overrides(config, spec.point.overrides)
     except (ValueError, KeyError) as error:
-        raise ConfigError(
-            f"{spec.what}: there is no place in the config for the values with a dot: {error}."
-        ) from error
+        raise ConfigError(f"{spec.what}: {error}.") from error
 
 
 def _check_values(error: ConfigError, spec: CandidateSpec, *, where: str) -> None:
@@ -100,7 +98,7 @@ def _check_values(error: ConfigError, spec: CandidateSpec, *, where: str) -> Non
         ) from error
     if "[json.exception" in str(error):
         raise ConfigError(
-            f"{error}\nstd.parseJson reads numbers, lists, true, false and null. Read a text with std.extVar alone."
+            f"{error}\nstd.parseJson reads numbers, lists, true, false and null. Read a string with std.extVar alone."
         ) from error
 
 
@@ -155,7 +153,7 @@ def _named_paths(config: Config) -> Mapping[str, Any]:
         return {part: config.get(f"{part}_data_path") for part in PARTS}
     if not isinstance(reader.get("paths"), dict):
         raise ConfigError(
-            f"'dataset_reader.paths' must be an object with files by part but is {json.dumps(reader.get('paths'))}."
+            f"'dataset_reader.paths' must be an object with one file per set but is {json.dumps(reader.get('paths'))}."
         )
     return reader["paths"]
 

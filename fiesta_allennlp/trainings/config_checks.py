@@ -172,7 +172,7 @@ def _check_data_paths(config: Config) -> None:
         path = config.get(f"{part}_data_path")
         if path not in (None, part):
             raise ConfigError(
-                f"'{part}_data_path' is {json.dumps(path)} beside a resplit reader, which has its files in "
+                f"'{part}_data_path' is {json.dumps(path)} next to a resplit reader, which has its files in "
                 f"'dataset_reader.paths'. Write '{part}', or leave it out."
             )
 
@@ -189,7 +189,7 @@ def check_group_by(config: Config, group_by: Optional[str]) -> None:
         if not isinstance(value, str) or value == "none":
             raise ConfigError(
                 f"'{key}' must be a metadata key but is {json.dumps(value)}. Leave it out, and give --group-by none "
-                "for splits that keep nothing whole."
+                "for splits without groups."
             )
         for other, another in said.items():
             if another != value:
@@ -234,9 +234,9 @@ def _twice(config: Config, pair: Tuple[str, str], what: str, *, division: Divisi
             f"file{without}."
         )
     return (
-        f"'{keys[0]}' and '{keys[1]}' {what}. The pool would hold them twice, and a random split would train on what "
-        f"it tests. Leave {which} out: that part is then drawn from the pool, as large as the other of validation and "
-        "test; or give another file."
+        f"'{keys[0]}' and '{keys[1]}' {what}. The pool would contain them twice, and a random split would train on "
+        f"what it tests. Leave {which} out: that set is then drawn from the pool, as large as the other one; or give "
+        "another file."
     )
 
 
@@ -256,8 +256,8 @@ def check_test_loader(config: Config) -> None:
                 else "Remove it."
             )
             raise ConfigError(
-                f"'{key}' is {json.dumps(value)}, and the validation and test parts are read by '{loader}': scores "
-                f"would be of a fraction of the test part. {remedy}"
+                f"'{key}' is {json.dumps(value)}, and '{loader}' reads the validation and test sets, so scores would "
+                f"be on a fraction of the test set. {remedy}"
             )
 
 

@@ -160,7 +160,7 @@ def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
     wanted = {places.get(file.path, file.path): file for file in mark.files}
     new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
     if new:
-        raise DataChangedError(f"the data changed: {new[0]} was not there when the selection began")
+        raise DataChangedError(f"{new[0]} is a new data file: it was not there when the selection began")
     found = tuple(_same(file, place) for place, file in wanted.items())
     return replace(mark, data_paths=tuple(data_paths), files=found)
 
@@ -173,7 +173,7 @@ def _same(file: FileMark, source: str) -> FileMark:
     if stamp != file.stamp and (stamp[0] != file.stamp[0] or digest_of(place) != file.digest):
         was, now = file.stamp[0], stamp[0]
         how = f" ({was} bytes then, {now} now)" if was != now else ""
-        raise DataChangedError(f"the data changed: {file.path} has changed since the selection began{how}")
+        raise DataChangedError(f"{file.path} has changed since the selection began{how}")
     return FileMark(source, stamp, file.digest)
 
 
@@ -196,7 +196,7 @@ def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional
     beside = source.parent.resolve() / value
     where = "" if Path(value).is_absolute() else f" in the current directory {Path.cwd()}"
     remedy = (
-        f" The file is in the directory of the config: write {beside}, or work in {source.parent}."
+        f" The file is in the directory of the config: write {beside}, or start in {source.parent}."
         if beside.exists()
         else ""
     )

@@ -55,16 +55,15 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
         device = trainer.get("cuda_device", -1)
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
-                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but a cluster shows GPUs "
-                "only to runs that ask for some. Give --gpus-per-evaluation 1, or a part of one such as 0.25 with Ray; "
-                "or take the key out, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the "
-                "processor."
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but a cluster shows GPUs only to "
+                "runs that ask for some. Give --gpus-per-evaluation 1, or a fraction such as 0.25 with Ray; or "
+                "remove the key, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the CPU."
             )
         if not executor.gives_devices and not _is_there(device, trainer):
             raise ConfigError(
-                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be one number, below "
-                f"0 for the processor or that of a device; this machine has {_num_devices()}, numbered from 0. Fix "
-                "it, or take the key out to train on what AllenNLP finds."
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be a single number: "
+                f"negative for the CPU, or the number of a device; this machine has {_num_devices()}, numbered from "
+                "0. Fix it, or remove the key to train on what AllenNLP finds."
             )
 
 
@@ -93,6 +92,6 @@ def check_devices(devices: List[str]) -> None:
     for device in devices:
         if not device.isdigit() or int(device) >= num_devices:
             raise ConfigError(
-                f"--cuda-devices: there is no device '{device}'; this machine has {num_devices}, numbered from 0. "
+                f"--cuda-devices: no device '{device}' found; this machine has {num_devices} GPUs, numbered from 0. "
                 "Leave the option out to train on what AllenNLP finds."
             )

@@ -89,7 +89,7 @@ def scored_on(official: Mapping[str, int], division: Division) -> str:
     if division.is_official:
         return f"Scores are on {scored}, and only seeds vary."
     if not official:
-        return "Scores are on the sets that the programs cut themselves."
+        return "Scores are on the sets that the programs split themselves."
     if division.scored == "validation":
         return "Scores are on the validation sets of random resplits, and no run sees the official test set."
     included = ", official test set included" if "test" in official else ""
@@ -137,7 +137,10 @@ def note_on_labels(pool: Pool, division: Division) -> str:
     named = ", ".join(map(repr, pool.untrained[:MOST_LABELS])) + more
     if division.is_official:
         return f"the training set lacks labels of the other sets, so no candidate can learn them: {named}."
-    return f"labels of a single {pool.group_by or 'record'}, which a split can train or test but never both: {named}."
+    return (
+        f"some labels occur in a single {pool.group_by or 'record'}, so a run can train or test on them, but never "
+        f"both: {named}."
+    )
 
 
 def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
@@ -156,8 +159,8 @@ def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_b
     part = min((name for name in targets if name != "train"), key=lambda name: targets[name])
     if group_by is not None and size > targets[part]:
         raise DataError(
-            f"the group {group_by} = {group!r} has {size} instances, more than the {part} part, which is to have "
-            f"{targets[part]}. Give more data, another --group-by, or `--group-by none`."
+            f"the group {group_by} = {group!r} has {size} instances, more than the {targets[part]} of the {part} set. "
+            "Give more data, another --group-by, or `--group-by none`."
         )
 
 
@@ -187,7 +190,7 @@ def _difference(first: Pool, other: Pool) -> Optional[str]:
     same items where groups and labels of one are at the same positions as those of the other.
     """
     if not (first.official and other.official) and first.official != other.official:
-        return f"one of them has no data of the selection, because its program cuts its own sets. {_GIVE_DATA}"
+        return f"one of them has no data of the selection, because its program splits its data itself. {_GIVE_DATA}"
     if first.official and set(first.targets) != set(other.targets):
         return f"the runs get {_listed(first.targets)} in one and {_listed(other.targets)} in the other. {_SAME_SETS}"
     for what, words in _WORDS.items():
@@ -219,14 +222,14 @@ _WORDS = {
 }
 
 _SAME_DATA = "Give both the same data files, and readers that make the same instances of them."
-_REMEDIES = {"group_by": "Say it for all of them with --group-by."}
+_REMEDIES = {"group_by": "Set it for all candidates with --group-by."}
 _OTHER_ITEMS = "the groups or labels of the instances differ, with fingerprints"
-_GIVE_DATA = "Give it 'data', so that the selection cuts the sets of all candidates."
+_GIVE_DATA = "Give it 'data', so that the selection splits the data of all candidates."
 _SAME_SETS = "A selection keeps the sets with which it began. Start again in another directory to change them."
 _UNPAIRED = (
     "instance i of the config's reader is not item i of the program's file, because their groups or labels are not "
-    "equal at equal positions. Have the reader give one instance for each item in the order of the file, with a label "
-    "that stands in a field of its own in the file."
+    "equal at equal positions. Make the reader give one instance for each item, in the order of the file, with a "
+    "label that has its own field in the file."
 )
 
 

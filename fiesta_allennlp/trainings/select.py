@@ -220,10 +220,10 @@ def _notes_on_workers(checked: CheckedTrainings, executor: Executor) -> Iterator
     _, most = checked.strategy.bounds(len(checked.roster.given))
     room = num_workers("auto", settings.threads_per_worker)
     if executor.slots > most:
-        yield f"--workers {executor.slots} is more than the {most} runs that there can be at most."
+        yield f"--workers {executor.slots} is more than the {most} runs that are possible."
     if isinstance(executor, ProcessExecutor) and executor.slots > room and not executor.gives_devices:
         yield (
-            f"--workers {executor.slots} is more than this machine's cores have room for, which is {room}. Runs that "
+            f"--workers {executor.slots} is more than the {room} that this machine's cores have room for. Runs that "
             "share a core slow each other down."
         )
 
@@ -237,7 +237,7 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
         )
     seeded = [name for name, config in configs.items() if any(key in config for key in SEED_KEYS)]
     if seeded:
-        yield f"every run gets seeds of its own, instead of the seeds in the config of {', '.join(seeded)}."
+        yield f"every run gets its own seeds, instead of the seeds in the config of {', '.join(seeded)}."
     for name, config in configs.items():
         if is_program(config):
             yield from (f"{name}: {note}" for note in notes_on_program(config, roster.division))
@@ -265,7 +265,7 @@ def _check_data(roster: Roster) -> None:
         except (DataChangedError, OSError) as error:
             raise DataError(
                 f"candidate '{name}': the contents of {', '.join(map(str, mark.data_paths))} changed while they were "
-                "being checked. Give the command again once they are complete."
+                "being checked. Run the command again once they are complete."
             ) from error
 
 

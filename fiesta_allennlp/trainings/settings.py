@@ -52,23 +52,23 @@ class Settings(ExecutorSettings):
 
     candidates: Tuple[str, ...] = option(
         (),
-        "two or more configs for `allennlp train`, or of programs. The file name without its extension names the "
+        "two or more configs for `allennlp train` or of programs. The file name without its extension names the "
         "candidate; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
         "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
         metavar="CANDIDATE.jsonnet",
     )
     data: Tuple[str, ...] = option(
         (),
-        "a data file of the candidates that are commands, by its ending: .jsonl, .json, .csv, .tsv, .conll or .txt. "
-        "Give the training and the test set, or the training, validation and test set; or one file with --split-ratios",
+        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Give the training "
+        "and the test set, or the training, validation and test set; or one file with --split-ratios",
         group=SCORING,
         metavar="FILE",
         is_repeated=True,
     )
     metric: Optional[str] = option(
         None,
-        "the metric to compare, by the model's name for it (default: macro_f1, or the only metric that all candidates "
-        "report); --metric=-NAME minimises it, as in --metric=-perplexity",
+        "the metric to compare (default: macro_f1, or the only metric that all candidates report); --metric=-NAME "
+        "minimises it, as in --metric=-perplexity",
         group=SCORING,
         is_fixed=True,
     )
@@ -116,7 +116,7 @@ class Settings(ExecutorSettings):
     )
     keep: str = option(
         "none",
-        "trained models to keep: none (default), best (one model of the winner), or all; of a program its directory "
+        "trained models to keep: none (default), best (one model of the winner), or all; for a program, its "
         "{directory}/model",
         group=RESOURCES,
         metavar="none|best|all",
@@ -124,8 +124,8 @@ class Settings(ExecutorSettings):
     )
     notify: Optional[str] = option(
         None,
-        "shell command to run on the decision, on a failed run, and when runs wait for the machine; it finds "
-        "FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY in its environment",
+        "shell command to run after the decision or a failed run, and when runs wait for the machine; its environment "
+        "has FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         group=RESOURCES,
         metavar="COMMAND",
     )

@@ -85,7 +85,7 @@ def test_an_interrupt_during_the_checks_ends_the_command(
     threading.Thread(target=interrupt).start()
     assert detach(CHECKING) == 130
     assert not is_running(started[0])
-    assert "nothing goes on in the background" in capsys.readouterr().out
+    assert "nothing runs in the background" in capsys.readouterr().out
 
 
 def test_a_dry_run_is_not_detached(detach: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(call: Any, tmp_path: Path) 
     status, text = call(*numbers, "--repetitions", 2, "--seed", 5, "--output", output)
     assert status == 0, text
     # 6 runs of the winner and of a rival are the fewest
-    assert "Expect 12 runs" in text and "12 h 0 min by one worker" in text
+    assert "Expect 12 runs" in text and "12 h 0 min with one worker" in text
     assert "2 simulated selections in which all other candidates lie 1 below the best one" in text
     content = json.loads(output.read_text())
     assert [content[kind]["mean_runs"] for kind in ("default", "equal", "halving")] == [12, 12, 12]

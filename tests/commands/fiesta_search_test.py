@@ -112,7 +112,7 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
         re.search(rf"^{name}: trainer\.optimizer\.lr=[\d.]+,n=[14]$", output, re.M) for name in selected.candidates
     )
     status, output = search("-s", undisturbed, "--recover", "--configs", 9)
-    assert status == 2 and "the screening is over, so --configs has no effect any more" in output
+    assert status == 2 and "the screening is over, so --configs no longer has an effect" in output
 
 
 def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_search_that_is_killed_goes_on_to_the_same_runs(
     command.kill()
     command.wait()
     if stage == "screening":
-        with pytest.raises(StoreError, match="A search is here that is still screening configs"):
+        with pytest.raises(StoreError, match="The search here is still screening configs"):
             report(killed)
     status, output = search("-s", killed, "--recover")
     assert status == 0, output
@@ -189,7 +189,7 @@ def test_force_replaces_both_stages_once_the_checks_have_passed(
 ) -> None:
     before = stages(changeable)
     status, output = search(*files, *OPTIONS, "-s", changeable)
-    assert status == 2 and "there is a selection in this directory already" in output
+    assert status == 2 and "this directory already has a selection" in output
     status, output = search(*files, *OPTIONS, "-s", changeable, "--force", "--searcher", "gp_ie")
     assert status == 2 and "gp_ie" in output
     assert stages(changeable) == before

@@ -73,7 +73,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
     assert "Pool: 72 instances (official sizes: train 40, validation 12, test 20)" in output
     assert "Every split: train 40, validation 12, test 20; no groups" in output
     assert "at least 20 and at most 100 runs" in output
-    assert "Ask allennlp fiesta-plan --gap GAP --sd SD --candidates 2; or" in output
+    assert "type allennlp fiesta-plan --gap GAP --sd SD --candidates 2; or" in output
     assert sorted(reviews.iterdir()) == before
 
 
@@ -81,9 +81,9 @@ def test_the_stopping_rule_is_in_the_plan_and_what_cannot_help_is_noted(trained:
     options = ["--stop", "glr", "--confidence", 0.9, "--workers", 5000, "-o", '{"random_seed": 3}']
     status, output = call(*trained, "--metric=-loss", "--dry-run", *options)
     assert status == 0, output
-    assert "Note: --workers 5000 is more than the 100 runs that there can be at most." in output
-    assert "Note: --workers 5000 is more than this machine's cores have room for" in output
-    assert "Note: every run gets seeds of its own, instead of the seeds in the config of able, blind." in output
+    assert "Note: --workers 5000 is more than the 100 runs that are possible." in output
+    assert "that this machine's cores have room for" in output
+    assert "Note: every run gets its own seeds, instead of the seeds in the config of able, blind." in output
     assert "top_two (confidence 0.9, stop glr)" in output
     assert "Metric: test loss; the lowest mean wins." in output
 
@@ -136,7 +136,7 @@ def test_max_hours_ends_it_undecided_and_a_larger_total_goes_on(
     assert status == 0, output
     assert re.search(r"Training [1-9]\d* at once on this machine, each with 1 CPU", output)
     assert "Inconclusive after 0 runs of 2 candidates, all that --max-hours allows." in output
-    assert f"Go on with a larger total: allennlp fiesta-select -s {run} --recover --max-hours HOURS" in output
+    assert f"Continue with a larger total: allennlp fiesta-select -s {run} --recover --max-hours HOURS" in output
     assert summary_of(run)["stopped_by"] == "max_hours"
     status, output = call("-s", run, "--recover")
     assert "all that --max-hours allows" in output
@@ -258,7 +258,7 @@ def test_data_that_change_in_the_middle_end_the_selection(
         history = store.history(max_failures=3)
     assert (len(history.evaluations), len(history.pending), history.failures) == (1, 1, ())
     status, output = call("-s", run, "--recover")
-    assert (status, "the contents of its data files have changed" in output) == (2, True), output
+    assert (status, "scores on different data cannot be compared" in output) == (2, True), output
     train.write_text(text)
     assert call("-s", run, "--recover")[0] == 0
     assert scores_of(run) == scores_of(tmp_path / "whole")
@@ -300,7 +300,7 @@ def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
     assert status == 0, output
     assert "Pool: 40 instances (official sizes: train 40)" in output
     assert "Every split: train 20, validation 8, test 12; no groups" in output
-    assert "Some candidates run only once" in output and "How many will it be" not in output
+    assert "Some candidates run only once" in output and "To estimate how many" not in output
     run, options = tmp_path / "run", ["--split-ratios", "0.7,0.3", "--score", "validation"]
     status, output = call(*trained, *one, "-s", run, *options, "--budget", 2)
     assert status == 0, output

@@ -55,7 +55,7 @@ def test_a_command_that_reads_calls_nothing_that_a_store_names(
     attack(foreign, **({"strategy": {"type": "top_two", option: evil}} if owner else {option: evil}))
     status, told = read(foreign)
     assert (status, marker.exists()) == (2, False)
-    assert "'type' is 'subprocess.Popen', which nothing is registered as" in told
+    assert "'type' is 'subprocess.Popen', but no class is registered under that name" in told
 
 
 def test_a_command_that_reads_imports_no_package_that_a_store_names(

@@ -54,7 +54,7 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(
     assert re.search(r"candidate 'blind' \(.*blind.jsonnet\) belongs to the selection .* --allow-removed", output)
 
     output = selections.resume(*given, "--allow-removed", "--budget", 9)
-    assert "removed: blind: it was not given any more (--allow-removed)" in output
+    assert "removed: blind: you removed it with --allow-removed" in output
     blind = entry_of(run, "blind")
     assert (blind["withdrawn"], blind["num_evaluations"], blind["prob_best"]) == (True, 2, None)
     assert {row for row in scores_of(run) if row[0] == "blind"} == of_blind
@@ -225,7 +225,7 @@ def test_an_interruption_of_the_last_write_costs_nothing(
         patched.setattr("fiesta_allennlp.selection.session.write_json", interrupted)
         status, output = call(*candidates, "-s", run, *options)
     assert status == 130
-    assert f"nothing that finished is lost. Go on with: allennlp fiesta-select -s {run} --recover" in output
+    assert f"nothing that finished is lost. Continue with: allennlp fiesta-select -s {run} --recover" in output
     trained = {path: path.stat().st_mtime_ns for path in run.glob("evaluations/*/outcome.json")}
     assert len(trained) == 4
     selections.resume()
@@ -243,7 +243,7 @@ def test_results_that_cannot_be_written_are_told_and_written_later(
         patched.setattr(fiesta_allennlp.selection.session, "write_csv", full)
         output = selections.refused(*candidates, "--metric", "accuracy", "--budget", 2)
     assert "the results cannot be written" in output and "No space left on device" in output
-    assert "safe in store.sqlite: make room, then write them with --recover" in output
+    assert "safe in store.sqlite: free some space, then write them with --recover" in output
     selections.resume()
     assert len(scores_of(run)) == 2
 

@@ -86,7 +86,7 @@ class Light(Evaluator):
         raise ProgramKilledError("the program was ended by signal 9")
 
     def _find_other_data(self, *_: Any) -> None:
-        raise DataChangedError("the data changed: train.jsonl is gone")
+        raise DataChangedError("train.jsonl is gone")
 
     def _fill_the_disk(self, *_: Any) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))

@@ -185,7 +185,7 @@ def test_a_full_disk_is_told_whichever_it_is(make: Callable[..., RayExecutor], m
 def test_data_that_changed_are_told_with_the_node(make: Callable[..., RayExecutor]) -> None:
     failure = only(make(), Light("find other data"))
     assert isinstance(failure, Failure)
-    wanted = f"the data changed: train.jsonl is gone, on node {socket.gethostname()}"
+    wanted = f"train.jsonl is gone, on node {socket.gethostname()}"
     assert (failure.kind, failure.error) == ("data", wanted)
 
 

@@ -202,7 +202,9 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("TIMEOUT")})
     monkeypatch.setattr(SlurmJobs, "call", lambda self: executor._open().take("77", 0, 0))
     executor.submit(Light("score"), request(1))
-    with pytest.raises(FiestaError, match="a-1 does not end within the time of a Slurm job: 2 jobs .* --job-time"):
+    with pytest.raises(
+        FiestaError, match="a-1 does not finish within the time limit of a Slurm job: 2 jobs .* --job-time"
+    ):
         list(executor.completed())
 
 

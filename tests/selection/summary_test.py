@@ -50,7 +50,7 @@ def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
     assert made["ahead_on_shared_splits"] == expected
     assert in_words(made) == (
         "a is the best, by loss (lower is better), after 5 runs of 2 candidates. b has a lower mean, but "
-        "over other splits. On the 2 splits that both ran on, a is ahead by 0.1."
+        "on other splits. On the 2 splits that both ran on, a is ahead by 0.1."
     )
     assert summarise(history, Decision(best="a"), {"metric": "loss"})["ahead_on_shared_splits"] is None
 
@@ -114,7 +114,7 @@ def test_a_winner_with_a_lower_mean_is_explained() -> None:
     expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.02)}
     assert made["ahead_on_shared_splits"] == expected
     assert in_words(made).endswith(
-        " b has a higher mean, but over other splits. On the 2 splits that both ran on, a is ahead by 0.02."
+        " b has a higher mean, but on other splits. On the 2 splits that both ran on, a is ahead by 0.02."
     )
     for best in ("b", "c", None):
         assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
@@ -131,7 +131,7 @@ def test_the_time_saved_against_equal_allocation(history: History) -> None:
     made = summary(replace(history, evaluations=(*others, replace(b, seconds=10.0))))
     assert (made["seconds"], made["seconds_of_equal_allocation"]) == (16.0, 36.0)
     assert savings_in_words(made) == (
-        "The runs took 16.0 s of all workers. Running every candidate as often as a would have taken 36.0 s, "
+        "The runs took 16.0 s across all workers. Running every candidate as often as a would have taken 36.0 s, "
         "so 56% was saved."
     )
 

@@ -80,7 +80,7 @@ def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
         ({"groupby": "author"}, r"'dataset_reader.groupby' would have no effect: .*group_by"),
         ({"reader": None}, r"'dataset_reader.reader' must be the reader of the data files but is null"),
         ({"reader": {"type": "resplit"}}, r"'dataset_reader.reader' must be the reader of the data files"),
-        ({"paths": ["train.jsonl"]}, r"'dataset_reader.paths' must be an object with files by part but is \["),
+        ({"paths": ["train.jsonl"]}, r"'dataset_reader.paths' must be an object with one file per set but is \["),
         ({"paths": {"test": "x"}}, r"the key 'dataset_reader.paths.train' is missing"),
         ({"group_by": "none"}, r"'dataset_reader.group_by' must be a metadata key but is \"none\"..*--group-by none"),
         ({"group_by": ["a"]}, r"'dataset_reader.group_by' must be a metadata key but is \["),
@@ -116,7 +116,7 @@ def test_readers_and_option_must_agree(
 
 def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
     config = {**with_resplit(reviews), "test_data_path": "validation"}
-    with pytest.raises(ConfigError, match="'test_data_path' is \"validation\" beside a resplit reader.*Write 'test',"):
+    with pytest.raises(ConfigError, match="'test_data_path' is \"validation\" next to a resplit reader.*Write 'test',"):
         check_config(config, metric=Metric("accuracy"))
 
 
@@ -199,7 +199,7 @@ WHOLE = {"batch_size": 4, "drop_last": False, "batches_per_epoch": None}
         ({"data_loader": BUCKETS}, r"'data_loader.batch_sampler.drop_last' is true.*Give a 'validation_data_loader'"),
         (
             {"data_loader": WHOLE, "validation_data_loader": BUCKETS},
-            r"'validation_data_loader.batch_sampler.drop_last' is true, .*of a fraction of the test part. Remove it.",
+            r"'validation_data_loader.batch_sampler.drop_last' is true, .*on a fraction of the test set. Remove it.",
         ),
         ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, None),
         ({"data_loader": WHOLE, "validation_data_loader": None}, None),

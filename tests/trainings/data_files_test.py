@@ -39,7 +39,10 @@ def test_what_stands_behind_a_path(shards: Path) -> None:
     [
         (lambda shards: (shards / "a.txt").write_text("b.txt"), r"\S+/a.txt has changed since the selection"),
         (lambda shards: (shards / "a.txt").write_text("more"), r"\S+/a.txt has .* \(5 bytes then, 4 now\)$"),
-        (lambda shards: (shards / "e.txt").write_text("new"), r"\S+/e.txt was not there when the selection began"),
+        (
+            lambda shards: (shards / "e.txt").write_text("new"),
+            r"\S+/e.txt is a new data file: it was not there when the selection began",
+        ),
     ],
     ids=range(3),
 )

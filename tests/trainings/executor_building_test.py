@@ -69,7 +69,7 @@ def test_a_device_that_a_config_names_must_be_there(
         ({"workers": -2}, "--workers must be above 0 but got -2"),
         ({"threads_per_worker": 0}, "--threads-per-worker must be above 0"),
         ({"time_limit": -3}, "--time-limit must be above 0"),
-        ({"cuda_devices": "gpu"}, "there is no device 'gpu'.*numbered from 0"),
+        ({"cuda_devices": "gpu"}, "no device 'gpu' found.*numbered from 0"),
     ],
 )
 def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[str, Any], message: str) -> None:

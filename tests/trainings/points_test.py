@@ -80,8 +80,14 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
         ('{"lr": 1}', r"template.jsonnet\?lr=1: the config reads the external variable 'opt'.*given for: lr"),
         ('{"opt": "a", "lrr": 1}', r"external variable 'lr', which has no value.*Did you mean 'lrr'"),
         ('{"opt": "a", "lr": 1, "decay": 2}', r"never reads the variable 'decay'.*path, such as model.decay"),
-        ('{"opt": "a", "lr": 1, "modle.x": 2}', r"modle.x=2: there is no place .*has no place: there is no 'modle'"),
-        ('{"opt": "a", "lr": "large"}', r"lr=large: cannot be read as Jsonnet(.|\n)*Read a text with std.extVar alone"),
+        (
+            '{"opt": "a", "lr": 1, "modle.x": 2}',
+            r"modle.x=2: the override 'modle.x' does not fit: the config has no 'modle'",
+        ),
+        (
+            '{"opt": "a", "lr": "large"}',
+            r"lr=large: cannot be read as Jsonnet(.|\n)*Read a string with std.extVar alone",
+        ),
     ],
 )
 def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Path, added: str, message: str) -> None:
@@ -93,7 +99,7 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("candidates", "points", "message"),
     [
-        (["a", "b"], [{}], "candidates of one config, the template, but 2 are given: a, b"),
+        (["a", "b"], [{}], "applies to one config, the template, but 2 are given: a, b"),
         (["a?x=1"], [{}], "but none is given"),
         (["name=a"], [{}], "Leave the name of the template 'name=a' out"),
         (["a"], [], "the list is empty"),

@@ -126,7 +126,7 @@ def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None
 def test_a_loader_without_a_batch_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
     config = {**classifier_config(reviews), "validation_data_loader": {"batch_size": 8}}
     config["data_loader"] = {"batch_size": 41, "drop_last": True}
-    with pytest.raises(ConfigError, match=r"'data_loader' gives no batch of the training set.*smaller 'batch_size',"):
+    with pytest.raises(ConfigError, match=r"'data_loader' makes no batch of the training set.*smaller 'batch_size',"):
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
 
 

@@ -42,7 +42,7 @@ class Archive(ProcessSystem):
     ) -> None:
         for key in ("each", "body"):
             if key in kwargs:
-                raise ConfigError(f"'{key}' has no part in an archive, whose predictor gets one item at a time.")
+                raise ConfigError(f"'{key}' cannot be set for an archive, whose predictor gets one item at a time.")
         body = None if inputs is None else {name: f"${{{field}}}" for name, field in inputs.items()}
         super().__init__(start_time_limit=start_time_limit, each="item", body=body, **kwargs)
         self._path = Path(path)

@@ -112,7 +112,7 @@ class Command(ProcessSystem):
         super().__init__(**kwargs)
         if not isinstance(command, list) or not command or not all(isinstance(part, str) for part in command):
             raise ConfigError(
-                f"'command' must be a list of texts such as ['python', 'system.py'] but is {shortened(command)}."
+                f"'command' must be a list of strings such as ['python', 'system.py'] but is {shortened(command)}."
             )
         self._command = command
         self._directory = directory

@@ -276,8 +276,8 @@ def _check_url(url: Any) -> None:
         raise ConfigError(f"'url' must begin with http:// or https:// and a host but is {shortened(url)}.")
     if parts.username or parts.password:
         raise ConfigError(
-            f"'url' must not hold a user or a password (host {parts.hostname}): the url is recorded. Put the key into "
-            "an environment variable and name it with 'key_variable'."
+            f"'url' must not contain a user or a password (host {parts.hostname}): the url is recorded. Put the key "
+            "into an environment variable and name it with 'key_variable'."
         )
     try:
         _ = parts.port

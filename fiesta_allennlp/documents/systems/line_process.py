@@ -118,8 +118,8 @@ class LineProcess:
             if more:
                 self.kill()
                 raise Unanswered(
-                    f"it printed a line that it was not asked for: {shortened(more.decode(errors='replace').strip())}. "
-                    "One line of JSON must answer each line; whatever else it prints belongs on the standard error"
+                    f"it printed an unexpected line: {shortened(more.decode(errors='replace').strip())}. "
+                    "It must answer each line with one line of JSON, and print anything else to standard error"
                 )
         process = self._process
         if process is None or process.stdin is None:

@@ -51,8 +51,8 @@ class Predictions(System):
                 self.answers([self.ask(document.id)], document, task)
             except Unanswered as error:
                 raise DataError(
-                    f"{self._path}, document '{document.id}': {error}. Where the file calls the answer something else, "
-                    'say so in a config: {"type": "predictions", "path": "..", "answer": "KEY"}.'
+                    f"{self._path}, document '{document.id}': {error}. If the file has the answer under another "
+                    'key, name it in a config: {"type": "predictions", "path": "..", "answer": "KEY"}.'
                 ) from error
 
     def questions(self, document: Document) -> List[Any]:

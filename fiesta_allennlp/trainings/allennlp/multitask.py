@@ -19,8 +19,8 @@ def check_one_task(key: str, reader: DatasetReader) -> None:
     """
     if isinstance(reader, MultiTaskDatasetReader):
         raise ConfigError(
-            f"'{key}' is a multitask reader, for the tasks {', '.join(reader.readers)}, but random splits are drawn "
-            "from the data of one task. Give --splits official, or the reader of one task."
+            f"'{key}' is a multitask reader for the tasks {', '.join(reader.readers)}, but random splits are drawn "
+            "from the data of one task. Give --splits official, or use the reader of one task."
         )
 
 
@@ -36,7 +36,7 @@ def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[T
         if not isinstance(path, Mapping) or set(path) != set(reader.readers):
             raise ConfigError(
                 f"'{part}_data_path' is {json.dumps(path)} but '{key}' reads the tasks {', '.join(reader.readers)}. "
-                "Write an object with one path for each of them."
+                "Write an object with one path for each task."
             )
     return [(shim.inner, {part: path[task] for part, path in paths.items()}) for task, shim in reader.readers.items()]
 
@@ -52,8 +52,8 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
     first = next(batches, None)
     if first is None:
         raise ConfigError(
-            "'data_loader' gives no batch of the training set, so no run could learn. Give it a smaller 'batch_size', "
-            "or take 'drop_last' out."
+            "'data_loader' makes no batch of the training set, so no run could learn. Set a smaller 'batch_size', or "
+            "remove 'drop_last'."
         )
     unseen = set(loader.readers) if isinstance(loader, MultiTaskDataLoader) else set()
     for batch in itertools.chain([first], batches):

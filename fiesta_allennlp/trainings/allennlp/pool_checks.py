@@ -46,7 +46,7 @@ def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], gro
             raise ConfigError(
                 f"'dataset_reader' reads instances with {group_by} = {group!r} from the data files, but "
                 f"'validation_dataset_reader' reads none. Random splits are drawn over the {group_by} that the "
-                "validation reader gives: have it give every one, give a --group-by KEY that both readers take from "
+                "validation reader gives: make it read all of them, give a --group-by KEY that both readers take from "
                 f"the files, {OTHER_WAY}."
             )
         if labels and known and labels.isdisjoint(known):
@@ -135,10 +135,10 @@ def check_reads_alike(
         for number, (one, other) in enumerate(itertools.zip_longest(before, again), start=1):
             if one is None or other is None or _told_apart(one) != _told_apart(other):
                 raise ConfigError(
-                    f"'{key}' ({type(reader).__name__}) reads other instances from {paths[part]} each time: "
-                    f"instance {number} differs when it is read again. Splits are drawn by position, so every run "
-                    "would be tested on other data. Draw from a generator of the reader's own with a fixed seed, such "
-                    "as random.Random(0), or read without chance."
+                    f"'{key}' ({type(reader).__name__}) reads different instances from {paths[part]} each time: "
+                    f"instance {number} differs when read again. Splits are drawn by position, so every run would be "
+                    "tested on different data. Make the reader deterministic, or give it its own generator with a "
+                    "fixed seed, such as random.Random(0)."
                 )
         left -= len(before)
 

@@ -85,7 +85,7 @@ def _official_view(readers: Sequence[Tuple[str, DatasetReader]], paths: Mapping[
 def _official_targets(sizes: Mapping[str, int], paths: Mapping[str, Any]) -> Dict[str, int]:
     for part, size in sizes.items():
         if not size:
-            raise DataError(f"'{part}_data_path': {paths[part]} has no instances. Give a file that has some.")
+            raise DataError(f"'{part}_data_path': {paths[part]} has no instances. Give a file with instances.")
     return dict(sizes)
 
 

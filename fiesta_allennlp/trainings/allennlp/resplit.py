@@ -59,7 +59,7 @@ class ResplitReader(DatasetReader):
                 f"resplit: paths must have the key 'train' and may have 'validation' and 'test' but has {list(paths)}."
             )
         if split_reader is not None and group_by is None:
-            raise ConfigurationError("resplit: split_reader needs group_by, which names what must stay together.")
+            raise ConfigurationError("resplit: split_reader needs group_by, the key of what must stay together.")
         self._reader = reader
         self._split_reader = split_reader
         self._paths = {part: path for part, path in paths.items() if path is not None}
@@ -161,7 +161,7 @@ def _comparable(value: Any, group_by: str) -> Hashable:
     inside = f", with the keys {', '.join(sorted(map(str, value)))}" if isinstance(value, dict) else ""
     raise DataError(
         f"--group-by {group_by}: the value of an instance is a {type(value).__name__}{inside}. Give a key whose values "
-        "are texts, numbers or lists of these, or `--group-by none`."
+        "are strings, numbers or lists of these, or `--group-by none`."
     )
 
 

@@ -51,7 +51,7 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
     if not kept:
         raise DataError(
             f"{uri}: none of its {num_read} rows is for a word of the data. Is it a text file with one word and its "
-            "numbers on each line, and are the words lower-cased alike?"
+            "numbers on each line, and do its words have the same case as the data?"
         )
     _check_rows(uri, kept)
     with replacing(target) as part:

@@ -72,11 +72,11 @@ def check_keys(config: Mapping[str, Any]) -> None:
     command = config.get("command")
     if not _is_list_of_texts(command) or not command:
         raise ConfigError(
-            f'\'command\' must be a list of texts such as ["python", "train.py"] but is {shortened(command)}.'
+            f'\'command\' must be a list of strings such as ["python", "train.py"] but is {shortened(command)}.'
         )
     environment = config.get("environment", {})
     if not isinstance(environment, dict) or not _is_list_of_texts(list(environment.values())):
-        raise ConfigError(f"'environment' must be an object of texts but is {shortened(environment)}.")
+        raise ConfigError(f"'environment' must be an object of strings but is {shortened(environment)}.")
     for name in environment:
         if not name or "=" in name or name.startswith(OURS):
             raise ConfigError(f"'environment.{name}': this variable must not be set. Choose another.")
@@ -185,8 +185,7 @@ def _check_placeholders(config: Mapping[str, Any]) -> None:
                 hint = did_you_mean(name, PLACEHOLDERS)
                 raise ConfigError(
                     f"'{key}': there is no placeholder {{{name}}}.{hint} There are "
-                    f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. Write {{{{{name}}}}} for braces that are "
-                    "to stay."
+                    f"{', '.join(f'{{{known}}}' for known in PLACEHOLDERS)}. Write {{{{{name}}}}} for literal braces."
                 )
 
 
@@ -203,13 +202,13 @@ def _check_metrics(config: Mapping[str, Any]) -> None:
 def _check_sets(data: Mapping[str, Any], named: FrozenSet[str], division: Division) -> None:
     lacking = [part for part in division.parts if part not in named]
     if lacking:
-        without = "; or leave 'data' out and give {split_seed}, for a program that cuts its own sets"
+        without = "; or leave 'data' out and give {split_seed}, for a program that splits its data itself"
         if lacking == ["validation"]:
             where = "its share out of --split-ratios" if division.ratios else f"'{data.get('validation')}' out"
             without = f"; or leave {where}, for runs without a validation set"
         raise ConfigError(
             f"'command' does not name {', '.join(f'{{{part}}}' for part in lacking)}, so the program would not read "
-            f"every set that it is given. Hand over {', '.join(f'{{{part}}}' for part in division.parts)}{without}."
+            f"every set that it is given. Pass {', '.join(f'{{{part}}}' for part in division.parts)}{without}."
         )
     for part in PARTS:
         if part in named and part not in division.parts:
@@ -228,25 +227,25 @@ def _check_own_splits(named: FrozenSet[str], group_by: Optional[str], division: 
     for option, is_given in given.items():
         if is_given:
             raise ConfigError(
-                f"{option} is about the splits of the selection, but without 'data' the program cuts its own. Give "
-                "'data', or leave the option out."
+                f"{option} is about the splits of the selection, but without 'data' the program splits its data "
+                "itself. Give 'data', or leave the option out."
             )
     if division.is_official and "split_seed" in named:
         raise ConfigError(
-            "'command' names {split_seed}, but with --splits official only seeds vary. Take it out, or give --splits "
+            "'command' names {split_seed}, but with --splits official only seeds vary. Remove it, or give --splits "
             "shared."
         )
     if not division.is_official and "split_seed" not in named:
         raise ConfigError(
-            "'data' is missing, and 'command' does not name {split_seed}, so all runs would have the same sets. Give "
-            "'data' for splits that the selection cuts; name {split_seed} for those that the program cuts; or give "
+            "'data' is missing, and 'command' does not name {split_seed}, so all runs would have the same sets. "
+            "Give 'data' for splits by the selection; name {split_seed} for splits by the program; or give "
             "--splits official, where only seeds vary."
         )
 
 
 def _check_is_there(command: Sequence[str]) -> None:
     if PLACEHOLDER.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
-        may_not = " It is a file that may not be run: chmod +x." if Path(command[0]).is_file() else ""
+        may_not = " The file is not executable: chmod +x." if Path(command[0]).is_file() else ""
         raise ConfigError(
             f"'command' begins with '{command[0]}', which is neither on the PATH nor an executable file."
             f"{may_not} Correct it, or give its whole path."

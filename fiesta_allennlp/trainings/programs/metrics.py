@@ -53,15 +53,15 @@ def metrics_in_file(path: Path) -> Metrics:
     """
     if not os.path.lexists(path):
         raise FiestaError(
-            f"the program ended with exit status 0 but did not write its metrics to {path}. Have it write a JSON "
-            "object there; or name the file that it writes as 'metrics'."
+            f"the program ended with exit status 0 but did not write its metrics to {path}. Make it write a JSON "
+            "object there, or name its file as 'metrics'."
         )
     if not path.is_file():  # nor is a FIFO opened, which would wait for ever
         raise FiestaError(f"the metrics must be a file, but {path} is not a file. Make the program write JSON there.")
     try:
         content = path.read_text(encoding="utf-8-sig")
     except PermissionError as error:
-        raise FiestaError(f"the metrics in {path} may not be read: {error.strerror}.") from error
+        raise FiestaError(f"the metrics in {path} cannot be read: {error.strerror}.") from error
     return _object(content, str(path))
 
 

@@ -80,7 +80,7 @@ def test_what_an_archive_is_and_answers(
 
 def test_each_and_body_have_no_part(archives: Dict[str, Path]) -> None:
     for key, value in (("each", "document"), ("body", {})):
-        with pytest.raises(ConfigError, match=f"'{key}' has no part in an archive"):
+        with pytest.raises(ConfigError, match=f"'{key}' cannot be set for an archive"):
             Archive(str(archives["able"]), **{key: value})
 
 

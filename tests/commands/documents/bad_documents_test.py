@@ -36,7 +36,7 @@ def systems(tmp_path: Path) -> List[str]:
     [
         (["--documents-order", "paired"], r"--documents-order must be one of shared, independent but got 'paired'"),
         (["--fields", "label=sentiment"], r"line 1: lacks the gold annotation 'sentiment'; the fields are text, label"),
-        (["--batch-size", "30"], r"at least 3 documents, or batches of them, .* but there are 2"),
+        (["--batch-size", "30"], r"at least 3 documents, or batches of documents, .* but there are 2"),
         (["--belief", '{"type": "dirichlet_f_measure", "average": "macro"}'], r"contradicts 'average': macro in --bel"),
         (["--recover"], r"there is no selection to recover"),
     ],
@@ -67,7 +67,7 @@ UNREADABLE = "".join(f'{{"id": "d{k}", "prediction": "good"}}\n' for k in range(
         ("c=model.tar.gz", None, r"'c' \(model.tar.gz\): model.tar.gz: there is no such archive"),
         ("c=answers.jsonl", None, r"'c' \(answers.jsonl\): answers.jsonl: cannot be read"),
         ("c=none.jsonnet", None, r"'c': none.jsonnet: there is no such config file"),
-        ("a/b=answers.jsonl", None, r"'a/b=answers.jsonl': a name must not be empty nor contain"),
+        ("a/b=answers.jsonl", None, r"'a/b=answers.jsonl': a name must not be empty or contain"),
         ("c=c.jsonnet", "{ type: ", r"'c': .*c.jsonnet: cannot be read as Jsonnet"),
         ("c=c.jsonnet", {"command": ["x"]}, r"c.jsonnet: must be an object with a 'type' among archive, command, http"),
         ("c=c.jsonnet", {"type": "comand"}, r"'c' .*'type' is 'comand'.*Did you mean 'command'"),
@@ -105,7 +105,7 @@ def test_one_system_two_of_one_name_and_one_twice(systems: List[str], documents:
     assert_refused(call(*options), r"at least 2 systems but got 0: none", run)
     assert_refused(call(*systems, systems[0], *options), r"the system 'a' is given twice", run)
     twin = "twin=" + systems[0].partition("=")[2]
-    assert_refused(call(*systems, twin, *options), r"the systems 'a' and 'twin' are the same one", run)
+    assert_refused(call(*systems, twin, *options), r"the systems 'a' and 'twin' are the same", run)
 
 
 def test_what_must_not_change_on_resuming(

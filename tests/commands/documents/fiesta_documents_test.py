@@ -87,7 +87,7 @@ def test_force_deletes_the_selection_and_keeps_the_answers(
     assert call(*options)[0] == 0
     before = scores_of(run)
     status, output = call(*options)
-    assert status == 2 and "there is a selection in this directory already" in output
+    assert status == 2 and "this directory already has a selection" in output
     assert call(*options, "--force")[0] == 0
     assert scores_of(run) == before
     assert max(asked(tmp_path, "a").values()) == 1
@@ -211,7 +211,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(tmp_path: Path, documents: Pa
     status, output = call(*systems, "--documents", documents, *QUICK, "--dry-run")
     assert status == 0, output
     assert "60 documents with 60 items" in output
-    assert "at least 20 and at most 120 evaluations by accuracy. Nothing was asked." in output
+    assert "at least 20 and at most 120 evaluations by accuracy. Nothing was queried." in output
     assert sorted(tmp_path.iterdir()) == before
     assert call(*systems, "--documents", documents, "-s", run, *QUICK, "--budget", 8)[0] == 0
     status, output = call(*systems, "--documents", documents, "-s", run, *QUICK, "--dry-run")
@@ -283,7 +283,7 @@ def test_an_interrupt_keeps_the_answer_that_is_under_way(tmp_path: Path, documen
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert "Interrupted after" in output
-    assert f"Go on with: python -m fiesta_allennlp documents -s {run} --recover" in output
+    assert f"Continue with: python -m fiesta_allennlp documents -s {run} --recover" in output
     assert summary_of(run)["stopped_by"] == "interrupted"
     assert sum(asked(tmp_path, "a").values()) + sum(asked(tmp_path, "b").values()) == num_answers(run)
     assert call("-s", run, "--recover", "--max-evaluations", 60)[0] == 0

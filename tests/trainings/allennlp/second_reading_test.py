@@ -42,7 +42,9 @@ def pool_of(reviews: Path, **reader: Any) -> None:
 
 @pytest.mark.parametrize("reader", [{}, {"drop": "labels"}])
 def test_a_reader_that_draws_without_a_seed_is_named(reviews: Path, reader: Any) -> None:
-    with pytest.raises(ConfigError, match=r"'dataset_reader' \(Drawing\) reads other instances from \S+train.jsonl "):
+    with pytest.raises(
+        ConfigError, match=r"'dataset_reader' \(Drawing\) reads different instances from \S+train.jsonl "
+    ):
         pool_of(reviews, **reader)
 
 

@@ -34,8 +34,8 @@ def checked(config: Dict[str, Any], **options: Any) -> None:
     ("changes", "message"),
     [
         ({"comand": []}, r"'comand' is not a key of a program. Did you mean 'command'"),
-        ({"command": "python train.py"}, r"'command' must be a list of texts .* but is python train.py"),
-        ({"environment": {"A": 1}}, r"'environment' must be an object of texts"),
+        ({"command": "python train.py"}, r"'command' must be a list of strings .* but is python train.py"),
+        ({"environment": {"A": 1}}, r"'environment' must be an object of strings"),
         ({"environment": {"FIESTA_WORKER": "x"}}, r"'environment.FIESTA_WORKER': this variable must not be set"),
         ({"metrics": 3}, r"'metrics' must be the path of a JSON file"),
         ({"data": "train.jsonl"}, r"'data' must be an object"),
@@ -72,7 +72,7 @@ def test_a_program_or_script_that_is_not_there(reviews: Path, tmp_path: Path, mo
     with pytest.raises(ConfigError, match=r"'command' runs 'train.py', but there is no such file in the current dir"):
         checked(program_config(reviews, "", command=["python", "-u", "train.py", *ALL]))
     (tmp_path / "run").write_text("#!/bin/sh\n")
-    with pytest.raises(ConfigError, match=r"'./run', .* It is a file that may not be run: chmod"):
+    with pytest.raises(ConfigError, match=r"'./run', .* The file is not executable: chmod"):
         checked(program_config(reviews, "", command=["./run", *ALL]))
     (tmp_path / "train.py").write_text("")
     config = program_config(reviews, "", command=["python", "-u", "train.py", *ALL])
