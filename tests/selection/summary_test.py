@@ -1,8 +1,9 @@
 import csv
 import json
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 import pytest
@@ -40,21 +41,6 @@ def summary(history: History, **decision: Any) -> Dict[str, Any]:
     return summarise(history, Decision(**{"best": "a", **decision}), {"metric": "f1"})
 
 
-def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
-    """On splits 0 and 1 a is .1 below b, but b has a third, easy one, which makes its mean the lowest."""
-    scores = {"a": [0.5, 0.7], "b": [0.6, 0.8, 0.1]}
-    seen = [(make_request(0, n, k, shared_splits=True), x) for n, row in scores.items() for k, x in enumerate(row)]
-    history = History(("a", "b"), tuple(Evaluation(request, score, "loss") for request, score in seen))
-    made = summarise(history, Decision(best="a", stopped_by="budget"), {"metric": "-loss"})
-    expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.1)}
-    assert made["ahead_on_shared_splits"] == expected
-    assert in_words(made) == (
-        "a is the best, by loss (lower is better), after 5 runs of 2 candidates. b has a lower mean, but "
-        "over other splits. On the 2 splits that both ran on, a is ahead by 0.1."
-    )
-    assert summarise(history, Decision(best="a"), {"metric": "loss"})["ahead_on_shared_splits"] is None
-
-
 def test_numbers_of_every_candidate(history: History) -> None:
     probabilities = {"a": 0.9, "b": 0.1}
     made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by="confidence")
@@ -69,59 +55,58 @@ def test_numbers_of_every_candidate(history: History) -> None:
     assert c.failure_reasons == ("c-0 timeout: out of time",)
 
 
+RIVALS = {"prob_best": {"a": 0.9, "b": 0.1}, "prob_within_margin": {"a": 0.9, "b": 0.1}}
+WITHIN = {"prob_best": {"a": 0.6}, "prob_within_margin": {"a": 0.97}}
+
+
 @pytest.mark.parametrize(
-    ("stopped_by", "words"),
+    ("decision", "words"),
     [
-        ("confidence", "a is the best with probability 0.900, by f1"),
-        ("max_evaluations", "--max-evaluations allows. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
-        ("max_hours", "--max-hours allows. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
-        ("interrupted", "nothing that finished is lost. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
-        ("failures", "No comparison: after 4 runs of 3 candidates and 1 failure only a is left"),
+        ({**RIVALS, "stopped_by": "confidence"}, "a is the best with probability 0.900, by f1"),
+        ({**RIVALS, "stopped_by": "max_evaluations"}, "Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
+        ({**RIVALS, "stopped_by": "max_hours"}, "--max-hours allows. Leading: a (P(best) 0.900)"),
+        ({**RIVALS, "stopped_by": "interrupted"}, "nothing that finished is lost. Leading: a (P(best) 0.900)"),
+        ({**RIVALS, "stopped_by": "failures"}, "No comparison: after 4 runs of 3 candidates and 1 failure only a is"),
+        ({"stopped_by": "budget"}, "a is the best, by f1, after 4 runs of 3 candidates and 1 failure"),
+        ({**WITHIN, "stopped_by": "confidence", "margin": 0.01}, "a is within 0.01 of the best with probability 0.970"),
+        (
+            {**RIVALS, "stopped_by": "max_evaluations", "credible_margin": CredibleMargin(0.0049, "b")},
+            " --margin 0.0049 would have selected b.",
+        ),
     ],
 )
-def test_the_decision_in_words(history: History, stopped_by: str, words: str) -> None:
-    probabilities = {"a": 0.9, "b": 0.1}
-    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by=stopped_by)
+def test_the_decision_in_words(history: History, decision: Dict[str, Any], words: str) -> None:
+    made = summary(history, **decision)
     assert words in in_words(made) and "4 runs of 3 candidates and 1 failure" in in_words(made)
-
-
-def test_the_margin_that_would_decide_is_told(history: History) -> None:
-    probabilities = {"a": 0.9, "b": 0.1}
-    found = CredibleMargin(0.0049, "b")
-    made = summary(history, prob_best=probabilities, credible_margin=found, stopped_by="max_evaluations")
-    assert made["credible_margin"] == {"margin": 0.0049, "best": "b"}
-    assert in_words(made).endswith(" --margin 0.0049 would have selected b.")
 
 
 @pytest.mark.parametrize("stopped_by", ["max_evaluations", "interrupted"])
 def test_runs_that_are_lacking_for_a_probable_winner_are_told(history: History, stopped_by: str) -> None:
     made = summary(history, prob_best={"a": 0.9, "b": 0.1}, lacking=("b", "a", "b"), stopped_by=stopped_by)
     assert made["lacking"] == {"b": 2, "a": 1}
-    assert in_words(made).endswith(
-        " That is enough, but before a is named, b needs 2 more runs and a needs 1 more run."
-    )
+    assert in_words(made).endswith("b needs 2 more runs and a needs 1 more run.")
 
 
-def test_a_winner_with_a_lower_mean_is_explained() -> None:
+@pytest.mark.parametrize(("metric", "better"), [("f1", "higher"), ("-loss", "lower")])
+def test_a_winner_with_a_worse_mean_is_explained(metric: str, better: str) -> None:
     """Worked by hand: a leads by .02 on the two splits that both have seen, and has a third, hard one to itself."""
     scores = {"a": (0.52, 0.62, 0.30), "b": (0.50, 0.60), "c": (0.1,)}
     evaluations = tuple(
-        Evaluation(make_request(0, name, k, shared_splits=True), score, "f1")
+        Evaluation(make_request(0, name, k, shared_splits=True), -score if better == "lower" else score, metric)
         for name, values in scores.items()
         for k, score in enumerate(values)
     )
-    made = summary(History(tuple(scores), evaluations), stopped_by="confidence")
+
+    def summarised(number: int, best: Optional[str] = "a") -> Dict[str, Any]:
+        history = History(tuple(scores), tuple(e for e in evaluations if e.request.replicate < number))
+        return summarise(history, Decision(best=best, stopped_by="confidence"), {"metric": metric})
+
     expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.02)}
-    assert made["ahead_on_shared_splits"] == expected
-    assert in_words(made).endswith(
-        " b has a higher mean, but over other splits. On the 2 splits that both ran on, a is ahead by 0.02."
-    )
+    assert summarised(3)["ahead_on_shared_splits"] == expected
+    assert f"b has a {better} mean, but over other splits" in in_words(summarised(3))
     for best in ("b", "c", None):
-        assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
-    without_third = History(tuple(scores), tuple(e for e in evaluations if e.request.replicate < 2))
-    assert in_words(summary(without_third, stopped_by="confidence")).endswith(
-        " It is ahead of b by 0.02 on the 2 splits that both ran on."
-    )
+        assert summarised(3, best)["ahead_on_shared_splits"] is None
+    assert "It is ahead of b by 0.02 on the 2 splits that both ran on" in in_words(summarised(2))
 
 
 def test_the_time_saved_against_equal_allocation(history: History) -> None:
@@ -144,27 +129,20 @@ def test_nothing_is_said_of_savings_where_there_are_none(history: History, best:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(5.04, "5.0 s"), (59.4, "59.4 s"), (61, "1 min 1 s"), (3600, "1 h 0 min"), (90061, "25 h 1 min")],
+    ("words_for", "texts"),
+    [
+        (probability_text, {None: "-", 0.5: "0.500", 0.99999: "> 0.999", 1.0: "1.000", 1e-9: "< 0.001", 0.0: "0.000"}),
+        (duration_text, {5.04: "5.0 s", 59.4: "59.4 s", 61: "1 min 1 s", 3600: "1 h 0 min", 90061: "25 h 1 min"}),
+        (
+            number_text,
+            {None: "-", 0.12345: "0.1235", 9999999.0: "9999999.0000", 1e7: "1e+07", -1.23456e99: "-1.235e+99"},
+        ),
+        (partial(number_text, decimals=1, sign="+"), {2.0: "+2.0", 1e8: "+1e+08"}),
+    ],
 )
-def test_durations_in_words(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text
-
-
-def test_words_without_probabilities_and_with_a_margin(history: History) -> None:
-    assert in_words(summary(history, stopped_by="budget")).startswith("a is the best, by f1, after 4 runs")
-    made = summary(history, stopped_by="confidence", margin=0.01, prob_within_margin={"a": 0.97}, prob_best={"a": 0.6})
-    words = "a is within 0.01 of the best with probability 0.970 (the very best with 0.600), by f1"
-    assert in_words(made).startswith(words)
-    assert made["candidates"][0].prob_within_margin == 0.97
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "-"), (0.5, "0.500"), (0.99999, "> 0.999"), (1.0, "1.000"), (1e-9, "< 0.001"), (0.0, "0.000")],
-)
-def test_a_probability_is_never_rounded_to_certainty(value: Optional[float], text: str) -> None:
-    assert probability_text(value) == text
+def test_numbers_in_words(words_for: Callable[[Any], str], texts: Dict[Any, str]) -> None:
+    """A probability is never rounded to certainty, and a large number has an exponent."""
+    assert {number: words_for(number) for number in texts} == texts
 
 
 def test_csv_has_the_columns_and_every_metric(tmp_path: Path) -> None:
@@ -188,16 +166,6 @@ def test_csv_has_no_formula_and_no_half_of_a_character(tmp_path: Path) -> None:
     head, line = (tmp_path / "e.csv").read_text(encoding="utf-8").splitlines()
     assert head.endswith(r",error,metric:=x,metric:\ud800")
     assert line == "'@SUM(1),,finished,-0.5,,,,,,,,,-2,1"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "-"), (0.12345, "0.1235"), (9999999.0, "9999999.0000"), (1e7, "1e+07"), (-1.23456e99, "-1.235e+99")],
-)
-def test_a_large_number_has_an_exponent(value: Optional[float], text: str) -> None:
-    assert number_text(value) == text
-    assert number_text(2.0, 1, sign="+") == "+2.0"
-    assert number_text(1e8, sign="+") == "+1e+08"
 
 
 def test_json_is_written_whole_and_without_nan(tmp_path: Path, history: History) -> None:
