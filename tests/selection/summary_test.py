@@ -137,7 +137,7 @@ def test_nothing_is_said_of_savings_where_there_are_none(history: History, best:
             number_text,
             {None: "-", 0.12345: "0.1235", 9999999.0: "9999999.0000", 1e7: "1e+07", -1.23456e99: "-1.235e+99"},
         ),
-        (partial(number_text, decimals=1, sign="+"), {2.0: "+2.0", 1e8: "+1e+08"}),
+        (partial(number_text, digits=1, sign="+"), {2.0: "+2.0", 1e8: "+1e+08"}),
     ],
 )
 def test_numbers_in_words(words_for: Callable[[Any], str], texts: Dict[Any, str]) -> None:

@@ -1,5 +1,6 @@
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
 import pytest
 
@@ -17,46 +18,33 @@ def same_data(config: Dict[str, Any], division: Division = AT_OFFICIAL_RATIOS) -
     check_parts(config, division, mark_data(division.used(official_paths(config))))
 
 
-def test_a_part_within_the_files_of_another_is_refused(reviews: Path) -> None:
-    config = {**classifier_config(reviews), "train_data_path": f"{reviews}/t*.jsonl"}
-    with pytest.raises(ConfigError, match=r"'train_data_path' and 'test_data_path' are the same data, \S+/test.jsonl"):
-        same_data(config)
-    config["train_data_path"] = f"{reviews}/tr*.jsonl"
-    same_data(config)
+def test_two_parts_with_the_same_data_are_refused(reviews: Path) -> None:
+    def refused(message: str, division: Division = AT_OFFICIAL_RATIOS, **changes: Any) -> None:
+        with pytest.raises(ConfigError, match=message):
+            same_data({**config, **changes}, division)
+
+    config, url = classifier_config(reviews), "none://example.org/test.jsonl"
+    refused(f"'validation_data_path' and 'test_.*same data, {url}", validation_data_path=url, test_data_path=url)
+    refused(r"'train_.*' and 'test_data_path' are the same data, \S+/test.js", train_data_path=f"{reviews}/t*.jsonl")
+    same_data({**config, "train_data_path": f"{reviews}/tr*.jsonl"})
+    twice = {**config, "validation_data_path": config["test_data_path"]}
+    refused(r"Every run would be scored on .* and give --score validation", OFFICIAL, **twice)
+    same_data({**twice, "test_data_path": None}, BY_VALIDATION)
+    same_data(config, Division(is_official=True, scored="validation"))
+    reader = with_resplit(reviews)["dataset_reader"]
+    paths = {**reader["paths"], "validation": reader["paths"]["test"]}
+    named = "'dataset_reader.paths.validation' and 'dataset_reader.paths.test' are"
+    refused(named, **with_resplit(reviews, paths=paths))
     (reviews / "train.jsonl").write_bytes((reviews / "test.jsonl").read_bytes())
-    with pytest.raises(ConfigError, match="'train_data_path' and 'test_data_path' have equal contents"):
-        same_data(config)
-
-
-def test_a_file_that_is_next_to_both_is_no_data_and_a_link_is_the_file(reviews: Path) -> None:
-    config = classifier_config(reviews)
-    for part in ("train", "test"):
+    refused("'train_data_path' and 'test_data_path' have equal contents")
+    for part in ("train", "test"):  # a file that is beside both is no data, and a link is its file
         (reviews / part).mkdir()
-        (reviews / f"{part}.jsonl").rename(reviews / part / "a.jsonl")
         (reviews / part / "LICENCE").write_text("free")
         config[f"{part}_data_path"] = str(reviews / part)
+        (reviews / part / "a.jsonl").write_text(part)
     same_data(config)
     (reviews / "train" / "b.jsonl").symlink_to(reviews / "test" / "a.jsonl")
-    with pytest.raises(ConfigError, match=r"are the same data, \S+/test/a.jsonl"):
-        same_data(config)
-
-
-def test_one_path_twice_is_refused_whatever_it_is(reviews: Path) -> None:
-    url = "none://example.org/test.jsonl"
-    config = {**classifier_config(reviews), "validation_data_path": url, "test_data_path": url}
-    with pytest.raises(ConfigError, match=f"'validation_data_path' and 'test_data_path' are the same data, {url}"):
-        same_data(config)
-
-
-def test_parts_of_a_resplit_reader_are_named_by_its_keys(reviews: Path) -> None:
-    config = classifier_config(reviews)
-    paths = {"train": config.pop("train_data_path"), "test": config.pop("test_data_path")}
-    del config["validation_data_path"]
-    config["dataset_reader"] = {"type": "resplit", "reader": config["dataset_reader"], "paths": paths}
-    check_config(config, metric=Metric("accuracy"))
-    paths["validation"] = paths["test"]
-    with pytest.raises(ConfigError, match=r"'dataset_reader.paths.validation' and 'dataset_reader.paths.test' are"):
-        same_data(config)
+    refused(r"are the same data, \S+/test/a.jsonl")
 
 
 def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
@@ -67,124 +55,70 @@ def with_resplit(reviews: Path, **keys: Any) -> Dict[str, Any]:
     return {**config, "dataset_reader": reader, **{f"{part}_data_path": part for part in paths}}
 
 
-def test_the_config_of_an_evaluation_passes(reviews: Path) -> None:
-    config = with_resplit(reviews, group_by="author")
-    check_config({**config, "validation_dataset_reader": config["dataset_reader"]}, metric=Metric("accuracy"))
-    check_config(config, metric=Metric("accuracy"), group_by="author")
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"max_instances": 5}, r"'dataset_reader.max_instances' would have no effect.*Move it into"),
-        ({"groupby": "author"}, r"'dataset_reader.groupby' would have no effect: .*group_by"),
-        ({"reader": None}, r"'dataset_reader.reader' must be the reader of the data files but is null"),
-        ({"reader": {"type": "resplit"}}, r"'dataset_reader.reader' must be the reader of the data files"),
-        ({"paths": ["train.jsonl"]}, r"'dataset_reader.paths' must be an object with files by part but is \["),
-        ({"paths": {"test": "x"}}, r"the key 'dataset_reader.paths.train' is missing"),
-        ({"group_by": "none"}, r"'dataset_reader.group_by' must be a metadata key but is \"none\"..*--group-by none"),
-        ({"group_by": ["a"]}, r"'dataset_reader.group_by' must be a metadata key but is \["),
-    ],
-)
-def test_what_a_resplit_reader_says_in_vain_is_refused(reviews: Path, keys: Dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        check_config(with_resplit(reviews, **keys), metric=Metric("accuracy"))
-
-
-@pytest.mark.parametrize(
-    ("group_by", "second", "message"),
-    [
-        ("author", {}, r"'dataset_reader.group_by' is 'topic' but --group-by is 'author'.*or leave one of them out"),
-        ("none", {}, r"but --group-by is 'none'"),
-        (None, {"group_by": "author"}, r"'dataset_reader.group_by' is 'topic' but validation_dataset_reader.group_by"),
-        (
-            None,
-            {"paths": {"train": "a", "test": "b"}},
-            r"'validation_dataset_reader.paths' is .*, but a run of this selection has",
-        ),
-        ("topic", {"max_instances": 3}, r"'validation_dataset_reader.max_instances' would have no effect"),
-    ],
-)
-def test_readers_and_option_must_agree(
-    reviews: Path, group_by: Optional[str], second: Dict[str, Any], message: str
-) -> None:
-    config = with_resplit(reviews, group_by="topic")
-    config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
-    with pytest.raises(ConfigError, match=message):
-        check_config(config, metric=Metric("accuracy"), group_by=group_by)
-
-
-def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
-    config = {**with_resplit(reviews), "test_data_path": "validation"}
-    with pytest.raises(ConfigError, match="'test_data_path' is \"validation\" beside a resplit reader.*Write 'test',"):
-        check_config(config, metric=Metric("accuracy"))
-
-
 OFFICIAL = Division(is_official=True)
 AT_RATIOS = Division(ratios=(0.5, 0.2, 0.3))
 BY_VALIDATION = Division(scored="validation")
 
 
-@pytest.mark.parametrize(
-    ("division", "missing", "message"),
-    [
-        (AT_OFFICIAL_RATIOS, ("validation", "test"), r"neither 'validation_data_path' nor .*--split-ratios TRAIN,"),
-        (AT_RATIOS, ("validation", "test"), None),
-        (OFFICIAL, (), None),
-        (OFFICIAL, ("test",), r"'test_data_path' is missing, but --splits official .*--score validation.*--splits"),
-        (OFFICIAL, ("validation",), r"'validation_data_path' is missing, but --splits official .*Name the file; or"),
-        (Division(is_official=True, scored="validation"), ("test",), None),
-        (BY_VALIDATION, ("test",), None),
-        (BY_VALIDATION, ("validation",), r"'validation_data_path' is missing, and .*--split-ratios 0.8,0.2"),
-        (Division(ratios=(0.8, 0.2), scored="validation"), ("validation", "test"), None),
-    ],
-)
-def test_every_set_that_is_needed_has_a_file(
-    reviews: Path, division: Division, missing: Tuple[str, ...], message: Optional[str]
-) -> None:
-    config = {**classifier_config(reviews), **{f"{part}_data_path": None for part in missing}}
-    if message is None:
-        check_config(config, metric=Metric("accuracy"), division=division)
-        return
-    with pytest.raises(ConfigError, match=message):
-        check_config(config, metric=Metric("accuracy"), division=division)
+def checked(config: Dict[str, Any], message: Optional[str], metric: str = "accuracy", **options: Any) -> None:
+    """Checks a config, which is refused with a message unless that is None."""
+    with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
+        check_config(config, metric=Metric.of(metric), **options)
 
 
 @pytest.mark.parametrize(
-    ("keys", "division", "message"),
+    ("keys", "options", "message"),
     [
-        ({}, OFFICIAL, r"'dataset_reader' is a resplit reader, .*--splits shared"),
-        ({"ratios": [0.5, 0.2, 0.3]}, AT_RATIOS, None),
-        ({"ratios": [0.5, 0.2, 0.3]}, AT_OFFICIAL_RATIOS, r"'dataset_reader.ratios' is .* has null. Give"),
-        ({"ratios": [0.5, 0.3, 0.2]}, AT_RATIOS, r"'dataset_reader.ratios' is .* has .0.5, 0.2, 0.3.. Give --split"),
-        ({"has_test": False}, AT_OFFICIAL_RATIOS, r"'dataset_reader.has_test' is false, but .* true. Give --score val"),
-        ({"has_test": False}, BY_VALIDATION, None),
+        ({"max_instances": 5}, {}, r"'dataset_reader.max_instances' would have no effect.*Move it into"),
+        ({"groupby": "author"}, {}, r"'dataset_reader.groupby' would have no effect: .*group_by"),
+        ({"reader": None}, {}, r"'dataset_reader.reader' must be the reader of the data files but is null"),
+        ({"reader": {"type": "resplit"}}, {}, r"'dataset_reader.reader' must be the reader of the data files"),
+        ({"paths": ["train.jsonl"]}, {}, r"'dataset_reader.paths' must be an object .* but is \["),
+        ({"paths": {"test": "x"}}, {}, r"the key 'dataset_reader.paths.train' is missing"),
+        ({"group_by": "none"}, {}, r"'dataset_reader.group_by' must be .* but is \"none\"..*--group-by none"),
+        ({"group_by": ["a"]}, {}, r"'dataset_reader.group_by' must be a metadata key but is \["),
+        ({"group_by": "author"}, {"group_by": "author"}, None),
+        ({"group_by": "topic"}, {"group_by": "author"}, r"'dataset_reader.group_by' is 'topic' but --group-by is 'aut"),
+        ({"group_by": "topic"}, {"group_by": "none"}, r"but --group-by is 'none'"),
+        ({}, {"division": OFFICIAL}, r"'dataset_reader' is a resplit reader, .*--splits shared"),
+        ({"ratios": [0.5, 0.2, 0.3]}, {"division": AT_RATIOS}, None),
+        ({"ratios": [0.5, 0.2, 0.3]}, {}, r"'dataset_reader.ratios' is .* has null. Give"),
+        ({"ratios": [0.5, 0.3, 0.2]}, {"division": AT_RATIOS}, r"'dataset_reader.ratios' .* has .0.5, 0.2, 0.3"),
+        ({"has_test": False}, {}, r"'dataset_reader.has_test' is false, but .* true. Give --score val"),
+        ({"has_test": False}, {"division": BY_VALIDATION}, None),
     ],
 )
 def test_a_resplit_reader_and_the_options_must_agree(
-    reviews: Path, keys: Dict[str, Any], division: Division, message: Optional[str]
+    reviews: Path, keys: Dict[str, Any], options: Dict[str, Any], message: Optional[str]
 ) -> None:
-    config = with_resplit(reviews, **keys)
-    if message is None:
-        check_config(config, metric=Metric("accuracy"), division=division)
-        return
-    with pytest.raises(ConfigError, match=message):
-        check_config(config, metric=Metric("accuracy"), division=division)
+    checked(with_resplit(reviews, **keys), message, **options)
 
 
-def test_official_sets_must_be_different_data_too(reviews: Path) -> None:
-    config = {**classifier_config(reviews), "validation_data_path": str(reviews / "test.jsonl")}
-    with pytest.raises(ConfigError, match=r"Every run would be scored on .* and give --score validation"):
-        same_data(config, OFFICIAL)
-    same_data({**config, "test_data_path": None}, BY_VALIDATION)
-    same_data(config, Division(is_official=True, scored="validation"))
+@pytest.mark.parametrize(
+    ("group_by", "second", "message"),
+    [
+        ("topic", {}, None),
+        (None, {"group_by": "author"}, r"'dataset_reader.group_by' is 'topic' but validation_dataset_reader.group_by"),
+        (None, {"paths": {"train": "a", "test": "b"}}, r"'validation_dataset_reader.paths' is .*, but a run of this"),
+        ("topic", {"max_instances": 3}, r"'validation_dataset_reader.max_instances' would have no effect"),
+    ],
+)
+def test_both_readers_of_an_evaluation_must_agree(
+    reviews: Path, group_by: Optional[str], second: Dict[str, Any], message: Optional[str]
+) -> None:
+    config = with_resplit(reviews, group_by="topic")
+    config["validation_dataset_reader"] = {**config["dataset_reader"], **second}
+    checked(config, message, group_by=group_by)
 
 
-def test_only_what_looks_like_a_path_is_a_missing_file(tmp_path: Path) -> None:
-    config = {"model": {"type": "accuracy"}, "train_data_path": "nowhere.txt"}
-    assert missing_file(config, "the metric accuracy was not found", tmp_path / "a.jsonnet") is None
-    said = missing_file(config, "file nowhere.txt not found", tmp_path / "a.jsonnet")
-    assert said is not None and said.startswith("'train_data_path' is 'nowhere.txt', but there is no such file")
+def test_a_data_path_beside_a_resplit_reader_names_its_part(reviews: Path) -> None:
+    checked(
+        {**with_resplit(reviews), "test_data_path": "validation"}, "'test_data_path' is .validation. .*Write 'test',"
+    )
+
+
+def without(*parts: str) -> Dict[str, Any]:
+    return {f"{part}_data_path": None for part in parts}
 
 
 BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
@@ -192,26 +126,29 @@ WHOLE = {"batch_size": 4, "drop_last": False, "batches_per_epoch": None}
 
 
 @pytest.mark.parametrize(
-    ("loaders", "message"),
+    ("changes", "division", "message"),
     [
-        ({"data_loader": {"batch_size": 4, "batches_per_epoch": 2}}, r"'data_loader.batches_per_epoch' is 2, and"),
-        ({"data_loader": {"batch_size": 4, "drop_last": True}}, r"'data_loader.drop_last' is true, .*Give a"),
-        ({"data_loader": BUCKETS}, r"'data_loader.batch_sampler.drop_last' is true.*Give a 'validation_data_loader'"),
-        (
-            {"data_loader": WHOLE, "validation_data_loader": BUCKETS},
-            r"'validation_data_loader.batch_sampler.drop_last' is true, .*of a fraction of the test part. Remove it.",
-        ),
-        ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, None),
-        ({"data_loader": WHOLE, "validation_data_loader": None}, None),
+        (without("validation", "test"), AT_OFFICIAL_RATIOS, r"neither 'validation_data_path' nor .*--split-ratios"),
+        (without("validation", "test"), AT_RATIOS, None),
+        ({}, OFFICIAL, None),
+        (without("test"), OFFICIAL, r"'test_data_path' is missing, but --splits official .*--score validation"),
+        (without("validation"), OFFICIAL, r"'validation_data_path' is missing, but --splits official .*Name the file"),
+        (without("test"), Division(is_official=True, scored="validation"), None),
+        (without("test"), BY_VALIDATION, None),
+        (without("validation"), BY_VALIDATION, r"'validation_data_path' is missing, and .*--split-ratios 0.8,0.2"),
+        (without("validation", "test"), Division(ratios=(0.8, 0.2), scored="validation"), None),
+        ({"data_loader": {"batch_size": 4, "batches_per_epoch": 2}}, OFFICIAL, r"'data_loader.batches_per_epoch' is 2"),
+        ({"data_loader": {"batch_size": 4, "drop_last": True}}, OFFICIAL, r"'data_loader.drop_last' is true"),
+        ({"data_loader": BUCKETS}, OFFICIAL, r"'data_loader.batch_sampler.drop_last' is true.*Give a 'validation_data"),
+        ({"data_loader": WHOLE, "validation_data_loader": BUCKETS}, OFFICIAL, r"'validation_data_loader.batch_sampler"),
+        ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, OFFICIAL, None),
+        ({"data_loader": WHOLE, "validation_data_loader": None}, OFFICIAL, None),
     ],
 )
-def test_the_whole_test_part_must_be_scored(reviews: Path, loaders: Dict[str, Any], message: Optional[str]) -> None:
-    config = {**classifier_config(reviews), **loaders}
-    if message is None:
-        check_config(config, metric=Metric("accuracy"))
-        return
-    with pytest.raises(ConfigError, match=message):
-        check_config(config, metric=Metric("accuracy"))
+def test_every_set_that_is_needed_has_a_file_and_is_scored_whole(
+    reviews: Path, changes: Dict[str, Any], division: Division, message: Optional[str]
+) -> None:
+    checked({**classifier_config(reviews), **changes}, message, division=division)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +168,11 @@ def test_a_metric_of_which_the_trainer_wants_the_opposite_is_refused(
 ) -> None:
     config = classifier_config(reviews)
     config["trainer"]["validation_metric"] = wanted
-    if refused is None:
-        check_config(config, metric=Metric.of(metric))
-        return
-    with pytest.raises(ConfigError, match=f"'trainer.validation_metric' is .*{refused}"):
-        check_config(config, metric=Metric.of(metric))
+    checked(config, refused and f"'trainer.validation_metric' is .*{refused}", metric)
+
+
+def test_only_what_looks_like_a_path_is_a_missing_file(tmp_path: Path) -> None:
+    config = {"model": {"type": "accuracy"}, "train_data_path": "nowhere.txt"}
+    assert missing_file(config, "the metric accuracy was not found", tmp_path / "a.jsonnet") is None
+    said = missing_file(config, "file nowhere.txt not found", tmp_path / "a.jsonnet")
+    assert said is not None and said.startswith("'train_data_path' is 'nowhere.txt', but there is no such file")
