@@ -18,14 +18,13 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.ray import RayExecutor
 from fiesta_allennlp.executors.ray_cluster import connect
-from fiesta_allennlp.records import Evaluation, Failure, Outcome
+from fiesta_allennlp.records import Evaluation, Failure
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build
+from tests.executors.conftest import Build, failure_of, score_of
 from tests.executors.light import (
     Light,
     Reading,
@@ -48,20 +47,12 @@ def make(cluster: Any, build: Build) -> Callable[..., RayExecutor]:
     return partial(build, RayExecutor)
 
 
-def only(executor: RayExecutor, evaluator: Evaluator) -> Outcome:
-    executor.submit(evaluator, request(0))
-    (outcome,) = executor.completed()
-    return outcome
-
-
-def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(make: Callable[..., RayExecutor]) -> None:
-    assert isinstance(only(make(), Light("stay light")), Evaluation)
-
-
-def test_scores_and_files_come_back(make: Callable[..., RayExecutor], directory: RunDirectory) -> None:
+def test_scores_and_files_come_back_from_a_worker_that_loads_neither_torch_nor_allennlp(
+    make: Callable[..., RayExecutor], directory: RunDirectory
+) -> None:
     executor = make(workers=2)
     for replicate in range(3):
-        executor.submit(Light("score"), request(replicate))
+        executor.submit(Light("stay light"), request(replicate))
     assert sorted(o.score for o in executor.completed() if isinstance(o, Evaluation)) == [0, 1, 2]
     assert "this is the log of a-2" in directory.evaluation_log("a-2").read_text()
     assert (directory.evaluation("a-2") / "pid").read_text().isdigit()
@@ -74,31 +65,24 @@ def test_scores_and_files_come_back(make: Callable[..., RayExecutor], directory:
         ("raise", "error", "ValueError: no such luck"),
         ("die", "killed", "killed by signal 9"),
         ("lack", "machine", "Too many open files"),
+        ("device", "error", "could not convert string to float: ''"),  # no GPU was asked for, so none is seen
+        ("find other data", "data", f"the data changed: train.jsonl is gone, on node {socket.gethostname()}"),
+        ("fill the disk", "disk", f"on node {socket.gethostname()} below "),
     ],
 )
 def test_a_failure_comes_back_with_its_reason_and_its_log(
     make: Callable[..., RayExecutor], directory: RunDirectory, what: str, kind: str, words: str
 ) -> None:
-    failure = only(make(), Light(what))
-    assert isinstance(failure, Failure)
-    assert failure.kind == kind
-    assert words in failure.error
+    failure = failure_of(make(), Light(what))
+    assert failure.kind == kind and words in failure.error
     assert failure.log_path == "failures/a-0.1.log"
     assert "this is the log of a-0" in (directory.root / failure.log_path).read_text()
-
-
-def test_without_gpus_asked_for_none_is_seen(make: Callable[..., RayExecutor]) -> None:
-    failure = only(make(), Light("device"))
-    assert isinstance(failure, Failure)
-    assert "could not convert string to float: ''" in failure.error
 
 
 def test_a_part_of_a_card_is_set_aside_and_the_card_is_seen(make: Callable[..., RayExecutor]) -> None:
     executor = make(workers="auto", cpus_per_evaluation=0.25, gpus_per_evaluation=0.5)
     assert executor.slots == 2
-    outcome = only(executor, Light("device"))
-    assert isinstance(outcome, Evaluation)
-    assert outcome.score == 0  # what CUDA_VISIBLE_DEVICES was
+    assert score_of(executor, Light("device")) == 0  # what CUDA_VISIBLE_DEVICES was
 
 
 @pytest.mark.parametrize("ship_data", [False, True])
@@ -108,14 +92,11 @@ def test_made_files_are_always_sent_and_data_files_on_demand(
     (tmp_path / "train.txt").write_text("12345")
     (tmp_path / "vectors.txt").write_text("123")
     evaluator = Reading((str(tmp_path / "train.txt"),), (str(tmp_path / "vectors.txt"),))
-    outcome = only(make(ship_data=ship_data), evaluator)
-    assert isinstance(outcome, Evaluation)
-    assert outcome.score == 8
+    assert score_of(make(ship_data=ship_data), evaluator) == 8
     train, vectors = (directory.evaluation("a-0") / "places").read_text().splitlines()
     assert (train == str(tmp_path / "train.txt")) is not ship_data
-    assert vectors != str(tmp_path / "vectors.txt")
+    assert vectors != str(tmp_path / "vectors.txt") and not Path(vectors).exists()
     assert (Path(train).name, Path(vectors).name) == ("train.txt", "vectors.txt")
-    assert not Path(vectors).exists()
 
 
 def test_a_program_gets_its_sets_and_its_script_on_a_node(
@@ -126,8 +107,8 @@ def test_a_program_gets_its_sets_and_its_script_on_a_node(
     command = ["sh", "score.sh", "{train}", "{validation}", "{test}", "{seed}", "{directory}"]
     config = program_config(reviews, "", command=command)
     executor = make(ship_data=True)
-    outcome = only(executor, ProgramRun({request(0).candidate: config}, "accuracy", working_directory=str(reviews)))
-    assert isinstance(outcome, Evaluation) and outcome.score == float(f"0.{request(0).random_seed}")
+    run = ProgramRun({request(0).candidate: config}, "accuracy", working_directory=str(reviews))
+    assert score_of(executor, run) == float(f"0.{request(0).random_seed}")
     left = directory.evaluation(request(0).name)
     assert len((left / "output" / "test").read_text().splitlines()) == 20 and not (left / "data").exists()
     sent = json.loads((left / "program.json").read_text())["command"][1]
@@ -152,7 +133,7 @@ def test_a_node_that_lacks_a_data_file_ends_the_selection_and_blames_no_candidat
     executor.submit(evaluator, request(0))
     with pytest.raises(DataError, match=f"node {socket.gethostname()} does not have {mine}. .* --ship-data"):
         next(executor.completed())
-    assert isinstance(only(make(ship_data=True), evaluator), Evaluation)
+    assert score_of(make(ship_data=True), evaluator) == 5
 
 
 def test_a_cluster_of_ones_own_gets_a_token_that_no_file_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -170,23 +151,13 @@ def test_a_cluster_of_ones_own_gets_a_token_that_no_file_holds(monkeypatch: pyte
     assert found[2] == ""
 
 
-def test_a_full_disk_is_told_whichever_it_is(make: Callable[..., RayExecutor], monkeypatch: pytest.MonkeyPatch) -> None:
-    full = OSError(errno.ENOSPC, "No space left on device")
+def test_a_full_disk_of_the_driver_is_told_too(
+    make: Callable[..., RayExecutor], monkeypatch: pytest.MonkeyPatch
+) -> None:
     executor = make()
-    failure = only(executor, Light("fill the disk"))
-    assert isinstance(failure, Failure)
-    assert (failure.kind, f"on node {socket.gethostname()} below " in failure.error) == ("disk", True)
-    monkeypatch.setattr(executor, "_write", Mock(side_effect=full))
-    failure = only(executor, Light("score"))
-    assert isinstance(failure, Failure)
+    monkeypatch.setattr(executor, "_write", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    failure = failure_of(executor, Light("score"))
     assert (failure.kind, "No space left on device" in failure.error) == ("disk", True)
-
-
-def test_data_that_changed_are_told_with_the_node(make: Callable[..., RayExecutor]) -> None:
-    failure = only(make(), Light("find other data"))
-    assert isinstance(failure, Failure)
-    wanted = f"the data changed: train.jsonl is gone, on node {socket.gethostname()}"
-    assert (failure.kind, failure.error) == ("data", wanted)
 
 
 def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_again_elsewhere(
@@ -230,7 +201,9 @@ def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
     assert failure.error.startswith("lost 2 times with its node or Ray's worker")
 
 
-def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Callable[..., RayExecutor], tmp_path: Path) -> None:
+def test_an_abandoned_evaluation_ends_and_frees_its_slot_and_closing_ends_what_runs(
+    make: Callable[..., RayExecutor], tmp_path: Path
+) -> None:
     executor = make()
     executor.submit(Light("wait", str(tmp_path)), request(0))
     for replicate in (1, 2):
@@ -239,43 +212,35 @@ def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Callable[..., Ray
     executor.abandon([request(0), request(1), request(9)])
     until(lambda: not is_running(started(tmp_path)[0]))
     assert [o.score for o in executor.completed() if isinstance(o, Evaluation)] == [2]
+    executor.submit(Light("wait", str(tmp_path)), request(3))
+    until(lambda: len(started(tmp_path)) == 2)
+    executor.close()
+    until(lambda: not any(map(is_running, started(tmp_path))))
+    assert list(executor.completed()) == []
 
 
 def test_what_a_training_left_running_ends_with_it(make: Callable[..., RayExecutor], directory: RunDirectory) -> None:
-    only(make(), Light("leave a child and exit"))
+    failure_of(make(), Light("leave a child and exit"))
     children = [int(child) for child in (directory.evaluation("a-0") / "child").read_text().split()]
     until(lambda: not any(map(is_running, children)))
 
 
-def test_close_ends_what_runs(make: Callable[..., RayExecutor], tmp_path: Path) -> None:
-    executor = make()
-    executor.submit(Light("wait", str(tmp_path)), request(0))
-    until(lambda: bool(started(tmp_path)))
-    executor.close()
-    until(lambda: not is_running(started(tmp_path)[0]))
-    assert list(executor.completed()) == []
-
-
-def test_more_than_any_node_has_is_refused(make: Callable[..., RayExecutor]) -> None:
-    with pytest.raises(ConfigError, match="no node of the Ray cluster has room .* takes 1 CPU, 2 GPU"):
-        make(gpus_per_evaluation=2)
+def test_what_ray_cannot_do_is_refused(
+    make: Callable[..., RayExecutor], directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert make(workers="auto", cpus_per_evaluation=0.25).slots == 4
-    with pytest.raises(ConfigError, match="takes 1 CPU, 100000 GiB of memory"):
-        make(memory_per_evaluation=100_000)
-
-
-def test_a_missing_ray_says_what_to_type(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for given, message in (
+        ({"gpus_per_evaluation": 2}, "no node of the Ray cluster has room .* takes 1 CPU, 2 GPU"),
+        ({"memory_per_evaluation": 100_000}, "takes 1 CPU, 100000 GiB of memory"),
+        ({"cpus_per_evaluation": 0}, "--cpus-per-evaluation must be .* got 0"),
+        ({"gpus_per_evaluation": 1.5}, "--gpus-per-evaluation must be .* got 1.5"),
+        ({"memory_per_evaluation": 0}, "--memory-per-evaluation must be .* got 0"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            make(**given)
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match=r"Type: pip install fiesta-allennlp\[ray\]"):
         RayExecutor(directory)
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("cpus_per_evaluation", 0), ("gpus_per_evaluation", 1.5), ("memory_per_evaluation", 0)]
-)
-def test_numbers_out_of_range_are_refused(directory: RunDirectory, option: str, value: float) -> None:
-    with pytest.raises(ConfigError, match=f"--{option.replace('_', '-')} must be .* got {value}"):
-        RayExecutor(directory, **{option: value})
 
 
 # The whole command.
