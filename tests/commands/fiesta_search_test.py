@@ -149,38 +149,30 @@ def test_seconds_can_be_a_second_objective(
     assert (tmp_path / "report" / "figures" / "pareto_front.png").is_file()
 
 
-@pytest.mark.parametrize("stage", ["screening", "selection"])
-def test_a_search_that_is_killed_goes_on_to_the_same_runs(
-    undisturbed: Path, files: List[str], tmp_path: Path, search: Any, stage: str
+@pytest.mark.parametrize(
+    ("stage", "how"), [("screening", signal.SIGINT), ("screening", signal.SIGKILL), ("selection", signal.SIGKILL)]
+)
+def test_a_search_that_is_stopped_goes_on_to_the_same_runs(
+    undisturbed: Path, files: List[str], tmp_path: Path, search: Any, stage: str, how: signal.Signals
 ) -> None:
-    wanted = stages(undisturbed)
-    killed = tmp_path / "killed"
-    at = killed / "screening" if stage == "screening" else killed
-    command = start(*files, *OPTIONS, "-s", killed)
+    stopped = tmp_path / "stopped"
+    at = stopped / "screening" if stage == "screening" else stopped
+    command = start(*files, *OPTIONS, "-s", stopped)
     until(lambda: (at / "store.sqlite").exists() and num_finished(at) >= 2)
-    command.kill()
-    command.wait()
+    command.send_signal(how)
+    output, _ = command.communicate()
+    if how == signal.SIGINT:
+        assert command.wait() == 130 and "Interrupted in the screening; nothing that finished is lost." in output
+        assert f"search -s {stopped} --recover" in output and not (stopped / "store.sqlite").exists()
+        status = status_of(stopped)
+        assert status.sentences[0] == "The screening is interrupted." and not status.running
+        assert f" of {CONFIGS} configs finished, 0 failed, " in status.sentences[1]
     if stage == "screening":
         with pytest.raises(StoreError, match="A search is here that is still screening configs"):
-            report(killed)
-    status, output = search("-s", killed, "--recover")
-    assert status == 0, output
-    assert stages(killed) == wanted
-
-
-def test_an_interrupted_screening_says_how_to_go_on(files: List[str], tmp_path: Path) -> None:
-    stopped = tmp_path / "stopped"
-    command = start(*files, *OPTIONS, "-s", stopped)
-    until(lambda: (stopped / "screening" / "store.sqlite").exists() and num_finished(stopped / "screening") >= 1)
-    command.send_signal(signal.SIGINT)
-    output, _ = command.communicate()
-    assert command.wait() == 130, output
-    assert "Interrupted in the screening; nothing that finished is lost." in output
-    assert f"search -s {stopped} --recover" in output
-    assert not (stopped / "store.sqlite").exists()
-    status = status_of(stopped)
-    assert status.sentences[0] == "The screening is interrupted." and not status.running
-    assert f" of {CONFIGS} configs finished, 0 failed, " in status.sentences[1]
+            report(stopped)
+    code, output = search("-s", stopped, "--recover")
+    assert code == 0, output
+    assert stages(stopped) == stages(undisturbed)
 
 
 def test_force_replaces_both_stages_once_the_checks_have_passed(
@@ -223,25 +215,22 @@ def test_it_is_a_call_too(files: List[str], run: Path, undisturbed: Path) -> Non
         fiesta_allennlp.search(files[0], SPACE, directory=run / "other")
 
 
-def test_a_dry_run_of_a_very_large_search_checks_some_points(files: List[str], search: Any) -> None:
+def test_a_dry_run_says_what_would_be_done_and_checks_some_points_of_many(
+    files: List[str], tmp_path: Path, search: Any
+) -> None:
     """The template is a program, so that no model is built."""
     config = json.dumps(program_config(Path(files[0]).parent, "true"))
     Path(files[0]).write_text(f"{config} + {{ environment: {{ LR: std.extVar('lr') }} }}")
     Path(files[1]).write_text('{"lr": {"low": 0.001, "high": 0.3}}')
-    many = [*files, "--configs", 100_000, "--metric", "accuracy", "--dry-run"]
-    status, output = search(*many)
-    assert status == 2 and "--searcher gp_ei compares all pairs of points" in output
-    status, output = search(*many, "--searcher", "random")
-    assert status == 0, output
-    assert "Checked 100 of 100,000 points" in output
-    assert "The screening would run 100000 of 100000 configs once" in output
-
-
-def test_a_dry_run_says_what_would_be_done(files: List[str], tmp_path: Path, search: Any) -> None:
-    status, output = search(*files, "--runs", 12, "--metric", "accuracy", "--dry-run")
+    options = [*files, "--metric", "accuracy", "--dry-run"]
+    status, output = search(*options, "--runs", 12)
     assert status == 0, output
     assert "The screening would run 10 of 50 configs once" in output
     assert "The 2 best would then be the candidates of a selection" in output
+    status, output = search(*options, "--configs", 100_000)
+    assert status == 2 and "--searcher gp_ei compares all pairs of points" in output
+    status, output = search(*options, "--configs", 100_000, "--searcher", "random")
+    assert status == 0 and "Checked 100 of 100,000 points" in output, output
     assert not list(tmp_path.rglob("*.sqlite"))
 
 
@@ -263,9 +252,3 @@ def test_bad_input_is_refused_before_the_first_run(
     assert status == 2, output
     assert said in output
     assert not (run / "screening" / "store.sqlite").exists()
-
-
-def test_a_variable_that_the_template_never_reads_is_named(files: List[str], run: Path, search: Any) -> None:
-    Path(files[1]).write_text(json.dumps({**SPACE, "layers": [1, 2]}))
-    status, output = search(*files, *OPTIONS, "-s", run)
-    assert status == 2 and "never reads the variable 'layers'" in output

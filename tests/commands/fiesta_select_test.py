@@ -66,26 +66,17 @@ def test_independent_splits_are_all_different(trained: List[str], tmp_path: Path
 
 def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews: Path, call: Any) -> None:
     before = sorted(reviews.iterdir())
-    status, output = call(*trained, "--dry-run")
-    assert status == 0, output
-    assert "Comparing by accuracy, the only metric" in output
-    assert "Metric: test accuracy; the highest mean wins." in output
-    assert "Pool: 72 instances (official sizes: train 40, validation 12, test 20)" in output
-    assert "Every split: train 40, validation 12, test 20; no groups" in output
-    assert "at least 20 and at most 100 runs" in output
-    assert "Ask allennlp fiesta-plan --gap GAP --sd SD --candidates 2; or" in output
-    assert sorted(reviews.iterdir()) == before
-
-
-def test_the_stopping_rule_is_in_the_plan_and_what_cannot_help_is_noted(trained: List[str], call: Any) -> None:
     options = ["--stop", "glr", "--confidence", 0.9, "--workers", 5000, "-o", '{"random_seed": 3}']
-    status, output = call(*trained, "--metric=-loss", "--dry-run", *options)
-    assert status == 0, output
-    assert "Note: --workers 5000 is more than the 100 runs that there can be at most." in output
-    assert "Note: --workers 5000 is more than this machine's cores have room for" in output
-    assert "Note: every run gets seeds of its own, instead of the seeds in the config of able, blind." in output
-    assert "top_two (confidence 0.9, stop glr)" in output
-    assert "Metric: test loss; the lowest mean wins." in output
+    plan = ["Comparing by accuracy, the only metric", "Metric: test accuracy; the highest mean wins."]
+    plan += ["Pool: 72 instances (official sizes: train 40, validation 12, test 20)", "at least 20 and at most 100 run"]
+    plan += ["Every split: train 40, validation 12, test 20; no groups", "fiesta-plan --gap GAP --sd SD --candidates 2"]
+    changed = ["5000 is more than the 100 runs", "5000 is more than this machine's cores", "the config of able, blind"]
+    changed += ["top_two (confidence 0.9, stop glr)", "Metric: test loss; the lowest mean wins."]
+    given: List[Any]
+    for given, said in (([], plan), (["--metric=-loss", *options], changed)):
+        status, output = call(*trained, "--dry-run", *given)
+        assert status == 0 and [words for words in said if words not in output] == [], output
+    assert sorted(reviews.iterdir()) == before
 
 
 def test_a_candidate_that_fails_is_told_with_its_reason_and_the_others_go_on(
@@ -122,7 +113,12 @@ def test_tensorboard_follows_a_selection_and_its_resumption(candidates: List[str
     call("-s", run, "--recover", "--budget", 8, "--no-tensorboard")
     assert len(list((run / "tensorboard").iterdir())) == 2
     (run / "report").mkdir()
-    call(*candidates, "-s", run, "--metric", "accuracy", "--budget", 4, "--force")
+    (run / "notes.txt").write_text("not ours")
+    again, before = [*candidates, "-s", run, "--metric", "accuracy", "--budget", 4], rows_of(run)
+    status, output = call(*again)
+    assert status == 2 and "there is a selection in this directory already" in output and rows_of(run) == before
+    assert call(*again, "--force")[0] == 0 and rows_of(run) != before
+    assert (run / "notes.txt").exists()
     assert not (run / "tensorboard").exists()
     assert not (run / "report").exists(), "it was about the selection that is gone"
 
@@ -158,33 +154,33 @@ def uninterrupted() -> Set[Tuple[str, str, str]]:
 @pytest.mark.xdist_group("stopped")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
-    trained: List[str],
-    tmp_path: Path,
-    call: Any,
-    uninterrupted: Set[Tuple[str, str, str]],
-    how: signal.Signals,
+    trained: List[str], tmp_path: Path, call: Any, uninterrupted: Set[Tuple[str, str, str]], how: signal.Signals
 ) -> None:
-    options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "8", "--seed", "77"]
-    process = start(*trained, "-s", tmp_path / "stopped", *options)
-    until(lambda: num_finished(tmp_path / "stopped") >= 3 or process.poll() is not None, seconds=120)
-    process.send_signal(how)
-    output, _ = process.communicate(timeout=120)
+    """Nobody reads the output of the one that is killed."""
+    options, run = (
+        ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", "8", "--seed", "77"],
+        tmp_path / "r",
+    )
+    process = start(*trained, "-s", run, *options)
     if how == signal.SIGKILL:
-        assert process.returncode == -signal.SIGKILL
+        process.stdout.close()
+    until(lambda: num_finished(run) >= 3 or process.poll() is not None, seconds=120)
+    process.send_signal(how)
+    if how == signal.SIGKILL:
+        assert process.wait() == -signal.SIGKILL
     else:
-        assert process.returncode == 130, output
-        assert f"allennlp fiesta-select -s {tmp_path / 'stopped'} --recover" in output
-        assert summary_of(tmp_path / "stopped")["stopped_by"] == "interrupted"
-    store = RunStore(RunDirectory(tmp_path / "stopped"), create=False)
-    recorded = {(e.request.name, e.score) for e in store.history(max_failures=3).evaluations}
-    store.close()
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 130 and f"allennlp fiesta-select -s {run} --recover" in output
+        assert summary_of(run)["stopped_by"] == "interrupted"
+    with closing(RunStore(RunDirectory(run), create=False)) as store:
+        recorded = {(e.request.name, e.score) for e in store.history(max_failures=3).evaluations}
     assert 2 <= len(recorded) < 8
-    status, output = call("-s", tmp_path / "stopped", "--recover")
+    status, output = call("-s", run, "--recover")
     assert status == 0, output
     if not uninterrupted:
         call(*trained, "-s", tmp_path / "whole", *options)
         uninterrupted.update(scores_of(tmp_path / "whole"))
-    assert scores_of(tmp_path / "stopped") == uninterrupted
+    assert scores_of(run) == uninterrupted
     assert recorded <= {(f"{name}-{replicate}", float(score)) for name, replicate, score in uninterrupted}
 
 
@@ -226,13 +222,6 @@ class Deadly(TrainerCallback):
     assert "failed (killed)" not in output
     assert scores_of(tmp_path / "killed") == scores_of(tmp_path / "calm")
     assert len(scores_of(tmp_path / "killed")) == 4
-
-
-def test_a_selection_goes_on_when_nobody_reads_its_output(candidates: List[str], tmp_path: Path) -> None:
-    process = start(*candidates, "-s", tmp_path / "run", "--metric", "accuracy", "--budget", "4")
-    process.stdout.close()
-    assert process.wait(timeout=120) == 0
-    assert summary_of(tmp_path / "run")["num_evaluations"] == 4
 
 
 def test_data_that_change_in_the_middle_end_the_selection(

@@ -7,14 +7,12 @@ import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Callable, List
+from unittest.mock import Mock
 
 import psutil
 import pytest
 
-import fiesta_allennlp.selection.session
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.selection.options import as_json
 from fiesta_allennlp.selection.store import RunStore, reading
 from tests.commands.conftest import POOR, Selections
 from tests.commands.fiesta_select_test import start
@@ -28,31 +26,22 @@ def third(write_program: Callable[..., str]) -> str:
     return write_program("third", POOR)
 
 
-def test_a_budget_must_have_room_for_an_added_candidate(
+def test_candidates_may_be_added_and_removed_and_taken_back(
     selections: Selections, candidates: List[str], third: str, run: Path
 ) -> None:
     selections.begin("--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 4)
     before = (run / "evaluations.csv").read_bytes()
     output = selections.refused(*candidates, third, "--recover")
     # With 5, one evaluation of each of three: the old ones have two each, and there is room for one more.
-    assert "budget must be at least 5" in output
-    assert "4 runs so far" in output
-    assert "Give a larger --budget" in output
+    assert "budget must be at least 5" in output and "4 runs so far" in output and "Give a larger --budget" in output
     assert (run / "evaluations.csv").read_bytes() == before
     selections.resume(*candidates, third, "--budget", 6)
     assert entry_of(run, "third")["num_evaluations"] == 2
 
-
-def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(
-    selections: Selections, candidates: List[str], third: str, run: Path
-) -> None:
-    selections.begin("--strategy", "non_adaptive_fb", "--budget", 6, more=[third])
-    of_blind = {row for row in scores_of(run) if row[0] == "blind"}
-    given = [candidates[0], third]
-
+    of_blind, given = {row for row in scores_of(run) if row[0] == "blind"}, [candidates[0], third]
+    assert "Add --recover" in selections.refused(*given, "--allow-removed")
     output = selections.refused(*given, "--recover")
     assert re.search(r"candidate 'blind' \(.*blind.jsonnet\) belongs to the selection .* --allow-removed", output)
-
     output = selections.resume(*given, "--allow-removed", "--budget", 9)
     assert "removed: blind: it was not given any more (--allow-removed)" in output
     blind = entry_of(run, "blind")
@@ -60,21 +49,13 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(
     assert {row for row in scores_of(run) if row[0] == "blind"} == of_blind
     assert [entry_of(run, name)["num_evaluations"] for name in ("able", "third")] == [3, 3]
 
-    selections.resume("--budget", 9)
-    assert entry_of(run, "blind")["withdrawn"]
-
     Path(candidates[1]).unlink()  # not read while it is withdrawn
     selections.resume("--budget", 9)
-
+    assert entry_of(run, "blind")["withdrawn"]
     Path(candidates[1]).write_text(Path(third).read_text())  # the same config as before
     selections.resume(*candidates, third, "--budget", 9)
     blind = entry_of(run, "blind")
     assert (blind["withdrawn"], blind["withdrawn_because"], blind["num_evaluations"]) == (False, None, 3)
-
-
-def test_allow_removed_belongs_to_recover(selections: Selections, candidates: List[str]) -> None:
-    output = selections.refused(*candidates, "--allow-removed")
-    assert "Add --recover" in output
 
 
 def test_a_directory_that_was_moved_goes_on_where_it_is(
@@ -182,70 +163,46 @@ def children_of(process: Command) -> List[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
 
 
-def test_an_interruption_during_the_checks_leaves_nothing_behind(
-    selections_of_trained: Selections, trained: List[str], run: Path
-) -> None:
-    process = start(*trained, "-s", run, "--metric", "accuracy", "--budget", "2")
-    until(lambda: (run / "checks").exists() or process.poll() is not None, seconds=120)
-    workers = children_of(process)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 130, output
-    assert "Interrupted before the first run. Start it again." in output
-    assert "Traceback" not in output
-    until(lambda: not any(map(still_runs, workers)))
-    assert not RunDirectory(run).store.exists()
-    selections_of_trained.begin("--budget", 2)
-
-
-def test_a_kill_during_the_checks_needs_no_force(
-    selections_of_trained: Selections, trained: List[str], call: Any, run: Path
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_force(
+    selections_of_trained: Selections, trained: List[str], run: Path, how: signal.Signals
 ) -> None:
     process = start(*trained, "-s", run, "--metric", "accuracy", "--budget", "2", "--seed", "5")
     until(lambda: (run / "checks").exists() or process.poll() is not None, seconds=120)
-    process.kill()
-    process.communicate()
-    assert RunDirectory(run).store.exists()
-    shutil.copytree(run, run.with_name("copy"))
-    status, output = call("-s", run.with_name("copy"), "--recover")
-    assert status == 2
-    assert "the selection was stopped before its first run" in output
+    workers = children_of(process)
+    process.send_signal(how)
+    output, _ = process.communicate(timeout=120)
+    until(lambda: not any(map(still_runs, workers)))
+    if how == signal.SIGINT:
+        assert process.returncode == 130 and "Traceback" not in output
+        assert "Interrupted before the first run. Start it again." in output
+        assert not RunDirectory(run).store.exists()
+    else:
+        assert "the selection was stopped before its first run" in selections_of_trained.refused("--recover")
     selections_of_trained.begin("--budget", 2, "--seed", 6)
     assert summary_of(run)["seed"] == "6"
 
 
-def test_an_interruption_of_the_last_write_costs_nothing(
-    selections: Selections, candidates: List[str], call: Any, run: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        (KeyboardInterrupt(), 130, "nothing that finished is lost. Go on with: allennlp fiesta-select -s"),
+        (OSError(28, "No space left on device"), 2, "the results cannot be written"),
+    ],
+)
+def test_a_last_write_that_fails_costs_nothing(
+    selections: Selections, call: Any, run: Path, monkeypatch: pytest.MonkeyPatch, raised: Any, status: int, said: str
 ) -> None:
-    def interrupted(*args: Any, **kwargs: Any) -> None:
-        raise KeyboardInterrupt
-
     options = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", 4]
     with monkeypatch.context() as patched:
-        patched.setattr("fiesta_allennlp.selection.session.write_json", interrupted)
-        status, output = call(*candidates, "-s", run, *options)
-    assert status == 130
-    assert f"nothing that finished is lost. Go on with: allennlp fiesta-select -s {run} --recover" in output
+        patched.setattr("fiesta_allennlp.selection.session.write_json", Mock(side_effect=raised))
+        found, output = call(*selections.candidates, "-s", run, *options)
+    assert found == status and said in output and "--recover" in output
     trained = {path: path.stat().st_mtime_ns for path in run.glob("evaluations/*/outcome.json")}
     assert len(trained) == 4
     selections.resume()
     assert summary_of(run)["num_evaluations"] == len(scores_of(run)) == 4
     assert {path: path.stat().st_mtime_ns for path in trained} == trained
-
-
-def test_results_that_cannot_be_written_are_told_and_written_later(
-    selections: Selections, candidates: List[str], run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*args: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(fiesta_allennlp.selection.session, "write_csv", full)
-        output = selections.refused(*candidates, "--metric", "accuracy", "--budget", 2)
-    assert "the results cannot be written" in output and "No space left on device" in output
-    assert "safe in store.sqlite: make room, then write them with --recover" in output
-    selections.resume()
-    assert len(scores_of(run)) == 2
 
 
 def test_two_signals_in_one_moment_quit_and_leave_no_worker(
@@ -281,11 +238,3 @@ def test_edited_code_is_told_and_written_down(
     with reading(RunDirectory(run)) as store:
         digests = [found["code"]["code_of_mine"] for found in store.meta().environments]
     assert len(digests) == 2 and digests[0] != digests[1]
-
-
-def test_a_selection_by_documents_is_not_gone_on_with(call: Any, run: Path) -> None:
-    with closing(RunStore(RunDirectory(run), create=True)) as store:
-        store.set_meta(settings=as_json(DocumentSettings()))
-    status, output = call("-s", run, "--recover")
-    assert status == 2
-    assert "the selection there was made by allennlp fiesta-documents. Resume it with that command." in output
