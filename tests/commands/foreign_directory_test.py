@@ -69,18 +69,14 @@ def test_a_command_that_reads_imports_no_package_that_a_store_names(
     assert "was started with --include-package evil_package. A command that only reads imports no code" in told
 
 
-@pytest.mark.parametrize("name", ["search", "documents"])
+@pytest.mark.parametrize("name", ["search", "documents", "select"])
 def test_a_command_that_goes_on_calls_nothing_that_a_store_names(
     name: str, in_process: Callable[..., Call], foreign: Path, marker: Path
 ) -> None:
-    attack(foreign, belief=popen(marker), searcher=popen(marker), strategy=popen(marker))
+    evil = popen(marker)
+    attack(foreign, belief=evil, **({} if name == "select" else {"searcher": evil, "strategy": evil}))
     run = in_process(name)
     assert (run("-s", foreign, "--recover")[0], marker.exists()) == (2, False)
-
-
-def test_a_selection_goes_on_calls_nothing_that_a_store_names(call: Call, foreign: Path, marker: Path) -> None:
-    attack(foreign, belief=popen(marker))
-    assert (call("-s", foreign, "--recover")[0], marker.exists()) == (2, False)
 
 
 def test_a_link_in_the_report_is_not_followed(in_process: Callable[..., Call], foreign: Path, undrawn: None) -> None:
@@ -123,31 +119,17 @@ def test_a_log_that_is_left_does_not_enter_a_new_store(tmp_path: Path) -> None:
 
 def test_runs_without_a_store_are_told_and_deleted_by_force_alone(call: Call, foreign: Path, candidates: Any) -> None:
     directory = RunDirectory(foreign)
-    directory.evaluation("a-0").mkdir(parents=True)
-    (directory.evaluation("a-0") / "outcome.json").write_text("{}")
+    for name in ("a-0", "b-1.part"):  # one that was being received is no lost run
+        directory.evaluation(name).mkdir(parents=True)
+        (directory.evaluation(name) / "outcome.json").write_text("{}")
     directory.store.unlink()
     status, told = call(*candidates, "-s", foreign, "--metric", "accuracy")
     assert status == 2 and "1 runs of a selection are in 'evaluations', but its 'store.sqlite' is missing" in told
-    assert has_begun(directory)
-    clear(directory)
-    assert not has_begun(directory) and not directory.evaluation("a-0").exists()
-
-
-def test_a_run_that_was_being_received_is_no_lost_run(foreign: Path) -> None:
-    for name in ("a-0", "b-1.part"):
-        RunDirectory(foreign).evaluation(name).mkdir(parents=True)
-        (RunDirectory(foreign).evaluation(name) / "outcome.json").write_text("{}")
-    assert RunDirectory(foreign).finished_runs == {"a-0"}
-
-
-def test_a_store_that_lost_its_runs_is_told(call: Call, foreign: Path) -> None:
-    directory = RunDirectory(foreign)
-    directory.evaluation("a-0").mkdir(parents=True)
-    (directory.evaluation("a-0") / "outcome.json").write_text("{}")
-    directory.store.unlink()
     RunStore(directory, create=True).close()
     status, told = call("-s", foreign, "--recover")
     assert status == 2 and "the store has lost what was written to it: 1 runs in 'evaluations' are not in it" in told
+    clear(directory)
+    assert not has_begun(directory) and not directory.evaluation("a-0").exists()
 
 
 def test_runs_that_are_a_link_are_deleted_with_force(foreign: Path) -> None:

@@ -4,7 +4,9 @@ from typing import Any, Callable, Iterator, List
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.records import Evaluation, Failure
+from tests.executors.light import request
 
 Build = Callable[..., Any]
 
@@ -26,3 +28,19 @@ def build(directory: RunDirectory) -> Iterator[Build]:
     yield build_one
     for executor in made:
         executor.close()
+
+
+def failure_of(executor: Executor, evaluator: Evaluator) -> Failure:
+    """The failure that comes of a run."""
+    executor.submit(evaluator, request(0))
+    (outcome,) = executor.completed()
+    assert isinstance(outcome, Failure)
+    return outcome
+
+
+def score_of(executor: Executor, evaluator: Evaluator) -> float:
+    """The score that comes of a run."""
+    executor.submit(evaluator, request(0))
+    (outcome,) = executor.completed()
+    assert isinstance(outcome, Evaluation), outcome
+    return outcome.score

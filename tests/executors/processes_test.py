@@ -18,21 +18,15 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
-from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
+from fiesta_allennlp.records import Evaluation, Failure, Request
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build
+from tests.executors.conftest import Build, failure_of, score_of
 from tests.executors.light import Light, is_running, request
 
 
 @pytest.fixture
 def make(build: Build) -> Callable[..., ProcessExecutor]:
     return partial(build, ProcessExecutor)
-
-
-def only(executor: ProcessExecutor, what: str) -> Outcome:
-    executor.submit(Light(what), request(0))
-    (outcome,) = executor.completed()
-    return outcome
 
 
 STAY_LIGHT = """
@@ -56,50 +50,44 @@ def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(tmp_path: Path) -
     assert done.stdout == "Evaluation\n", done.stderr
 
 
-def test_an_exception_is_a_failure_with_its_reason_and_its_log(
+def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_the_next(
     make: Callable[..., ProcessExecutor], directory: RunDirectory
 ) -> None:
-    failure = only(make(), "raise")
-    assert isinstance(failure, Failure)
+    stale = directory.evaluation("a-0") / "best.th"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("left by an attempt that was killed")
+    failure = failure_of(make(), Light("raise"))
     assert (failure.kind, failure.error) == ("error", "ValueError: no such luck")
-    assert failure.log_path == "failures/a-0.1.log"
+    assert failure.log_path == "failures/a-0.1.log" and not stale.exists()
     log = (directory.root / failure.log_path).read_text()
-    assert "this is the log of a-0" in log
-    assert "Traceback" in log
+    assert "this is the log of a-0" in log and "Traceback" in log
 
 
 @pytest.mark.parametrize(
-    ("what", "kind"),
+    ("what", "kind", "reason"),
     [
-        ("exit in order", "error"),
-        ("interrupt", "error"),
-        ("lack", "machine"),
-        ("lack in a reader", "machine"),
-        ("lack in a program", "machine"),
-        ("lose a program", "killed"),
+        ("exit in order", "error", "SystemExit"),
+        ("interrupt", "error", "KeyboardInterrupt"),
+        ("lack", "machine", "Too many open files"),
+        ("lack in a reader", "machine", "after 0 instances"),
+        ("lack in a program", "machine", "CUDA out of memory"),
+        ("lose a program", "killed", "signal 9"),
+        ("die", "killed", "killed by signal 9"),
+        ("exit", "killed", "exit status 3"),
     ],
 )
-def test_whatever_is_raised_is_a_failure(make: Callable[..., ProcessExecutor], what: str, kind: str) -> None:
-    failure = only(make(), what)
-    assert isinstance(failure, Failure)
-    assert failure.kind == kind
-
-
-@pytest.mark.parametrize(("what", "reason"), [("die", "killed by signal 9"), ("exit", "exit status 3")])
-def test_a_process_that_dies_is_a_failure(make: Callable[..., ProcessExecutor], what: str, reason: str) -> None:
-    failure = only(make(), what)
-    assert isinstance(failure, Failure)
-    assert failure.kind == "killed"
-    assert reason in failure.error
+def test_whatever_ends_a_run_is_a_failure(
+    make: Callable[..., ProcessExecutor], what: str, kind: str, reason: str
+) -> None:
+    failure = failure_of(make(), Light(what))
+    assert failure.kind == kind and reason in failure.error
 
 
 def test_out_of_time_ends_the_process_and_its_children(
     make: Callable[..., ProcessExecutor], directory: RunDirectory
 ) -> None:
-    failure = only(make(time_limit=4), "hang on")
-    assert isinstance(failure, Failure)
-    assert failure.kind == "timeout"
-    assert "--time-limit 4 seconds" in failure.error
+    failure = failure_of(make(time_limit=4), Light("hang on"))
+    assert failure.kind == "timeout" and "--time-limit 4 seconds" in failure.error
     for name in ("pid", "child"):
         pid = int((directory.evaluation("a-0") / name).read_text())
         until(lambda pid=pid: not is_running(pid))
@@ -126,11 +114,14 @@ def test_what_a_training_left_running_ends_with_it(
     assert all(is_running(int(child)) for child in other.read_text().split()), "of another training"
 
 
-def test_close_ends_what_runs(make: Callable[..., ProcessExecutor], directory: RunDirectory) -> None:
+def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(
+    make: Callable[..., ProcessExecutor], directory: RunDirectory
+) -> None:
     executor = make()
     executor.submit(Light("hang"), request(0))
     pid = directory.evaluation("a-0") / "pid"
     until(lambda: pid.exists() and pid.read_text() != "")
+    assert list(executor.completed(timeout=0.1)) == [] and is_running(int(pid.read_text()))
     executor.close()
     until(lambda: not is_running(int(pid.read_text())))
     assert list(executor.completed()) == []
@@ -181,21 +172,9 @@ if __name__ == "__main__":
 
 
 def test_texts_have_one_order_in_all_processes(make: Callable[..., ProcessExecutor]) -> None:
-    outcome = only(make(), "order")
+    score = score_of(make(), Light("order"))
     fresh = subprocess.run([sys.executable, "-c", "print(float(hash('a text')))"], capture_output=True, check=True)
-    assert isinstance(outcome, Evaluation)
-    assert outcome.score == float(fresh.stdout), "also in another server, on another day"
-
-
-def test_an_attempt_leaves_nothing_to_the_next_one(
-    make: Callable[..., ProcessExecutor], directory: RunDirectory
-) -> None:
-    executor = make()
-    stale = directory.evaluation("a-0") / "best.th"
-    stale.parent.mkdir(parents=True)
-    stale.write_text("left by an attempt that was killed")
-    only(executor, "score")
-    assert not stale.exists()
+    assert score == float(fresh.stdout), "also in another server, on another day"
 
 
 def test_the_device_with_the_fewest_workers_is_handed_out(make: Callable[..., ProcessExecutor]) -> None:
@@ -231,13 +210,6 @@ def test_auto_is_as_many_workers_as_there_is_room_for(
     executor = make(workers="auto", num_threads=num_threads, cuda_devices=devices)
     assert executor.slots == workers
     assert executor.describe().startswith(f"{workers} at once on this machine, each with {num_threads} ")
-
-
-def test_waiting_ends_after_the_timeout_and_work_goes_on(make: Callable[..., ProcessExecutor]) -> None:
-    executor = make()
-    executor.submit(Light("hang"), request(0))
-    assert list(executor.completed(timeout=0.1)) == []
-    assert len(executor._running) == 1
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from fiesta_allennlp.executors.slurm_jobs import SlurmJobs, end_jobs_left, queue
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
-from tests.executors.conftest import Build
+from tests.executors.conftest import Build, failure_of
 from tests.executors.light import (
     Light,
     is_running,
@@ -136,12 +136,8 @@ def test_a_preempted_job_is_requeued_and_has_lost_its_run(
 
 
 def test_memory_that_ran_out_is_told_apart_from_a_kill(make: Callable[..., SlurmExecutor]) -> None:
-    executor = make(memory_per_evaluation=0.4)
-    executor.submit(Light("take memory"), request(0))
-    (failure,) = executor.completed()
-    assert isinstance(failure, Failure)
-    assert failure.kind == "machine"
-    assert "because it ran out of memory: " in failure.error and "memory limit" in failure.error
+    failure = failure_of(make(memory_per_evaluation=0.4), Light("take memory"))
+    assert failure.kind == "machine" and "because it ran out of memory: " in failure.error
 
 
 def test_a_job_goes_on_to_the_next_run_when_one_is_not_wanted(
@@ -230,12 +226,8 @@ def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(
     executor = make(**HELD)
     executor.submit(Light("score"), request(0))
     shared = executor._open()
-
-    def statuses(name: str) -> Dict[str, JobStatus]:
-        shared.take("77", 0, 0)
-        return {"77": JobStatus("PENDING")}  # as it was a moment ago
-
-    monkeypatch.setattr(slurm_jobs, "statuses_of", statuses)
+    pending = {"77": JobStatus("PENDING")}  # as it was a moment ago
+    monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: shared.take("77", 0, 0) and pending)
     assert list(executor.completed(timeout=0)) == []
     assert ([claim.run for claim in shared.taken().values()], shared.waiting()) == (["a-0"], [])
 
@@ -278,31 +270,21 @@ def test_a_command_that_comes_back_finds_its_jobs_and_its_outcomes(
     assert (sorted(jobs_of(directory)), started(tmp_path)) == before
 
 
-def test_a_command_that_is_killed_between_sbatch_and_its_answer_finds_the_job(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced(
+    make: Callable[..., SlurmExecutor], directory: RunDirectory
 ) -> None:
+    """The command was killed between `sbatch` and its answer."""
     lost = SlurmExecutor(directory, **HELD)
     lost.submit(Light("score"), request(0))
     name = lost._open().root.name
     ask("sbatch", f"--job-name={name}", "--hold", "--output=/dev/null", "--wrap=true")
-    assert len(jobs_of(directory)) == 1
-    found = make(**HELD)
-    found.submit(Light("score"), request(0))
-    assert list(found.completed(timeout=0)) == []
-    assert len(jobs_of(directory)) == 1
-
-
-def test_jobs_with_other_options_are_ended_and_replaced(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory
-) -> None:
-    lost = SlurmExecutor(directory, **HELD)
-    lost.submit(Light("score"), request(0))
-    assert list(lost.completed(timeout=0)) == []
-    (queue,) = queues_left(directory)
-    found = make(memory_per_evaluation=0.1, **HELD)
-    found.submit(Light("score"), request(0))
-    assert list(found.completed(timeout=0)) == []
-    assert [status.state for status in statuses_of(queue.root.name).values()] == ["CANCELLED"]
+    (job,) = jobs_of(directory)
+    for options, jobs in ((HELD, [job]), ({"memory_per_evaluation": 0.1, **HELD}, None)):
+        found = make(**options)
+        found.submit(Light("score"), request(0))
+        assert list(found.completed(timeout=0)) == []
+        assert jobs is None or list(jobs_of(directory)) == jobs
+    assert [status.state for status in statuses_of(name).values()] == ["CANCELLED"]
     assert [status.state for status in jobs_of(directory).values()] == ["PENDING"]
 
 
@@ -377,34 +359,20 @@ def test_what_slurm_would_not_take_is_refused_before_the_first_run(
     assert not directory.root.exists()
 
 
-def test_options_of_sbatch() -> None:
+def test_options_of_sbatch(slurm: LocalSlurm, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPUs are hidden unless some are asked for."""
     given = {"partition": "gpu", "account": None, "time": "4:00:00"}
     options = job_options(given, cpus=2, gpus=1, memory=0.5, further=["qos=long", "exclusive", "time=5"])
-    assert options == {
-        "partition": "gpu",
-        "time": "5",
-        "cpus-per-task": 2,
-        "gpus": 1,
-        "mem": "512M",
-        "qos": "long",
-        "exclusive": True,
-    }
-    assert job_options({}, cpus=1, gpus=0, memory=None, further={"mail_type": "END,FAIL"}) == {
-        "cpus-per-task": 1,
-        "mail-type": "END,FAIL",
-    }
-
-
-@pytest.mark.parametrize(("slurm_options", "hides"), [((), True), (("gres=gpu:a100:1",), False)])
-def test_gpus_are_hidden_unless_some_are_asked_for(
-    directory: RunDirectory, monkeypatch: pytest.MonkeyPatch, slurm_options: Tuple[str, ...], hides: bool
-) -> None:
-    monkeypatch.setattr("fiesta_allennlp.executors.slurm.check_options", lambda options: None)
-    monkeypatch.setattr("fiesta_allennlp.executors.slurm.import_submitit", lambda: None)
-    assert SlurmExecutor(directory, slurm=slurm_options).hides_gpus is hides
-
-
-def test_what_is_missing_is_told(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = {"partition": "gpu", "time": "5", "cpus-per-task": 2, "gpus": 1, "mem": "512M", "qos": "long"}
+    assert options == {**expected, "exclusive": True}
+    options = job_options({}, cpus=1, gpus=0, memory=None, further={"mail_type": "END,FAIL"})
+    assert options == {"cpus-per-task": 1, "mail-type": "END,FAIL"}
+    with monkeypatch.context() as unchecked:
+        unchecked.setattr("fiesta_allennlp.executors.slurm.check_options", lambda options: None)
+        assert [SlurmExecutor(directory, slurm=given).hides_gpus for given in ((), ("gres=gpu:a100:1",))] == [
+            True,
+            False,
+        ]
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ConfigError, match="needs the command sbatch, which this machine does not have"):
         SlurmExecutor(directory)

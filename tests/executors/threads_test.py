@@ -1,43 +1,52 @@
 import threading
-import time
 from pathlib import Path
-from typing import Dict, Iterator
+from typing import Iterable, Iterator, List
 
 import pytest
 
-from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.systems.base import Unanswered, Unavailable
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.threads import ThreadExecutor
-from fiesta_allennlp.records import Evaluation, Failure, Request
+from fiesta_allennlp.records import Evaluation, Failure, Outcome, Request
+from tests.conftest import until
+from tests.executors.conftest import Build
+
+RAISED = {
+    "broken": ValueError("it broke"),
+    "half": Unanswered("it answered \ud83d and ☃"),
+    "late": TimeoutError("it was late"),
+    "down": Unavailable("nobody is there"),
+    "full": StoreError("no room"),
+}
 
 
 def request(name: str, replicate: int = 0) -> Request:
     return Request(name, replicate, 1, 2, 3, 4)
 
 
+def submit(executor: ThreadExecutor, evaluator: "Scripted", *names: str) -> None:
+    for name in names:
+        executor.submit(evaluator, request(name, 7))
+    until(lambda: bool(evaluator.begun))
+
+
+def names(outcomes: Iterable[Outcome]) -> List[str]:
+    return [outcome.request.candidate for outcome in outcomes]
+
+
 class Scripted(Evaluator):
-    """Waits for leave where a name has a gate, and then does as its name says."""
+    """Waits for leave for `a`, and raises what a name stands for."""
 
     def __init__(self) -> None:
-        self.gates: Dict[str, threading.Event] = {}
-        self.begun: "list[str]" = []
+        self.gate = threading.Event()
+        self.begun: List[str] = []
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        self.begun.append(request.name)
-        if request.candidate in self.gates:
-            assert self.gates[request.candidate].wait(60)
-        if request.candidate == "broken":
-            raise ValueError("it broke")
-        if request.candidate == "half":
-            raise Unanswered("it answered \ud83d and ☃")
-        if request.candidate == "late":
-            raise TimeoutError("it was late")
-        if request.candidate == "down":
-            raise Unavailable("nobody is there")
-        if request.candidate == "full":
-            raise StoreError("no room")
+        self.begun.append(request.candidate)
+        assert request.candidate != "a" or self.gate.wait(60)
+        if request.candidate in RAISED:
+            raise RAISED[request.candidate]
         return Evaluation(request, score=float(request.replicate), metric="m")
 
 
@@ -45,88 +54,51 @@ class Scripted(Evaluator):
 def evaluator() -> Iterator[Scripted]:
     scripted = Scripted()
     yield scripted
-    for gate in scripted.gates.values():
-        gate.set()
+    scripted.gate.set()
 
 
-def test_outcomes_in_order_of_finishing(tmp_path: Path, evaluator: Scripted) -> None:
-    evaluator.gates["a"] = threading.Event()
-    executor = ThreadExecutor(RunDirectory(tmp_path), workers=2)
-    executor.submit(evaluator, request("a"))
-    executor.submit(evaluator, request("b", 7))
+def test_outcomes_in_order_of_finishing_and_no_more_at_once_than_workers(build: Build, evaluator: Scripted) -> None:
+    executor = build(ThreadExecutor, workers=2)
+    submit(executor, evaluator, "a", "b")
     first = next(executor.completed())
     assert isinstance(first, Evaluation) and (first.request.candidate, first.score) == ("b", 7.0)
-    evaluator.gates["a"].set()
-    assert [outcome.request.candidate for outcome in executor.completed()] == ["a"]
-    executor.close()
+    submit(executor, evaluator, "c", "d")
+    assert names(executor.completed(timeout=0.2)) == ["c", "d"]
+    evaluator.gate.set()
+    assert names(executor.completed()) == ["a"]
+    evaluator.gate.clear()
+    alone = build(ThreadExecutor, workers=1)
+    submit(alone, evaluator, "a", "b")
+    assert list(alone.completed(timeout=0.2)) == [] and evaluator.begun == ["a", "b", "c", "d", "a"]
+    evaluator.gate.set()
+    assert names(alone.completed()) == ["a", "b"]
 
 
-def test_errors_are_failures_of_their_kind(tmp_path: Path, evaluator: Scripted) -> None:
-    executor = ThreadExecutor(RunDirectory(tmp_path))
-    for name in ("broken", "late", "down", "good"):
-        executor.submit(evaluator, request(name))
-    broken, late, down, good = executor.completed()
-    assert isinstance(broken, Failure) and (broken.kind, broken.error) == ("error", "ValueError: it broke")
-    assert broken.started_at
-    assert isinstance(late, Failure) and late.kind == "timeout"
-    assert isinstance(down, Failure) and (down.kind, down.error) == ("machine", "nobody is there")
+def test_errors_are_failures_of_their_kind_unless_they_cannot_be_recorded(build: Build, evaluator: Scripted) -> None:
+    executor = build(ThreadExecutor)
+    submit(executor, evaluator, "broken", "late", "down", "half", "good")
+    *failures, good = executor.completed()
     assert isinstance(good, Evaluation)
-    executor.close()
-
-
-def test_what_cannot_be_written_down_ends_it(tmp_path: Path, evaluator: Scripted) -> None:
-    executor = ThreadExecutor(RunDirectory(tmp_path))
-    executor.submit(evaluator, request("full"))
+    assert [(each.kind, each.error) for each in failures if isinstance(each, Failure) and each.started_at] == [
+        ("error", "ValueError: it broke"),
+        ("timeout", "TimeoutError: it was late"),
+        ("machine", "nobody is there"),
+        ("error", r"it answered \ud83d and ☃"),
+    ]
+    submit(executor, evaluator, "full")
     with pytest.raises(StoreError, match="no room"):
         next(executor.completed())
-    executor.close()
 
 
-def test_no_more_at_once_than_workers(tmp_path: Path, evaluator: Scripted) -> None:
-    evaluator.gates["a"] = threading.Event()
-    executor = ThreadExecutor(RunDirectory(tmp_path), workers=1)
-    executor.submit(evaluator, request("a"))
-    executor.submit(evaluator, request("b"))
-    while not evaluator.begun:
-        time.sleep(0.01)
-    assert list(executor.completed(timeout=0.2)) == []
-    assert evaluator.begun == ["a-0"]
-    evaluator.gates["a"].set()
-    assert [outcome.request.candidate for outcome in executor.completed()] == ["a", "b"]
-    executor.close()
-
-
-def test_nothing_comes_of_what_is_abandoned(tmp_path: Path, evaluator: Scripted) -> None:
-    evaluator.gates["a"] = threading.Event()
-    executor = ThreadExecutor(RunDirectory(tmp_path), workers=1)
-    for name in ("a", "b", "c"):
-        executor.submit(evaluator, request(name))
-    while not evaluator.begun:
-        time.sleep(0.01)
-    executor.abandon([request("a"), request("b")])
-    evaluator.gates["a"].set()
-    assert [outcome.request.candidate for outcome in executor.completed()] == ["c"]
-    assert evaluator.begun == ["a-0", "c-0"]
-    executor.close()
-
-
-def test_closing_waits_for_what_is_under_way_and_begins_nothing(tmp_path: Path, evaluator: Scripted) -> None:
-    gate = evaluator.gates["a"] = threading.Event()
-    executor = ThreadExecutor(RunDirectory(tmp_path), workers=1, on_stop=gate.set)
-    for name in ("a", "b"):
-        executor.submit(evaluator, request(name))
-    while not evaluator.begun:
-        time.sleep(0.01)
-    executor.close()
-    executor.close()
-    assert evaluator.begun == ["a-0"]
-    assert list(executor.completed()) == []
-
-
-def test_a_failure_over_half_a_character_can_be_written_down(tmp_path: Path, evaluator: Scripted) -> None:
-    executor = ThreadExecutor(RunDirectory(tmp_path))
-    executor.submit(evaluator, request("half"))
-    (outcome,) = executor.completed()
-    assert isinstance(outcome, Failure)
-    assert outcome.error == r"it answered \ud83d and ☃"
-    executor.close()
+def test_what_is_abandoned_or_closed_does_not_begin(build: Build, evaluator: Scripted) -> None:
+    executor = build(ThreadExecutor, workers=1)
+    submit(executor, evaluator, "a", "b", "c")
+    executor.abandon([request("a", 7), request("b", 7)])
+    evaluator.gate.set()
+    assert names(executor.completed()) == evaluator.begun[1:] == ["c"]
+    evaluator.gate.clear()
+    closed, evaluator.begun = build(ThreadExecutor, workers=1, on_stop=evaluator.gate.set), []
+    submit(closed, evaluator, "a", "b")
+    for _ in range(2):
+        closed.close()  # waits for what is under way
+    assert evaluator.begun == ["a"] and list(closed.completed()) == []

@@ -8,8 +8,6 @@ from fiesta_allennlp.isolation.slurm_job import _told_of_memory, num_killed_for_
 from fiesta_allennlp.records import Evaluation, Failure
 from tests.executors.light import request
 
-COUNTER = "low 0\nmax 12\noom 3\noom_kill 2\n"
-
 
 @pytest.mark.parametrize(
     ("mine", "counter"),
@@ -21,15 +19,12 @@ COUNTER = "low 0\nmax 12\noom 3\noom_kill 2\n"
 def test_kills_for_lack_of_memory_are_counted_in_both_versions_of_control_groups(
     tmp_path: Path, mine: str, counter: str
 ) -> None:
+    found = [num_killed_for_memory(tmp_path, tmp_path / "cgroup")]
     (tmp_path / "cgroup").write_text(mine + "\n")
-    assert num_killed_for_memory(tmp_path, tmp_path / "cgroup") == 0
+    found.append(num_killed_for_memory(tmp_path, tmp_path / "cgroup"))
     (tmp_path / counter).parent.mkdir(parents=True)
-    (tmp_path / counter).write_text(COUNTER)
-    assert num_killed_for_memory(tmp_path, tmp_path / "cgroup") == 2
-
-
-def test_nobody_counts_where_there_are_no_control_groups(tmp_path: Path) -> None:
-    assert num_killed_for_memory(tmp_path, tmp_path / "cgroup") == 0
+    (tmp_path / counter).write_text("low 0\nmax 12\noom 3\noom_kill 2\n")
+    assert [*found, num_killed_for_memory(tmp_path, tmp_path / "cgroup")] == [0, 0, 2]
 
 
 def test_only_a_process_that_was_killed_ran_out_of_memory() -> None:

@@ -140,25 +140,17 @@ def other(tmp_path: Path) -> Run:
 
 
 @pytest.mark.parametrize("slots", [1, 4])
-def test_the_best_is_found_and_nothing_is_left_pending(run: Run, slots: int) -> None:
-    decision = run.go(slots=slots)
-    assert (decision.best, decision.stopped_by) == ("b", "confidence")
-    assert decision.confidence >= 0.99
-    assert run.history.pending == ()
-    assert len(run.history.evaluations) >= 9
-
-
-def test_the_log_says_which_process_is_at_work(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
+    run: Run, slots: int, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.INFO, "fiesta_allennlp"):
-        run.go()
+        decision = run.go(slots=slots)
     assert caplog.messages[0].startswith(at_work_words(os.getpid()))
-
-
-def test_every_request_has_its_own_keyed_seeds_and_shared_splits(run: Run) -> None:
-    run.go()
-    for evaluation in run.history.evaluations:
-        request = evaluation.request
-        assert request == make_request(1, request.candidate, request.replicate, shared_splits=True)
+    assert (decision.best, decision.stopped_by, run.history.pending) == ("b", "confidence", ())
+    assert decision.confidence is not None and decision.confidence >= 0.99
+    requests = [evaluation.request for evaluation in run.history.evaluations]
+    assert requests == [make_request(1, r.candidate, r.replicate, shared_splits=True) for r in requests]
+    assert run.go(resume=True) == decision and run.executor.started == []
 
 
 @pytest.mark.parametrize("interrupt_after", [0, 1, 4, 7, 11])
@@ -183,63 +175,41 @@ def test_an_interruption_at_every_step_loses_nothing_with_many_workers(run: Run)
     assert set(counts.values()) == {1}
 
 
-def test_pending_requests_are_started_first_and_with_the_same_seeds(run: Run) -> None:
-    run.go(slots=3, interrupt_after=4)
-    pending = run.history.pending
-    assert len(pending) == 3
-    run.go(resume=True, slots=3)
-    assert tuple(run.executor.started[:3]) == pending
-
-
-def test_more_pending_requests_than_workers_are_all_worked_on(run: Run) -> None:
+def test_pending_requests_come_first_unless_they_finished_unrecorded(run: Run) -> None:
+    """Four are pending, of which two are salvaged, and there is one worker."""
     run.go(slots=4, interrupt_after=2)
-    assert len(run.history.pending) == 4
-    decision = run.go(resume=True, slots=1)
-    assert decision.stopped_by == "confidence"
-
-
-def test_work_that_finished_unrecorded_is_taken_over(run: Run) -> None:
-    run.go(slots=3, interrupt_after=4)
-    saved = run.history.pending[:2]
-    run.go(resume=True, slots=3, evaluator=Normal(saved=saved))
-    assert not set(saved) & set(run.executor.started)
+    saved, rest = run.history.pending[:2], run.history.pending[2:]
+    assert len(rest) == 2
+    assert run.go(resume=True, slots=1, evaluator=Normal(saved=saved)).stopped_by == "confidence"
+    assert tuple(run.executor.started[:2]) == rest and not set(saved) & set(run.executor.started)
     assert {(s.candidate, s.replicate) for s in saved} <= {(c, r) for c, r, _ in run.scores()}
 
 
-def test_a_training_that_raises_is_not_tried_again_and_the_next_replicate_is(run: Run) -> None:
-    decision = run.go(fail=lambda request, attempt: "error" if request.name == "a-1" else None)
-    assert decision.best == "b"
-    assert run.executor.started.count(make_request(1, "a", 1, shared_splits=True)) == 1
-    assert [f.request.name for f in run.history.failures] == ["a-1"]
-    assert run.history.withdrawn == frozenset()
-    assert {r for c, r, _ in run.scores() if c == "a"} >= {0, 2, 3}
-
-
-def test_a_training_that_was_killed_is_tried_again_with_the_same_seeds(run: Run, other: Run) -> None:
+@pytest.mark.parametrize(
+    ("kind", "failing", "tries"),
+    [("killed", ("c-2",), 2), ("killed", ("b-0", "b-1", "b-2", "b-4"), 1), ("machine", ("b-0", "b-3", "b-4"), 2)],
+)
+def test_what_finishes_at_last_has_the_same_seeds_and_its_failures_do_not_count(
+    run: Run, other: Run, kind: str, failing: Tuple[str, ...], tries: int
+) -> None:
+    """More failures of the winner than a candidate may have."""
     other.go()
-    run.go(fail=lambda request, attempt: "killed" if request.name == "c-2" and attempt < 3 else None)
+    run.go(fail=lambda request, attempt: kind if request.name in failing and attempt <= tries else None)
     assert run.scores() == other.scores()
-    assert [f.kind for f in run.history.failures] == ["killed", "killed"]
-    assert [row["status"] for row in run.rows].count("failed") == 2
-
-
-def test_a_candidate_that_fails_too_often_is_withdrawn_and_the_others_go_on(run: Run) -> None:
-    decision = run.go(slots=2, fail=lambda request, attempt: "error" if request.candidate == "b" else None)
-    assert decision.best == "a"
-    assert run.history.withdrawn == {"b"}
-    assert len(run.history.failures) == 3
-    assert decision.stopped_by == "confidence"
-
-
-def test_deaths_of_trainings_that_finished_later_do_not_count(run: Run, other: Run) -> None:
-    """Three processes of the winner die at the same time, and later one more dies; every second try finishes."""
-    dying = ("b-0", "b-1", "b-2", "b-4")
-    other.go()
-    run.go(fail=lambda request, attempt: "killed" if request.name in dying and attempt == 1 else None)
-    assert run.scores() == other.scores()
-    assert [failure.request.name for failure in run.history.failures] == list(dying)
-    assert [row["status"] for row in run.rows].count("failed") == 4
+    failures = [(f.request.name, f.kind) for f in run.history.failures]
+    assert Counter(failures) == dict.fromkeys([(name, kind) for name in failing], tries)
+    assert [row["status"] for row in run.rows].count("failed") == len(failures)
     assert (run.history.withdrawn, run.history.num_counted_failures("b")) == (frozenset(), 0)
+
+
+def test_a_candidate_that_fails_too_often_is_withdrawn_until_more_failures_are_allowed(run: Run) -> None:
+    """A run that raises is not tried again; the next replicate is."""
+    decision = run.go(slots=2, fail=lambda request, attempt: "error" if request.candidate == "b" else None)
+    assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("a", "confidence", {"b"})
+    assert sorted(failure.request.name for failure in run.history.failures) == ["b-0", "b-1", "b-2"]
+    run.max_failures = 4
+    assert (run.go(resume=True).best, run.history.withdrawn) == ("b", frozenset())
+    assert {r for c, r, _ in run.scores() if c == "b"} >= {3, 4}
 
 
 def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(run: Run) -> None:
@@ -249,15 +219,6 @@ def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(
     run.go(resume=True, fail=lambda request, attempt: "killed" if request.name == "b-0" else None)
     assert [failure.request.name for failure in run.history.failures] == ["b-0"] * 3
     assert run.history.withdrawn == {"b"}
-
-
-def test_what_a_machine_lacked_withdraws_nobody(run: Run, other: Run) -> None:
-    """Of the winner, three trainings fail twice each, and once all candidates do."""
-    other.go()
-    run.go(fail=lambda request, attempt: "machine" if request.name in ("b-0", "b-3", "b-4") and attempt < 3 else None)
-    assert run.scores() == other.scores()
-    assert [failure.kind for failure in run.history.failures] == ["machine"] * 6
-    assert run.history.withdrawn == frozenset()
 
 
 def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(run: Run, other: Run) -> None:
@@ -305,15 +266,6 @@ def test_an_interrupt_ends_a_pause_at_once(
     run.go(resume=True)
     other.go()
     assert run.scores() == other.scores()
-
-
-def test_more_failures_allowed_gives_a_withdrawn_candidate_another_chance(run: Run) -> None:
-    run.go(fail=lambda request, attempt: "error" if request.candidate == "b" else None)
-    assert run.history.withdrawn == {"b"}
-    run.max_failures = 4
-    decision = run.go(resume=True)
-    assert run.history.withdrawn == frozenset()
-    assert decision.best == "b"
 
 
 def test_pending_requests_of_a_withdrawn_candidate_are_not_trained_on_resuming(run: Run) -> None:
@@ -394,17 +346,13 @@ def test_a_removed_candidate_plays_no_part_and_keeps_its_evaluations(run: Run) -
     assert all(request.candidate != "b" for request in run.executor.started)
 
 
-def test_without_two_candidates_left_there_is_no_comparison(run: Run) -> None:
-    decision = run.go(fail=lambda request, attempt: "error" if request.candidate != "a" else None)
-    assert decision.stopped_by == "failures"
-    assert decision.confidence is None
-    assert run.history.pending == ()
-
-
-def test_all_failing_ends_with_no_best_and_no_score(run: Run) -> None:
-    decision = run.go(fail=lambda request, attempt: "timeout")
-    assert (decision.best, decision.stopped_by) == (None, "failures")
-    assert run.history.evaluations == ()
+@pytest.mark.parametrize(("failing", "kind", "best"), [("bc", "error", "a"), ("abc", "timeout", None)])
+def test_without_two_candidates_left_there_is_no_comparison(
+    run: Run, failing: str, kind: str, best: Optional[str]
+) -> None:
+    decision = run.go(fail=lambda request, attempt: kind if request.candidate in failing else None)
+    assert (decision.best, decision.stopped_by, decision.confidence) == (best, "failures", None)
+    assert run.history.pending == () and {e.request.candidate for e in run.history.evaluations} <= {"a"}
 
 
 def test_the_cap_ends_it_undecided(run: Run) -> None:
@@ -424,12 +372,6 @@ def test_a_higher_confidence_goes_on_from_the_same_evaluations(run: Run, other: 
     other.go()
     assert before < run.scores()
     assert run.scores() == other.scores()
-
-
-def test_a_decided_selection_that_is_resumed_trains_nothing(run: Run) -> None:
-    decision = run.go()
-    assert run.go(resume=True) == decision
-    assert run.executor.started == []
 
 
 @dataclass
@@ -567,24 +509,17 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(
     assert run.scores() == other.scores()
 
 
-def test_the_pauses_grow_until_the_selection_ends(run: Run, simulated: Callable[..., Simulated]) -> None:
-    run.pauses = PAUSES
-    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: now >= 9.0)
-    with pytest.raises(FiestaError, match="keeps failing because something it needs is unavailable"):
-        run.go_with(executor)
-    first = executor.begun[1][1]
-    assert [begun for begun, request in executor.begun if request == first] == [9.0, 20.0, 81.0, 382.0, 2183.0]
-    assert len({request for _, request in executor.begun}) == 3
-
-
-def test_where_nothing_ever_finished_the_selection_ends_after_two_pauses(
-    run: Run, simulated: Callable[..., Simulated]
+@pytest.mark.parametrize(("works_until", "tries"), [(9.0, [9.0, 20.0, 81.0, 382.0, 2183.0]), (0.0, [0.0, 11.0, 72.0])])
+def test_the_pauses_grow_until_the_selection_ends(
+    run: Run, simulated: Callable[..., Simulated], works_until: float, tries: List[float]
 ) -> None:
+    """After all pauses, or two where no run ever finished."""
     run.pauses = PAUSES
-    executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: True)
+    executor = simulated(dict.fromkeys("abc", 9.0), slots=1, is_lacking=lambda request, now: now >= works_until)
     with pytest.raises(FiestaError, match="keeps failing because something it needs is unavailable"):
         run.go_with(executor)
-    assert [begun for begun, request in executor.begun if request == executor.begun[0][1]] == [0.0, 11.0, 72.0]
+    first = executor.begun[int(works_until > 0)][1]
+    assert [begun for begun, request in executor.begun if request == first] == tries
 
 
 @pytest.mark.parametrize("seconds_of_failure", [1.0, 3600.0])
@@ -601,18 +536,6 @@ def test_a_machine_on_which_nothing_works_gets_few_requests(
     assert slots < len(run.history.pending) <= 2 * slots
     assert len(run.history.failures) <= 2 * slots * (len(PAUSES) + 2)
     assert run.history.withdrawn == frozenset()
-
-
-def test_a_selection_does_not_end_for_one_while_another_training_runs(
-    run: Run, other: Run, simulated: Callable[..., Simulated]
-) -> None:
-    """The first training of b takes ten hours; on the other worker nothing works meanwhile."""
-    run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
-    long = {"a": 36000.0, "b": 36000.0, "c": 36000.0}
-    executor = simulated(long, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 30000.0)
-    assert run.go_with(executor).stopped_by == "budget"
-    other.go()
-    assert run.scores() == other.scores()
 
 
 @pytest.mark.parametrize("minutes", [1.0, 60.0])
@@ -668,6 +591,18 @@ def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Callable[..., S
     run.go_with(executor)
     assert run.history.withdrawn == frozenset() and run.history.num_finished("a")
     assert {failure.kind for failure in run.history.failures} == {"machine"}
+
+
+def test_a_selection_does_not_end_for_one_while_another_run_goes_on(
+    run: Run, other: Run, simulated: Callable[..., Simulated]
+) -> None:
+    """The first run of b takes ten hours; on the other worker nothing works meanwhile."""
+    run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
+    long = dict.fromkeys("abc", 36000.0)
+    executor = simulated(long, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 30000.0)
+    assert run.go_with(executor).stopped_by == "budget"
+    other.go()
+    assert run.scores() == other.scores()
 
 
 def test_max_hours_ends_a_pause(run: Run, simulated: Callable[..., Simulated]) -> None:

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator, List
 
 import pytest
 from hypothesis import given, settings
@@ -37,28 +37,76 @@ def store(directory: RunDirectory) -> Iterator[RunStore]:
     store.close()
 
 
-def test_a_new_store_is_empty(store: RunStore) -> None:
-    history = store.history(max_failures=3)
-    assert history.candidates == ("b", "a")
-    assert history.evaluations == history.pending == history.failures == ()
+@pytest.fixture
+def reopen(store: RunStore, directory: RunDirectory) -> Iterator[Callable[[], RunStore]]:
+    """Closes the store and opens it again."""
+    opened: List[RunStore] = []
+
+    def reopened() -> RunStore:
+        store.close()
+        opened.append(RunStore(directory, create=False))
+        return opened[-1]
+
+    yield reopened
+    for each in opened:
+        each.close()
+
+
+def test_a_store_has_what_came_of_every_request_also_when_it_is_opened_again(
+    store: RunStore, reopen: Callable[[], RunStore]
+) -> None:
+    empty = store.history(max_failures=3)
+    assert (empty.candidates, empty.evaluations, empty.pending, empty.failures) == (("b", "a"), (), (), ())
     assert store.num_reserved() == store.next_replicate("a") == 0
+    store.set_meta(kind="trainings", seed=str(2**127), settings={"metric": "f1"})
+    requests = [request("a", 0), request("b", 0), request("a", 1), request("a", 2)]
+    store.reserve(requests)
+    assert store.history(max_failures=3).pending == tuple(requests)
+    store.record(Failure(requests[0], "killed", "signal 9"), try_again=True)
+    metrics = {"loss": 1.5, "count:tp": 7, "count:fp": 0}
+    store.record(Evaluation(requests[1], 0.1 + 0.2, "f1", 3.0, "2020-01-01T00:00:00+00:00", metrics))
+    store.record(Failure(requests[2], "error", "nan loss", 2.0, "", "failures/a-1.1.log"))
+    store.record(Evaluation(requests[0], 0.6, "f1", metrics={**metrics, "count:tp": 4}))
+    before, rows = store.history(max_failures=3), store.rows()
+    again = reopen()
+    assert (again.history(max_failures=3), again.rows()) == (before, rows)
+    assert (again.meta().seed, again.meta().settings, again.meta().run) == (str(2**127), {"metric": "f1"}, None)
+    assert before.pending == (requests[3],)
+    assert [(e.request, e.score, e.seconds) for e in before.evaluations] == [
+        (requests[1], 0.1 + 0.2, 3.0),
+        (requests[0], 0.6, 0.0),
+    ]
+    failures = [(f.request.name, f.kind, f.error, f.log_path) for f in before.failures]
+    assert failures == [("a-0", "killed", "signal 9", None), ("a-1", "error", "nan loss", "failures/a-1.1.log")]
+    assert before.evaluations[0].metrics == metrics and before.counts("b").values.tolist() == [[0, 7]]
+    assert [(row["candidate"], row["status"]) for row in rows] == [
+        ("a", "failed"),
+        ("b", "finished"),
+        ("a", "failed"),
+        ("a", "finished"),
+    ]
+    assert [row["split_seed"] for row in rows] == [requests[k].split_seed for k in (0, 1, 2, 0)]
+    assert (again.next_replicate("a"), again.next_replicate("b"), again.num_reserved()) == (3, 1, 4)
+    assert again.history(max_failures=2).withdrawn == frozenset(), "a-0 finished at last"
+    assert again.history(max_failures=1).withdrawn == {"a"} and again.history(max_failures=1).active == ("b",)
 
 
-def test_a_request_is_pending_then_finished(store: RunStore) -> None:
-    store.reserve([request("a", 0), request("b", 0)])
-    assert store.history(max_failures=3).pending == (request("a", 0), request("b", 0))
-    store.record(Evaluation(request("b", 0), 0.5, "f1", 3.0, "2020-01-01T00:00:00+00:00", {"loss": 1.5}))
-    history = store.history(max_failures=3)
-    assert history.pending == (request("a", 0),)
-    assert [(e.request, e.score, e.seconds) for e in history.evaluations] == [(request("b", 0), 0.5, 3.0)]
-    assert (store.next_replicate("a"), store.next_replicate("b"), store.num_reserved()) == (1, 1, 2)
-
-
-def test_evaluations_are_in_order_of_finishing(store: RunStore) -> None:
-    store.reserve([request("a", 0), request("a", 1), request("b", 0)])
-    for done in (request("b", 0), request("a", 1), request("a", 0)):
-        store.record(Evaluation(done, 0.1, "f1"))
-    assert [e.request.name for e in store.history(max_failures=3).evaluations] == ["b-0", "a-1", "a-0"]
+def test_a_refused_change_changes_nothing(store: RunStore, directory: RunDirectory) -> None:
+    store.reserve([request("a", 0)])
+    with pytest.raises(sqlite3.IntegrityError):
+        store.reserve([request("a", 1), request("a", 0)])
+    store._database.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(StoreError, match="full.*Nothing recorded so far is lost"):
+        store.reserve([request("a", k) for k in range(1, 2000)])
+    store._database.execute("PRAGMA max_page_count = 100000")
+    assert store.history(max_failures=3).pending == (request("a", 0),)
+    with pytest.raises(StoreError, match="another selection is running in this directory"):
+        RunStore(directory, create=False)
+    store.close()
+    with pytest.raises(StoreError, match="there is a selection already"):
+        RunStore(directory, create=True)
+    directory.lock.touch()  # as a kill leaves it, held by nobody
+    RunStore(directory, create=False).close()
 
 
 def test_an_evaluation_cannot_finish_twice(store: RunStore) -> None:
@@ -69,170 +117,25 @@ def test_an_evaluation_cannot_finish_twice(store: RunStore) -> None:
     assert [e.score for e in store.history(max_failures=3).evaluations] == [0.5]
 
 
-def test_nothing_is_reserved_twice_and_a_failed_transaction_leaves_nothing(store: RunStore) -> None:
-    store.reserve([request("a", 0)])
-    with pytest.raises(sqlite3.IntegrityError):
-        store.reserve([request("a", 1), request("a", 0)])
-    assert store.history(max_failures=3).pending == (request("a", 0),)
-
-
-def test_a_failure_ends_a_request_or_leaves_it_pending(store: RunStore) -> None:
-    store.reserve([request("a", 0), request("a", 1)])
-    store.record(Failure(request("a", 0), "killed", "signal 9"), try_again=True)
-    store.record(Failure(request("a", 1), "error", "nan loss", 2.0, "", "failures/a-1.1.log"))
-    history = store.history(max_failures=3)
-    assert history.pending == (request("a", 0),)
-    assert [(f.request.name, f.kind, f.error, f.log_path) for f in history.failures] == [
-        ("a-0", "killed", "signal 9", None),
-        ("a-1", "error", "nan loss", "failures/a-1.1.log"),
-    ]
-    assert store.next_replicate("a") == 2
-
-
-def test_released_requests_are_forgotten_and_finished_ones_are_not(store: RunStore) -> None:
-    store.reserve([request("a", 0), request("a", 1)])
-    store.record(Evaluation(request("a", 0), 0.5, "f1"))
-    store.release([request("a", 0), request("a", 1)])
-    history = store.history(max_failures=3)
-    assert history.pending == ()
-    assert [e.request.name for e in history.evaluations] == ["a-0"]
-    assert store.next_replicate("a") == 1
-
-
-def test_a_released_request_that_failed_before_keeps_its_failure(store: RunStore, directory: RunDirectory) -> None:
-    store.reserve([request("a", 0), request("a", 1)])
-    store.record(Failure(request("a", 0), "killed", "signal 9"), try_again=True)
-    store.release([request("a", 0), request("a", 1)])
-    store.close()
-    reopened = RunStore(directory, create=False)
-    history = reopened.history(max_failures=3)
-    assert ([f.request for f in history.failures], history.pending) == ([request("a", 0)], ())
-    assert [row["split_seed"] for row in reopened.rows()] == [request("a", 0).split_seed]
-    assert reopened.next_replicate("a") == 1
-    reopened.close()
-
-
-def test_rows_have_every_outcome_in_order_of_finishing(store: RunStore) -> None:
-    store.reserve([request("a", 0), request("b", 0)])
-    store.record(Failure(request("a", 0), "killed", "signal 9"), try_again=True)
-    store.record(Evaluation(request("b", 0), 0.5, "f1", metrics={"loss": 1.5}))
-    store.record(Evaluation(request("a", 0), 0.6, "f1"))
-    rows = store.rows()
-    assert [(row["candidate"], row["status"]) for row in rows] == [
-        ("a", "failed"),
-        ("b", "finished"),
-        ("a", "finished"),
-    ]
-    assert rows[0]["split_seed"] == rows[1]["split_seed"] == request("a", 0).split_seed
-    assert rows[1]["metrics"] == '{"loss": 1.5}'
-
-
-def test_all_metrics_are_in_the_history(store: RunStore, directory: RunDirectory) -> None:
-    store.reserve([request("a", 0), request("b", 0)])
-    for name, number in (("a", 4), ("b", 7)):
-        metrics = {"loss": 1.5, "count:tp": number, "count:fp": 0}
-        store.record(Evaluation(request(name, 0), 0.5, "f1", metrics=metrics))
-    in_memory = store.history(max_failures=3)
-    store.close()
-    reopened = RunStore(directory, create=False)
-    read = reopened.history(max_failures=3)
-    reopened.close()
-    for history in (in_memory, read):
-        assert [e.metrics for e in history.evaluations] == [
-            {"loss": 1.5, "count:tp": 4, "count:fp": 0},
-            {"loss": 1.5, "count:tp": 7, "count:fp": 0},
-        ]
-        assert history.counts("b").kinds == ("fp", "tp")
-        assert history.counts("b").values.tolist() == [[0, 7]]
-
-
-def test_a_candidate_with_enough_failures_is_withdrawn_until_more_are_allowed(store: RunStore) -> None:
-    store.reserve([request("a", k) for k in range(4)])
-    for k in range(3):
-        store.record(Failure(request("a", k), "error", "nan loss"))
-    store.record(Evaluation(request("a", 3), 0.5, "f1"))
-    history = store.history(max_failures=3)
-    assert history.withdrawn == {"a"}
-    assert history.active == ("b",)
-    assert history.num_finished("a") == 1
-    assert store.history(max_failures=4).withdrawn == frozenset()
+def test_released_requests_are_forgotten_unless_they_finished_or_failed(
+    store: RunStore, reopen: Callable[[], RunStore]
+) -> None:
+    requests = [request("a", k) for k in range(3)]
+    store.reserve(requests)
+    store.record(Evaluation(requests[0], 0.5, "f1"))
+    store.record(Failure(requests[1], "killed", "signal 9"), try_again=True)
+    store.release(requests)
+    for each in (store, reopen()):
+        history = each.history(max_failures=3)
+        assert ([e.request for e in history.evaluations], history.pending) == ([requests[0]], ())
+        assert [f.request for f in history.failures] == [requests[1]]
+    assert [row["split_seed"] for row in each.rows()] == [made.split_seed for made in requests[:2]]
+    assert each.next_replicate("a") == 2
 
 
 def test_facts_of_a_known_candidate_are_written_anew(store: RunStore) -> None:
     store.put_candidates([Candidate("b", "b.jsonnet", {}, {"new": 1})])
     assert [(c.name, c.facts) for c in store.candidates()] == [("b", {"new": 1}), ("a", {})]
-
-
-def test_a_full_disk_is_told_as_such_and_loses_nothing(store: RunStore) -> None:
-    store.reserve([request("a", 0)])
-    store._database.execute("PRAGMA max_page_count = 1")
-    with pytest.raises(StoreError, match="full.*Nothing recorded so far is lost"):
-        store.reserve([request("a", k) for k in range(1, 2000)])
-    store._database.execute("PRAGMA max_page_count = 100000")
-    assert store.history(max_failures=3).pending == (request("a", 0),)
-
-
-def test_everything_is_there_after_closing_and_opening(store: RunStore, directory: RunDirectory) -> None:
-    store.set_meta(kind="trainings", seed=str(2**127), settings={"metric": "f1"})
-    store.reserve([request("a", 0), request("b", 0)])
-    store.record(Evaluation(request("a", 0), 0.1 + 0.2, "f1"))
-    before = store.history(max_failures=3)
-    store.close()
-    reopened = RunStore(directory, create=False)
-    assert reopened.history(max_failures=3) == before
-    assert reopened.meta().seed == str(2**127)
-    assert reopened.meta().settings == {"metric": "f1"}
-    assert reopened.meta().run is None
-    reopened.close()
-
-
-def test_a_second_process_is_kept_out(store: RunStore, directory: RunDirectory) -> None:
-    with pytest.raises(StoreError, match="another selection is running in this directory"):
-        RunStore(directory, create=False)
-
-
-def test_a_file_in_place_of_the_directory_is_told(tmp_path: Path) -> None:
-    (tmp_path / "taken").touch()
-    with pytest.raises(StoreError, match="taken: cannot be written to: it is a file. Give another directory with -s"):
-        RunStore(RunDirectory(tmp_path / "taken"), create=True)
-
-
-def test_the_lock_of_a_process_that_was_killed_is_not_heeded(store: RunStore, directory: RunDirectory) -> None:
-    """A kill leaves the file of the lock, which is held by nobody."""
-    store.close()
-    directory.lock.touch()
-    RunStore(directory, create=False).close()
-
-
-def test_nothing_to_recover_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no selection to recover"):
-        RunStore(RunDirectory(tmp_path / "nowhere"), create=False)
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_a_store_that_is_there_is_not_made_anew(store: RunStore, directory: RunDirectory) -> None:
-    store.close()
-    with pytest.raises(StoreError, match="there is a selection already"):
-        RunStore(directory, create=True)
-
-
-@pytest.mark.parametrize("content", [b"", b"this is no database, however long it is " * 100])
-def test_a_file_that_is_no_store_is_an_error(directory: RunDirectory, content: bytes) -> None:
-    directory.root.mkdir()
-    directory.store.write_bytes(content)
-    with pytest.raises(StoreError, match=r"store.sqlite: cannot be read as a store"):
-        RunStore(directory, create=False)
-
-
-def test_a_damaged_store_is_an_error(store: RunStore, directory: RunDirectory) -> None:
-    for replicate in range(200):
-        store.reserve([request("a", replicate)])
-    store.close()
-    content = bytearray(directory.store.read_bytes())
-    content[4096 * 2 : 4096 * 5] = b"\xff" * (4096 * 3)
-    directory.store.write_bytes(bytes(content))
-    with pytest.raises(StoreError, match="damaged|cannot be read"):
-        RunStore(directory, create=False)
 
 
 @pytest.mark.parametrize(
@@ -272,14 +175,25 @@ def test_a_store_with_a_part_missing_is_an_error(
         RunStore(directory, create=False)
 
 
-@pytest.mark.parametrize("part", [0.05, 0.3, 0.6, 0.9, 0.99])
-def test_a_truncated_store_is_an_error(store: RunStore, directory: RunDirectory, part: float) -> None:
+@pytest.mark.parametrize("part", [0.05, 0.3, 0.6, 0.9, 0.99, "overwritten", "empty", "of another kind"])
+def test_a_damaged_store_is_an_error(store: RunStore, directory: RunDirectory, part: Any) -> None:
     store.reserve([request("a", replicate) for replicate in range(400)])
     store.close()
     content = directory.store.read_bytes()
-    directory.store.write_bytes(content[: int(len(content) * part)])
-    with pytest.raises(StoreError, match=r"store.sqlite: (cannot be read as a store|the store is damaged).*from a"):
+    overwritten = content[:8192] + b"\xff" * 12288 + content[20480:]
+    damaged = {"overwritten": overwritten, "empty": b"", "of another kind": b"x" * 4000}
+    directory.store.write_bytes(damaged[part] if part in damaged else content[: int(len(content) * part)])
+    with pytest.raises(StoreError, match=r"store.sqlite: (cannot be read as a store|the store is damaged)"):
         RunStore(directory, create=False)
+
+
+def test_what_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    with pytest.raises(StoreError, match="taken: cannot be written to: it is a file"):
+        RunStore(RunDirectory(tmp_path / "taken"), create=True)
+    with pytest.raises(StoreError, match="nowhere: there is no selection to recover"):
+        RunStore(RunDirectory(tmp_path / "nowhere"), create=False)
+    assert not (tmp_path / "nowhere").exists()
 
 
 @settings(max_examples=60, deadline=None)

@@ -63,6 +63,9 @@ def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
     assert two.targets == {"train": 26, "validation": 26} and two.official == {"train": 40, "validation": 12}
     with pytest.raises(DataError, match="the record has no 'autor' to group by. Did you mean 'author'"):
         pool_of(config, "autor")
+    rewrite(reviews, lambda k, row: {"author": str(k) if k < 10 else "many"})
+    with pytest.raises(DataError, match="author = 'many' has 42 instances, more than the validation part"):
+        pool_of(config, "author")
 
 
 OFFICIAL = Division(is_official=True)
