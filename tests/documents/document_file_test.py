@@ -54,7 +54,7 @@ def test_items_and_other_names(write: Any) -> None:
         ([A, "[" * 100000], "line 2: is not valid JSON"),
         ([A, "[1]"], r"line 2: .* is \[1\]"),
         ([A, '{"id": "b", "label": NaN}'], "line 2: .* NaN"),
-        ([A, '{"id": "b", "text": "\\ud83d", "label": "y"}'], r"line 2: holds \\ud83d"),
+        ([A, '{"id": "b", "text": "\\ud83d", "label": "y"}'], r"line 2: contains \\ud83d"),
         ([A, {**B, "id": "a"}], "line 2: the id 'a' appears twice, first in line 1"),
         ([A, {**B, "id": ""}], "line 2: .* 'id'"),
         ([A, {"text": "two", "label": "y"}], "line 2: .* --fields id=FIELD"),

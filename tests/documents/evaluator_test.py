@@ -122,7 +122,7 @@ def test_what_did_not_come_is_asked_for_again(build: Any, tmp_path: Path) -> Non
         ({"items": ["x"]}, r"expected a list of 3 answers, .* it answered \[\"x\"\]"),
         ("x", "expected a list of 3 answers"),
         (["x", "y", {}], r"expected an object with 'label' but it answered \{\}"),
-        (["x", "y", 1.5], "a label must be a text or a whole number, but it answered 1.5"),
+        (["x", "y", 1.5], "a label must be a string or a whole number, but it answered 1.5"),
     ],
 )
 def test_answers_of_another_shape(build: Any, tmp_path: Path, answer: Any, message: str) -> None:

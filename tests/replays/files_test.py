@@ -74,7 +74,7 @@ def test_the_directory_of_a_selection_is_read_once_it_has_a_report(tmp_path: Pat
         ('{"a": [0.1], "b": [1e101]}', r"1e\+101"),
         ('{"a": [0.1], "b": ["0.2"]}', """candidate 'b', score 1 of 1: .* "0.2\""""),
         ('{"a": [0.1], "b": [true]}', "candidate 'b', score 1 of 1: .* true"),
-        ('{"a\\u001b": [1], "b": [2]}', r"'a\\x1b' contains a control character"),
+        ('{"a\\u001b": [1], "b": [2]}', r"'a\\x1b' contains an invisible character"),
         ('{"a": [1, 2], "b": [1, 2, 3]}', "candidate 'b' has 3 scores, .* --evaluations-per-split 2"),
     ],
 )
@@ -96,7 +96,7 @@ def test_bad_json_is_named_with_file_key_and_value(tmp_path: Path, text: str, na
         (HEADER + "a,0,0,0.1,0.2\n", "line 2: .* more fields than columns"),
         (HEADER + "a,0,0,good\n", "line 2: .* .good."),
         (HEADER + "a,0,0,nan\n", "line 2: .* nan"),
-        (HEADER + "a\x1b,0,0,1\n", r"'a\\x1b' contains a control character"),
+        (HEADER + "a\x1b,0,0,1\n", r"'a\\x1b' contains an invisible character"),
         (HEADER + "a,0,7,0.1\nb,0,7,0.1\na,0,7,0.2\n", "line 4: candidate 'a', split 0, seed 7 was on line 2 already"),
         (METRIC_HEADER + "a,0,0,3,-loss\nb,0,0,2,loss\n", "line 2: 'metric' begins with a minus, .* line 3"),
     ],

@@ -36,7 +36,7 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     assert (found.equal.mean_runs, found.halving.mean_runs, found.budget) == (20, 20, 20)
     assert list(found.margins) == [0.001, 0.002, 0.004]
     assert {outlook.mean_runs for outlook in found.margins.values()} == {20}
-    assert "Expect 20 runs" in repr(found) and "5 h 0 min by 2 workers" in repr(found)
+    assert "Expect 20 runs" in repr(found) and "5 h 0 min with 2 workers" in repr(found)
 
 
 def test_a_tie_ends_by_the_maximum_and_a_margin_above_the_gap_makes_every_answer_right() -> None:

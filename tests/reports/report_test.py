@@ -117,7 +117,7 @@ def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output
     assert poor.failure_reasons == ("poor-2 error: no memory", "poor-3 error: no <memory>")
     assert (poor.withdrawn, poor.prob_best) == (True, None)
     assert "2 failures" in str(poor.withdrawn_because) and "--max-failures" in str(poor.withdrawn_because)
-    assert dict(made.checklist)["versions"].startswith("not written down"), "an older store lacks them"
+    assert dict(made.checklist)["versions"].startswith("not recorded"), "an older store lacks them"
 
 
 def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_only_the_inputs_asked_for_are_made():
         ("", {}, '"" occurs 0 times'),
         ("beer", {"start": 6}, "from=6, to=None"),
         ("beer", {"start": 5, "end": 9}, 'Characters 5 to 9 of "Beer, beer or beer" are " bee"'),
-        (" ", {"start": 5, "end": 6}, 'The target " " of "Beer, beer or beer" holds no word'),
+        (" ", {"start": 5, "end": 6}, 'The target " " of "Beer, beer or beer" contains no word'),
     ],
 )
 def test_unusable_targets_are_refused(target, offsets, named):

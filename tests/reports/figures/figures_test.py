@@ -228,7 +228,7 @@ def test_the_front_of_a_screening_by_hand() -> None:
 def test_the_sentences_of_a_screening_by_hand() -> None:
     report = screened()
     first, order = report.screening.sentences
-    for fact in ("6 of 25 configs once", "gp_ehvi", "1 failed", "1 min 40 s of all workers"):
+    for fact in ("6 of 25 configs once", "gp_ehvi", "1 failed", "1 min 40 s across all workers"):
         assert fact in first
     second = report.candidates[1].name
     for fact in (
