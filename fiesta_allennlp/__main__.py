@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fiesta_allennlp.commands import COMMANDS, add_command
-from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED
+from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, EXIT_USER_ERROR
 from fiesta_allennlp.version import __version__
 
 
@@ -41,6 +41,9 @@ def _parse() -> argparse.Namespace:
             command.add_argument(
                 "--include-package", action="append", default=[], help="additional packages to include"
             )
+    if len(sys.argv) == 1:
+        parser.print_help()
+        parser.exit(EXIT_USER_ERROR)
     return parser.parse_args()
 
 

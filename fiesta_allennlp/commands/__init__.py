@@ -57,6 +57,7 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
         return args, unknown
 
     parser.parse_known_args = parse_all
+    parser.error = lambda message: parser.exit(EXIT_USER_ERROR, f"error: {message}. See {program} --help.\n")
     return parser
 
 

@@ -160,7 +160,14 @@ selection with the options of its start."""
         return summary
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        return self._try(args, console) if args.trial else super().work(args, console)
+        if not args.trial:
+            return super().work(args, console)
+        other = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
+        if other is not None:
+            from fiesta_allennlp.errors import ConfigError
+
+            raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Give only one.")
+        return self._try(args, console)
 
     def _try(self, args: argparse.Namespace, console: "Console") -> int:
         """Make one short run of each candidate and print the outcomes. Returns status 1 if a run failed."""

@@ -125,7 +125,7 @@ def _done(summary: Mapping[str, Any]) -> str:
 def leaning(summary: Mapping[str, Any]) -> str:
     """Name the two candidates that lead and the margin that would have decided; empty without P(best)."""
     known = [c for c in summary["candidates"] if c.prob_best is not None]
-    first = sorted(known, key=lambda c: -c.prob_best)[:2]
+    first = sorted(known, key=lambda c: (c.name != summary["best"], -c.prob_best))[:2]
     if len(first) < 2:
         return ""
     one, other = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in first)

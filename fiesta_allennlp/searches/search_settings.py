@@ -108,6 +108,10 @@ class SearchSettings(Settings):
             raise ConfigError(
                 "say how many configs to screen with --configs N, or how many runs there are in all with --runs N."
             )
+        if self.pool is not None and self.pool < (self.num_configs or 0):
+            raise ConfigError(
+                f"--pool is {self.pool} but {self.num_configs} configs are to be screened. Draw more points."
+            )
         if self.finalists is not None and self.configs is not None and self.finalists > self.configs:
             raise ConfigError(f"--finalists is {self.finalists} but --configs is {self.configs}. Screen more configs.")
 

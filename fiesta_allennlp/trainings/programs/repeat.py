@@ -30,5 +30,7 @@ def repeat_program(program_json: Path, directory: Path) -> Evaluation:
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
+    if Path(sys.argv[2]).exists():
+        sys.exit(f"error: {sys.argv[2]} exists already. Give a new directory.")
     made = repeat_program(Path(sys.argv[1]), Path(sys.argv[2]))
     print(f"{made.metric} {made.score}")
