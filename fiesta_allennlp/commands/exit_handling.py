@@ -109,7 +109,7 @@ def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: 
     most = max((c.failures for c in summary["candidates"] if c.out == "failed"), default=0)
     if most:
         again = f"{recover_command(args)} --max-failures {2 * most}"
-        say([f"Once the cause is mended, give what dropped out another chance: {again}"], console)
+        say([f"Once you have fixed the cause, retry the dropped candidates with: {again}"], console)
     if lacks_metric and not summary["num_evaluations"]:
         say([f"The runs are kept. Read another metric from them: {recover_command(args)} --metric NAME"], console)
 

@@ -175,7 +175,7 @@ class Spans(Task):
 
     def check(self, golds: Sequence[Any]) -> None:
         if not any(spans for _, spans in golds):
-            raise DataError("no item has a span, so nothing can be found.")
+            raise DataError("no item has a span, so there is nothing to score.")
 
     def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
         found = sum(len(gold & answer) for (_, gold), answer in zip(golds, answers, strict=True))

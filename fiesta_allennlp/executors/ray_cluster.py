@@ -80,7 +80,9 @@ def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict
     if not cpus > 0:
         raise ConfigError(f"--cpus-per-evaluation must be above 0 but got {cpus}.")
     if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
-        raise ConfigError(f"--gpus-per-evaluation must be between 0 and 1, or a whole number above, but got {gpus}.")
+        raise ConfigError(
+            f"--gpus-per-evaluation must be between 0 and 1, or a whole number greater than 1, but got {gpus}."
+        )
     if memory is not None and not memory > 0:
         raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
     return {"CPU": cpus, "GPU": float(gpus), "memory": float(int((memory or 0.0) * GIB))}
@@ -95,7 +97,9 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ConfigError("--executor ray needs Ray, which is not installed. Type: pip install ray") from error
+        raise ConfigError(
+            "--executor ray needs Ray, which is not installed. Install it with: pip install ray"
+        ) from error
     return ray
 
 

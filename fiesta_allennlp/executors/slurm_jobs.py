@@ -158,7 +158,7 @@ class SlurmJobs:
         if len(self._vain) >= MAX_VAIN_JOBS:
             job = max(self._vain, key=_number)
             raise FiestaError(
-                f"the last {len(self._vain)} Slurm jobs ended before they took a run, job {job} as "
+                f"the last {len(self._vain)} Slurm jobs exited before starting a run, job {job} as "
                 f"{self._status(job).state}: {self.last_line(job)}. Its log is "
                 f"{self._queue.jobs}/{job}_0_log.err. The nodes need the same Python environment and the same file "
                 "system as this machine. Nothing that finished is lost: correct this, then continue with --recover."
@@ -206,7 +206,7 @@ def import_submitit() -> Any:
         import submitit
     except ImportError as error:
         raise ConfigError(
-            "--executor slurm needs submitit, which is not installed. Type: pip install submitit"
+            "--executor slurm needs submitit, which is not installed. Install it with: pip install submitit"
         ) from error
     for program in ("sbatch", "squeue", "scancel"):
         if shutil.which(program) is None:

@@ -111,7 +111,8 @@ def _selection(settings: PlanSettings, root: Path) -> Problem:
         history = store.history(max_failures=int((meta.settings or {}).get("max_failures", 3)))
     if meta.kind == "documents":
         raise ConfigError(
-            f"{root}: a plan needs a directory of {command('select')}, but this one is of {command('documents')}."
+            f"{root}: a plan needs a directory of {command('select')}, but this one was created by "
+            f"{command('documents')}."
         )
     stored = meta.settings or {}
     choice = _choice(settings, stored)

@@ -151,7 +151,7 @@ def rows_of(
         if before is not None and before.score:
             raise DataError(
                 f"{path}, {where}: {row.run} was on "
-                f"{before.where} already. Remove one of them, or number their seeds apart."
+                f"{before.where} already. Remove one of them, or give them different seeds."
             )
         found[run] = row
     return Rows(list(found.values()), has_splits)

@@ -161,7 +161,7 @@ def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, o
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= LARGEST_SCORE:
         raise DataError(
-            f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in size but this is "
+            f"{path}, {where}: a score must be a number of at most {LARGEST_SCORE:g} in magnitude but this is "
             f"{value if is_number else as_json(value)}. {remedy}"
         )
     return float(value)

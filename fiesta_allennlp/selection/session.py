@@ -240,7 +240,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         if owner != os.getuid():
             self._say(
                 f"Note: {self.directory.root} belongs to the user ID {owner}. Resuming runs the programs, "
-                "configs and packages that it names, with your rights."
+                "configs and packages that it names, with your permissions."
             )
 
     def _note_lost_runs(self, history: History) -> None:

@@ -79,8 +79,8 @@ class FixedConfidence(Strategy):
             )
         if self.num_starts < self.belief.min_evaluations:
             raise ConfigError(
-                f"num_starts must be at least {self.belief.min_evaluations}, what the belief "
-                f"{type(self.belief).__name__} needs of every candidate, but got {self.num_starts}."
+                f"num_starts must be at least {self.belief.min_evaluations}, the minimum that the belief "
+                f"{type(self.belief).__name__} needs for each candidate, but got {self.num_starts}."
             )
         least, limit = self.bounds(len(candidates))
         if limit < least:

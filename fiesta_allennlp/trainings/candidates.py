@@ -248,8 +248,8 @@ def _check_unchanged(given: Candidate, data: DataMark, stored: Candidate, root: 
         changed = [path for path in before if now.get(path) != before[path]]
         raise ConfigError(
             f"candidate '{given.name}' ({stored.source}): {', '.join(changed) or 'its data files'} changed after the "
-            f"selection in {root} began, and scores on different data cannot be compared. Put the old data back, or "
-            "start again with another directory or --force."
+            f"selection in {root} began, and scores on different data cannot be compared. Restore the original data, "
+            "or start again with another directory or --force."
         )
     if difference is not None:
         raise ConfigError(

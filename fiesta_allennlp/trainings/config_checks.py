@@ -111,7 +111,7 @@ def check_drawn(config: Config, division: Division) -> None:
     if "test" not in division.parts:
         raise ConfigError(
             f"'{part_key(config, 'validation')}' is missing, and with --score validation the test set stays out of "
-            "random splits, so that their sizes are not known. Name the file, or give the sizes, for example "
+            "random splits, so their sizes are unknown. Name the file, or give the sizes, for example "
             "--split-ratios 0.8,0.2 for training and validation."
         )
     raise ConfigError(

@@ -282,7 +282,7 @@ def test_official_splits_repeat_from_the_config_alone(
     assert summary["belief"] == {"type": "unpaired"}
     assert len({row["split_seed"] for row in rows_of(run)}) == 6
     made = report(run)
-    assert "new seeds on this one split" in made.decision[1]
+    assert "new seeds on this one split" in made.decision[2]
     assert dict(made.checklist)["splits"].startswith("official: the sets of the configs")
     assert "--splits official" in dict(made.checklist)["command to repeat it all"]
     assert {comparison.num_pairs for comparison in made.comparisons} == {0}

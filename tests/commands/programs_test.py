@@ -118,7 +118,7 @@ def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
     given = [candidates[0], write_program("dying", f"{die_once}; {POOR}")]
     status, output = call(*given, "-s", run, *METRIC, "--strategy", "non_adaptive_fb", "--budget", 4)
     assert status == 0, output
-    assert "dying-0 killed: the program was ended by signal 9 (SIGKILL), on Linux often for lack of memory" in output
+    assert "dying-0 killed: the program was killed by signal 9 (SIGKILL), on Linux often for lack of memory" in output
     assert {(name, replicate) for name, replicate, _ in scores_of(run)} >= {("dying", "0"), ("dying", "1")}
 
 
@@ -141,7 +141,7 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     (reviews / "test.jsonl").write_text('{"text": "x", "label": "y"}\n')
     status, output = call("-s", run, "--recover", "--budget", 8)
     assert status == 2 and "scores on different data cannot be compared" in output
-    assert f"{reviews / 'test.jsonl'} changed after the selection" in output and "Put the old data back" in output
+    assert f"{reviews / 'test.jsonl'} changed after the selection" in output and "Restore the original data" in output
 
 
 def test_only_the_winners_best_model_is_kept(write_program: Write, run: Path, call: Any) -> None:

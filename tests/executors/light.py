@@ -83,7 +83,7 @@ class Light(Evaluator):
         raise ProgramError("the program ended with exit status 1. The end of its output: CUDA out of memory")
 
     def _lose_a_program(self, *_: Any) -> None:
-        raise ProgramKilledError("the program was ended by signal 9")
+        raise ProgramKilledError("the program was killed by signal 9")
 
     def _find_other_data(self, *_: Any) -> None:
         raise DataChangedError("train.jsonl is gone")

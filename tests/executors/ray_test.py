@@ -266,7 +266,7 @@ def test_more_than_any_node_has_is_refused(make: Callable[..., RayExecutor]) -> 
 
 def test_a_missing_ray_says_what_to_type(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ConfigError, match="Type: pip install ray"):
+    with pytest.raises(ConfigError, match="Install it with: pip install ray"):
         RayExecutor(directory)
 
 

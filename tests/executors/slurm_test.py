@@ -315,7 +315,7 @@ def test_jobs_that_fail_before_they_take_a_run_end_the_selection(
     assert list(executor.completed(timeout=0)) == []
     # All have failed before Slurm is asked about them: for one that was seen to fail, another would be submitted.
     until(lambda: len(jobs_of(directory)) == 3 and not any(job.goes_on for job in jobs_of(directory).values()))
-    with pytest.raises(FiestaError, match=r"last 3 Slurm jobs ended before they took a run, .* /no/such/python"):
+    with pytest.raises(FiestaError, match=r"last 3 Slurm jobs exited before starting a run, .* /no/such/python"):
         list(executor.completed())
 
 
@@ -377,7 +377,7 @@ def test_options_of_sbatch(slurm: LocalSlurm, directory: RunDirectory, monkeypat
     with pytest.raises(ConfigError, match="needs the command sbatch, which this machine does not have"):
         SlurmExecutor(directory)
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(ConfigError, match="Type: pip install submitit"):
+    with pytest.raises(ConfigError, match="Install it with: pip install submitit"):
         SlurmExecutor(directory)
 
 

@@ -82,7 +82,7 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
         ('{"opt": "a", "lr": 1, "decay": 2}', r"never reads the variable 'decay'.*path, such as model.decay"),
         (
             '{"opt": "a", "lr": 1, "modle.x": 2}',
-            r"modle.x=2: the override 'modle.x' does not fit: the config has no 'modle'",
+            r"modle.x=2: the override 'modle.x' does not apply: the config has no 'modle'",
         ),
         (
             '{"opt": "a", "lr": "large"}',

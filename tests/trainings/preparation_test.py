@@ -104,7 +104,7 @@ def test_a_loss_that_is_not_finite_is_found_before_training(reviews: Path, tmp_p
 def test_a_model_that_does_not_fit_is_found_before_training(reviews: Path, tmp_path: Path) -> None:
     wide = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
     config = classifier_config(reviews, seq2vec_encoder=wide)
-    message = r"the first batch fails in the model: RuntimeError: .* 50 "
+    message = r"the model fails on the first batch: RuntimeError: .* 50 "
     with pytest.raises(ModelError, match=message):
         prepare_candidate(config, group_by=None, vectors_directory=tmp_path)
 

@@ -92,7 +92,7 @@ def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, A
     except (FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise ModelError(f"the first batch fails in the model: {describe(error)}") from error
+        raise ModelError(f"the model fails on the first batch: {describe(error)}") from error
 
 
 def _check_loss(output: Mapping[str, Any]) -> None:

@@ -89,7 +89,7 @@ class ResplitReader(DatasetReader):
                 raise DataError(f"resplit: split_reader gives no instance with {self._group_by} = {group!r}.")
             sets[set_of[group]].append(instance)
         if not sets["train"]:
-            raise DataError("resplit: the reader gives no instance of the training set of this split.")
+            raise DataError("resplit: the reader yields no instances of the training set of this split.")
         return sets
 
     def _set_of(self, by_part: Dict[str, List[Instance]]) -> Dict[Hashable, str]:

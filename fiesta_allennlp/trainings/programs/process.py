@@ -109,7 +109,7 @@ def _error_of(status: int, output: Output) -> Exception:
     except ValueError:
         name = ""
     why = ", on Linux often for lack of memory" if -status == signal.SIGKILL else ""
-    return ProgramKilledError(f"the program was ended by signal {-status}{name}{why}{end}")
+    return ProgramKilledError(f"the program was killed by signal {-status}{name}{why}{end}")
 
 
 def last_lines(text: str) -> str:

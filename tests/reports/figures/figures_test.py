@@ -233,7 +233,7 @@ def test_the_sentences_of_a_screening_by_hand() -> None:
     second = report.candidates[1].name
     for fact in (
         "2 of the 2 finalists changed place",
-        f"{second}, first now, was number 2",
+        f"{second}, now first, was number 2",
         "0.7000",
         "5 fresh runs is 0.8000",
     ):

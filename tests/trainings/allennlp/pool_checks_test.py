@@ -164,7 +164,7 @@ def test_plain_allennlp_train_repeats_a_run_with_two_readers(
 
 def test_what_a_split_reader_cannot_do_is_an_error(reviews: Path) -> None:
     made = evaluation_config(config_of(reviews, {}, FILTERED), REQUEST, group_by="id")["dataset_reader"]
-    with pytest.raises(DataError, match=r"resplit: split_reader gives no instance with id = '\S+train.jsonl:0'"):
+    with pytest.raises(DataError, match=r"resplit: split_reader yields no instances with id = '\S+train.jsonl:0'"):
         list(reader_of(made).read("train"))
     with pytest.raises(ConfigurationError, match="resplit: split_reader needs group_by"):
         reader_of({**made, "group_by": None})
