@@ -42,9 +42,10 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.allow_abbrev = False
+    program = f"{program} {called}"
+    parser.error = lambda message: parser.exit(EXIT_USER_ERROR, f"error: {message}. See {program} --help.\n")
     command.add_arguments(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    program = f"{program} {called}"
     parser.set_defaults(func=partial(_run, program.removesuffix(name)), command=name)
     parse = parser.parse_known_args
 
@@ -57,7 +58,6 @@ def add_command(commands: Any, name: str, *, called: str, program: str) -> argpa
         return args, unknown
 
     parser.parse_known_args = parse_all
-    parser.error = lambda message: parser.exit(EXIT_USER_ERROR, f"error: {message}. See {program} --help.\n")
     return parser
 
 

@@ -119,7 +119,7 @@ def test_no_margin_is_told_where_none_would_decide(name: str) -> None:
         ({"confidence": float("nan")}, "confidence .* got nan"),
         ({"margin": -0.01}, "margin must be 0 or more, .* got -0.01"),
         ({"margin": 0.01, "belief": "logit_student_t"}, "margin must be 0 with the belief LogitStudentT"),
-        ({"num_starts": 2}, "num_starts must be at least 3, what the belief StudentT needs .* got 2"),
+        ({"num_starts": 2}, "num_starts must be at least 3, the minimum that the belief StudentT needs .* got 2"),
         ({"max_evaluations": 11}, r"max_evaluations must be at least 12 \(4 candidates x 3 starting runs\) but got 11"),
         ({"num_starts": 60}, "max_evaluations must be at least 240 .* got 200"),
     ],

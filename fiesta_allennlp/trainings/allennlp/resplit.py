@@ -86,7 +86,7 @@ class ResplitReader(DatasetReader):
         sets: Dict[str, List[Instance]] = {part: [] for part in self._parts}
         for group, instance in zip(groups_of(pool, self._group_by), pool, strict=True):
             if group not in set_of:
-                raise DataError(f"resplit: split_reader gives no instance with {self._group_by} = {group!r}.")
+                raise DataError(f"resplit: split_reader yields no instances with {self._group_by} = {group!r}.")
             sets[set_of[group]].append(instance)
         if not sets["train"]:
             raise DataError("resplit: the reader yields no instances of the training set of this split.")
