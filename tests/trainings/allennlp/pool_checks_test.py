@@ -169,5 +169,5 @@ def test_what_a_split_reader_cannot_do_is_an_error(reviews: Path) -> None:
     with pytest.raises(ConfigurationError, match="resplit: split_reader needs group_by"):
         reader_of({**made, "group_by": None})
     made = evaluation_config(config_of(reviews, {"max_instances": 0}, {}), REQUEST, group_by="id")["dataset_reader"]
-    with pytest.raises(DataError, match="no instance of the training set of this split"):
+    with pytest.raises(DataError, match="no instances of the training set of this split"):
         list(reader_of(made).read("train"))
