@@ -9,6 +9,6 @@ import fiesta_allennlp.tdsa
 import fiesta_allennlp.trainings.allennlp.evaluator
 import fiesta_allennlp.trainings.allennlp.newer_libraries
 import fiesta_allennlp.trainings.allennlp.resplit
-from fiesta_allennlp.jsonnet import set_defaults
+from fiesta_allennlp.selection.jsonnet import set_defaults
 
 set_defaults()

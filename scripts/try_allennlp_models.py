@@ -27,7 +27,7 @@ from allennlp.common import Params
 
 from fiesta_allennlp import select
 from fiesta_allennlp.errors import FiestaError
-from fiesta_allennlp.jsonnet import with_overrides
+from fiesta_allennlp.selection.jsonnet import with_overrides
 
 FIXTURES = "test_fixtures"
 TIMES = {"train": 4, "validation": 1, "test": 2}

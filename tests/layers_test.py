@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Set, Tuple
 
 PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
 
-GROUND = {"counts", "directory", "errors", "files", "jsonnet", "names", "records", "registry", "seeding"}
+GROUND = {"counts", "directory", "errors", "files", "names", "records", "registry", "seeding"}
 GROUND |= {"splits", "version"}
 CHOOSING = GROUND | {"probability", "beliefs", "strategies"}
 WORKING = GROUND | {"isolation", "executors"}

@@ -12,7 +12,7 @@ from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 
-from fiesta_allennlp.jsonnet import DEFAULTS, set_defaults
+from fiesta_allennlp.selection.jsonnet import DEFAULTS, set_defaults
 from fiesta_allennlp.tagging.encodings import spans_of
 from fiesta_allennlp.tagging.tagged_columns import ColumnFormat
 

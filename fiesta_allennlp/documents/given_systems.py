@@ -11,10 +11,10 @@ from fiesta_allennlp.documents.document_file import DocumentFile
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.errors import ConfigError, FiestaError, plainly
-from fiesta_allennlp.jsonnet import read_jsonnet
 from fiesta_allennlp.names import check_names, split_name
 from fiesta_allennlp.records import Candidate
 from fiesta_allennlp.registry import build
+from fiesta_allennlp.selection.jsonnet import read_jsonnet
 
 ARCHIVE_ENDING = ".tar.gz"
 FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"

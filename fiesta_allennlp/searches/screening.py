@@ -13,7 +13,6 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, all_in_one
-from fiesta_allennlp.jsonnet import evaluating_together
 from fiesta_allennlp.names import NUMBER, values_in
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome
 from fiesta_allennlp.searches.screener import Screener, failed_configs
@@ -24,6 +23,7 @@ from fiesta_allennlp.searches.space import CandidatePoints, given_pool
 from fiesta_allennlp.searches.space_file import read_space
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
+from fiesta_allennlp.selection.jsonnet import evaluating_together
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.metrics import Metric, check_sign
 from fiesta_allennlp.selection.store import Meta, RunStore

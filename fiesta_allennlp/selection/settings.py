@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.jsonnet import read_jsonnet
+from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.options import (
     by_present_names,
     check_names,

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.errors import ConfigError, all_in_one, plainly
-from fiesta_allennlp.jsonnet import DEFAULTS, read_jsonnet
 from fiesta_allennlp.names import check_distinct, check_names
 from fiesta_allennlp.records import Candidate, History
 from fiesta_allennlp.selection.family import Resumed
+from fiesta_allennlp.selection.jsonnet import DEFAULTS, read_jsonnet
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.candidate_values import NONE, CandidateSpec, read_candidates, read_place
 from fiesta_allennlp.trainings.config import (

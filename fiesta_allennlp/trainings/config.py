@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.errors import ConfigError, did_you_mean
-from fiesta_allennlp.jsonnet import read_jsonnet, with_overrides
 from fiesta_allennlp.records import Request
+from fiesta_allennlp.selection.jsonnet import read_jsonnet, with_overrides
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, PARTS, Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.programs.config import TYPE, check_keys, config_of_command, is_program

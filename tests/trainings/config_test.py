@@ -5,8 +5,8 @@ from typing import Any, Dict
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.jsonnet import with_overrides
 from fiesta_allennlp.records import Request
+from fiesta_allennlp.selection.jsonnet import with_overrides
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.config import (

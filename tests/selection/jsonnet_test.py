@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.jsonnet import evaluating_together, read_jsonnet
+from fiesta_allennlp.selection.jsonnet import evaluating_together, read_jsonnet
 
 
 def test_a_template_at_many_points_together_is_what_it_is_at_each(tmp_path: Path, monkeypatch: Any) -> None:
