@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, NoReturn, Type
 
 from fiesta_allennlp.commands.command import FiestaCommand
 from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION, how_to_go_on, say, say_failures, status_of
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,12 +108,15 @@ def directory_of(args: argparse.Namespace) -> Path:
     Raises:
         ConfigError: where no directory was given.
     """
-    from fiesta_allennlp.errors import ConfigError
-
     if args.serialization_dir is None:
         what = "of the selection to continue" if args.recover else "for the selection"
         raise ConfigError(f"-s is missing: give the directory {what}.")
     return args.serialization_dir
+
+
+def planned_directory(args: argparse.Namespace) -> RunDirectory:
+    """Return the directory that a dry run writes about, which may be missing."""
+    return RunDirectory(args.serialization_dir or Path("DIR"))
 
 
 class SelectCommand(Selecting):
@@ -164,8 +169,6 @@ selection with the options of its start."""
             return super().work(args, console)
         other = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
         if other is not None:
-            from fiesta_allennlp.errors import ConfigError
-
             raise ConfigError(f"--trial cannot be combined with --{other.replace('_', '-')}. Give only one.")
         return self._try(args, console)
 
@@ -199,7 +202,7 @@ selection with the options of its start."""
         from fiesta_allennlp.reports.tables import plan_table
         from fiesta_allennlp.trainings.dry_run import plan
 
-        plan_table(plan(settings, console, args.serialization_dir or "DIR"), console)
+        plan_table(plan(settings, console, planned_directory(args)), console)
 
 
 class SearchCommand(Selecting):
@@ -240,8 +243,7 @@ interrupted search in its stage."""
         from fiesta_allennlp.reports.search import search_plan_in_words
         from fiesta_allennlp.searches.search import plan_search
 
-        found = plan_search(settings, console, args.serialization_dir or "DIR")
-        say(search_plan_in_words(found), console)
+        say(search_plan_in_words(plan_search(settings, console, planned_directory(args))), console)
 
 
 class DocumentsCommand(Selecting):

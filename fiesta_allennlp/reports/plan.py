@@ -10,7 +10,7 @@ from fiesta_allennlp.listeners.progress import number_table, remaining_text
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.planning import Forecast, Outlook
 from fiesta_allennlp.reports.formats import Shown
-from fiesta_allennlp.reports.words import LOWEST
+from fiesta_allennlp.reports.words import LIMITS, LOWEST
 from fiesta_allennlp.selection.summary import (
     count_text,
     duration_text,
@@ -177,7 +177,7 @@ def next_table(found: NextRuns) -> Table:
 STOPPED = {
     "confidence": "it is decided. No further run is needed",
     "budget": "the budget is spent. No further run is needed",
-    "max_evaluations": "inconclusive after all that --max-evaluations allows",
+    "max_evaluations": f"inconclusive after {LIMITS['max_evaluations']}",
     "failures": "no comparison, because too many runs failed",
 }
 

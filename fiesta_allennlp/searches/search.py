@@ -7,7 +7,7 @@ directory of its own in `screening/`: its scores were selected on, so no posteri
 import json
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Tuple, Union
+from typing import Any, List, Mapping, Optional, Tuple
 
 from rich.console import Console
 
@@ -154,7 +154,7 @@ MOST_CHECKED = 100
 """The points that a dry run checks of a very large search: each is an evaluation of Jsonnet."""
 
 
-def plan_search(settings: SearchSettings, console: Console, directory: Union[Path, str] = "DIR") -> SearchPlan:
+def plan_search(settings: SearchSettings, console: Console, directory: RunDirectory) -> SearchPlan:
     """Check everything, and build a model, without writing anything that stays. Trains nothing.
 
     Args:
@@ -177,9 +177,6 @@ def plan_search(settings: SearchSettings, console: Console, directory: Union[Pat
         num_finalists = settings.num_finalists(configs)
         examples = tuple(values_in(candidate.source) for candidate in list(given.values())[:NUM_EXAMPLES])
         name, first = next(iter(given.items()))
-        run, division = (
-            f"{RunDirectory(Path(directory)).screening.root}/evaluations/{name}-0",
-            prepared.checked.roster.division,
-        )
-        typed = example_command(first.config, division, run) if is_program(first.config) else ""
+        run = directory.screening.evaluation(f"{name}-0")
+        typed = example_command(first.config, prepared.checked.roster.division, run) if is_program(first.config) else ""
         return SearchPlan(num_points, configs, num_finalists, examples, prepared, typed)

@@ -4,10 +4,11 @@ import resource
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Union
+from typing import Any, Iterator, Mapping
 
 from rich.console import Console
 
+from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor
@@ -44,7 +45,7 @@ class Plan:
         return scored_on(self.pool.official, self.division)
 
 
-def plan(settings: Settings, console: Console, directory: Union[Path, str] = "DIR") -> Plan:
+def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
     """Check everything and build every model once, without writing anything that stays. Trains nothing.
 
     Args:
@@ -60,7 +61,7 @@ def plan(settings: Settings, console: Console, directory: Union[Path, str] = "DI
     configs = prepared.checked.roster.configs
     division = prepared.checked.roster.division
     commands = {
-        name: example_command(config, division, f"{directory}/evaluations/{name}-0")
+        name: example_command(config, division, directory.evaluation(f"{name}-0"))
         for name, config in configs.items()
         if is_program(config)
     }

@@ -146,7 +146,7 @@ def filled_environment(config: Mapping[str, Any], values: Mapping[str, str]) -> 
     return {name: filled(text, values) for name, text in config.get("environment", {}).items()}
 
 
-def example_command(config: Mapping[str, Any], division: Division, directory: str) -> str:
+def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
     """The command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
     data = config.get("data") or {}
     sets = {part: data.get(part, "") for part in PARTS}

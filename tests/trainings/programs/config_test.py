@@ -134,8 +134,11 @@ def test_placeholders_are_filled_and_other_braces_stay() -> None:
     assert filled_environment(config, {"seed": "3"}) == {"SEED": "3"}
     data = {"train": "in/a.csv", "test": "in/b.csv", "format": "csv"}
     config = {"command": ["x", "{test}"], "data": data}
-    assert example_command(config, AT_OFFICIAL_RATIOS, "DIR/evaluations/a-0") == "x DIR/evaluations/a-0/data/test.csv"
-    assert example_command(config, OFFICIAL, "DIR/evaluations/a-0") == "x in/b.csv"
+    assert (
+        example_command(config, AT_OFFICIAL_RATIOS, Path("DIR/evaluations/a-0"))
+        == "x DIR/evaluations/a-0/data/test.csv"
+    )
+    assert example_command(config, OFFICIAL, Path("DIR/evaluations/a-0")) == "x in/b.csv"
 
 
 def test_a_program_without_a_seed_is_noted() -> None:
