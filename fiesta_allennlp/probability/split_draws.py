@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from fiesta_allennlp.probability.noise import noise_posterior
-from fiesta_allennlp.probability.split_effects import SPLIT_PRIOR, Joint, Scores, fitted
+from fiesta_allennlp.probability.split_effects import Joint, Scores, fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,6 @@ def effects_posterior(scores: Scores) -> EffectsPosterior:
         odd=noise.weight[0, 0],
         noise_df=np.maximum(df[:, 0], 1.0),
         noise_variance=variance[:, 0],
-        split_df=SPLIT_PRIOR[0] + scores.counts.shape[1],
+        split_df=max(scores.counts.shape[1] - 1.0, 1.0),
         split_precision=float(fit.split_precision[0]),
     )

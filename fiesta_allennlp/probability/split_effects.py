@@ -12,9 +12,6 @@ import numpy as np
 
 from fiesta_allennlp.probability.noise import CommonNoise, common_noise, noise_posterior
 
-SPLIT_PRIOR = (4.0, 1.0)
-"""Degrees of freedom and ratio: the variance between splits is about that of the noise, as in released scores."""
-
 MAX_STEPS = 40
 TOLERANCE, PATIENCE = 1e-3, 1.25
 """The fixed point is found when no precision changes by more than this part of itself, a tolerance that grows by this
@@ -95,9 +92,8 @@ def mean_scores_of_all(every: Sequence[Scores]) -> List[MeanScores]:
 
         x_ik = mu_i + b_k + e_ik,  b_k ~ N(0, tau^2),  e_ik ~ N(0, sigma_i^2)
 
-    with uniform mu_i, the sigma_i^2 as in `fiesta_allennlp.probability.noise`, and tau^2 scaled inverse chi-squared,
-    tied to the common noise scale by `SPLIT_PRIOR`. Where no two candidates share a split, the b_k are left out,
-    because they cannot be told from the noise.
+    with uniform mu_i, the sigma_i^2 as in `fiesta_allennlp.probability.noise`, and uniform tau. Where no two candidates
+    share a split, the b_k are left out, because they cannot be told from the noise.
 
     Given precisions, mu and b are jointly normal, and the precisions follow from their squares: both in turn until
     nothing changes (variational Bayes). The squares of the noise are those of contrasts, in which mu and b are free,
@@ -188,8 +184,8 @@ class Fit:
         self.squares, self.df = self._contrasts()
         split_squares = self._normal_part()
         self.noise = common_noise(self.squares, df=self.df, near=vars(self).get("noise"))
-        prior_df, ratio = SPLIT_PRIOR
-        split = (prior_df + self.num_splits) / (prior_df * ratio * self.noise.common + split_squares)
+        # Shape: (num_selections,), 1 / E[tau^2] given b, whose prior is uniform in tau
+        split = np.maximum(self.num_splits - 1, 1) / np.maximum(split_squares, self.smallest)
         found = np.log(np.concatenate([self.noise.precision, split[..., None]], axis=-1))
         change = found - self.log_precision
         self.log_precision = self._accelerated(found, change)

@@ -1,6 +1,6 @@
 """Measure how often the default names a wrong winner, on families of synthetic problems and the released scores.
 
-    python scripts/benchmarks/calibration.py --set tuning --only noisy --repetitions 200
+    OMP_NUM_THREADS=1 python scripts/benchmarks/calibration.py --set tuning --only noisy --repetitions 200
     python scripts/benchmarks/calibration.py --pool
 
 Every call draws a new master seed, prints it, and appends a line for each family to `results/calibration.csv`. `--pool`
@@ -12,6 +12,7 @@ import re
 import secrets
 import subprocess
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -19,7 +20,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from common import EIGHT, EVALUATIONS_PER_SPLIT, RELEASED, make_parser, print_table, share, show
 from families import SETS
 
-from fiesta_allennlp.replays.replay import replay
+from fiesta_allennlp.replays.replay import Repetition, prepare_replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.replays.summary import wilson_interval
@@ -39,6 +40,9 @@ BLOCK = re.compile(r"(<!-- pooled: (\w+)(?:, highest (\d+))? -->\n).*?(<!-- end 
 RELEASED_SET = "released"
 CONFIDENCE = 0.95
 """Target of the pooled tables."""
+
+CHUNK = 50
+"""Selections that a process simulates at a time."""
 
 HEADINGS = ("family", "selections", "mean runs", "wrong of all", "wrong of named", "inconclusive")
 
@@ -72,10 +76,13 @@ class Problem:
     settings: Mapping[str, Any]
     source: Optional[ScoreSource] = None
 
-    def measure(self, names: str, *, rule: str, confidence: float, seed: int, **settings: Any) -> Line:
-        """Repeat selections with a confidence of 1 - the allowed share of wrong winners."""
-        given = ReplaySettings(**self.settings, **settings, confidence=confidence, seed=seed)
-        result = replay(given, source=self.source).repetitions
+    def repeat(self, repetitions: range, *, confidence: float, seed: int) -> List[Repetition]:
+        """Simulate these selections with a confidence of 1 - the allowed share of wrong winners."""
+        given = ReplaySettings(**self.settings, confidence=confidence, seed=seed)
+        return prepare_replay(given, self.source).run_all(repetitions)
+
+    def line(self, names: str, result: Sequence[Repetition], *, rule: str, confidence: float, seed: int) -> Line:
+        """Count the selections that named a winner, and those that named a wrong one."""
         named = [each for each in result if each.stopped_by == "confidence"]
         return Line(
             rule=rule,
@@ -179,14 +186,19 @@ def main() -> None:
         return
     rule, seed = rule_commit(), secrets.randbits(32)
     show(f"rule {rule}, seed {seed}")
-    settings = {"confidence": args.confidence, "repetitions": args.repetitions, "processes": args.processes}
+    about = {"confidence": args.confidence, "seed": seed}
     chosen = [problem for problem in problems(args.set) if re.search(args.only, problem.name)]
+    starts = range(0, args.repetitions, CHUNK)
+    chunks = [range(start, min(start + CHUNK, args.repetitions)) for start in starts]
 
     def rows() -> Iterator[Tuple[str, ...]]:
-        for problem in chosen:
-            line = problem.measure(args.set, rule=rule, seed=seed, **settings)
-            record(line, args.results)
-            yield cells(line.family, [line])
+        with ProcessPoolExecutor(args.processes) as pool:
+            begun = [[pool.submit(problem.repeat, chunk, **about) for chunk in chunks] for problem in chosen]
+            for problem, futures in zip(chosen, begun, strict=True):
+                found = [each for future in futures for each in future.result()]
+                line = problem.line(args.set, found, rule=rule, **about)
+                record(line, args.results)
+                yield cells(line.family, [line])
 
     print_table(HEADINGS, rows())
 

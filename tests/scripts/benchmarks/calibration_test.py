@@ -36,14 +36,14 @@ def test_no_family_is_for_tuning_and_for_reporting() -> None:
 
 def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, run_script: Callable[..., str]) -> None:
     calibration, results = import_module("calibration"), tmp_path / "results.csv"
-    arguments = ("--set", "reporting", "--only", "^2 candidates$", "--repetitions", 2, "--processes", 1)
+    arguments = ("--set", "tuning", "--only", "^2 candidates$", "--repetitions", 2, "--processes", 1)
     printed = [run_script("calibration", *arguments, "--results", results) for _ in range(2)]
     first, second = lines = calibration.recorded(results)
     assert first.seed != second.seed and f"seed {second.seed}" in printed[1]
     assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
-    (row,) = calibration.pooled(lines, [first.rule], "reporting")
+    (row,) = calibration.pooled(lines, [first.rule], "tuning")
     assert row[:2] == ("2 candidates", "4")
-    assert not calibration.pooled(lines, ["another"], "reporting")
+    assert not calibration.pooled(lines, ["another"], "tuning")
 
 
 def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
