@@ -2,24 +2,52 @@
 
 import sys
 import traceback
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any, Iterator
+from unittest.mock import patch
 
-from allennlp.common import logging, plugins
+import torch
 
 from fiesta_allennlp.errors import describe
 
 PLUGIN = "fiesta_allennlp.plugin"
 """Named as text, because a family does not know the example tasks."""
 
-logging.FILE_FRIENDLY_LOGGING = True  # what a run prints goes to a log
-import_module(PLUGIN)
-try:
-    plugins.import_plugins()
-except Exception as error:  # of a plugin's own code. The candidates that do not need it go on
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    print(
-        f"A plugin of AllenNLP cannot be imported, and those after it are left out: {place.filename}, line "
-        f"{place.lineno}: {describe(error)}",
-        file=sys.stderr,
-        flush=True,
-    )
+
+@contextmanager
+def gpus_hidden() -> Iterator[None]:
+    """Hide the GPUs from libraries that look for them while they are imported, as spaCy does.
+
+    The fork server imports this module. A process that has asked CUDA for its devices cannot fork one that uses them.
+    """
+    cupy: Any = sys.modules.get("cupy")
+    sys.modules["cupy"] = cupy  # None makes its import fail, and spaCy go on without it
+    with patch.object(torch._C, "_cuda_getDeviceCount", lambda: 0):
+        yield
+    if cupy is None:
+        del sys.modules["cupy"]
+
+
+def import_plugins() -> None:
+    """Import AllenNLP's plugins. One that fails is named in the log, because candidates may not need it."""
+    from allennlp.common import plugins
+
+    try:
+        plugins.import_plugins()
+    except Exception as error:  # of a plugin's own code
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        print(
+            f"A plugin of AllenNLP cannot be imported, and those after it are left out: {place.filename}, line "
+            f"{place.lineno}: {describe(error)}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+with gpus_hidden():
+    from allennlp.common import logging
+
+    logging.FILE_FRIENDLY_LOGGING = True  # what a run prints goes to a log
+    import_module(PLUGIN)
+    import_plugins()
