@@ -5,10 +5,6 @@ Only `plugin` imports it.
 """
 
 # ruff: noqa: F401
-from fiesta_allennlp.tdsa.atae_lstm import AtaeLstm
-from fiesta_allennlp.tdsa.ian import Ian
-from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
-from fiesta_allennlp.tdsa.target_lstm import TargetLstm
-from fiesta_allennlp.tdsa.td_lstm import TdLstm
+from fiesta_allennlp.tdsa.models import AtaeLstm, Ian, TargetLstm, TdLstm
+from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader, WordTokenizer
 from fiesta_allennlp.tdsa.tdsa_classifier import TdsaPredictor
-from fiesta_allennlp.tdsa.words import WordTokenizer
