@@ -13,7 +13,7 @@ from rich.console import Console
 
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.isolation.main_guard import refuse_to_be_imported
+from fiesta_allennlp.isolation.fork_server import refuse_to_be_imported
 from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.replays.files import table_of

@@ -19,8 +19,7 @@ from fiesta_allennlp.executors.slurm_jobs import (
     take_in,
 )
 from fiesta_allennlp.isolation.fork_server import Begun
-from fiesta_allennlp.isolation.slurm_job import JobWork
-from fiesta_allennlp.isolation.slurm_queue import RunQueue
+from fiesta_allennlp.isolation.slurm_job import JobWork, RunQueue
 from fiesta_allennlp.records import Outcome, Request
 
 logger = logging.getLogger(__name__)

@@ -13,8 +13,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Set
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.executors.slurm_commands import ENDS, JobStatus, SlurmDown, cancel, last_status, statuses_of
-from fiesta_allennlp.isolation.slurm_job import JobWork, work_through
-from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.slurm_job import Claim, JobWork, RunQueue, work_through
 
 logger = logging.getLogger(__name__)
 

@@ -1,15 +1,17 @@
-"""Starts fresh processes from a server that has loaded what they need, such as AllenNLP.
+"""Starts fresh processes from a server that has loaded what they need, such as AllenNLP, and refuses scripts without a
+guard.
 
 Neither AllenNLP nor torch is imported here, because every Ray worker imports this file.
 
 The server's socket lies in the temporary directory of `multiprocessing`, which the server deletes if the process that
-started it was killed.
-"""
+started it was killed."""
 
 import multiprocessing
 import os
 import shutil
+import sys
 import time
+import traceback
 from concurrent.futures import TimeoutError, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,10 +22,40 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence
 from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, NO_GUARD
 from fiesta_allennlp.isolation.process_tree import end_orphaned_trees, end_tree, name_session
 from fiesta_allennlp.isolation.worker import Work, evaluate_here
 from fiesta_allennlp.records import Failure, Outcome, Request
+
+NO_GUARD = 117
+"""Ends a process that finds itself making the call again, as its exit status. The parent process tells the user."""
+
+MISSING_GUARD = (
+    'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script '
+    "and would repeat the call. Write that line above the call and indent the call below it."
+)
+
+OUR_NAMES = ("fiesta-worker", "pebble")
+"""Begin the names of our processes."""
+
+
+def refuse_to_be_imported() -> None:
+    """Refuse a call that starts processes where a process that imports the script makes it. End that process.
+
+    Raises:
+        ConfigError: where somebody else started the process.
+    """
+    if not _is_importing_script():
+        return
+    if multiprocessing.current_process().name.startswith(OUR_NAMES):
+        os._exit(NO_GUARD)
+    raise ConfigError(MISSING_GUARD)
+
+
+def _is_importing_script() -> bool:
+    """Return whether the script's lines run under the name that `multiprocessing` gives them in a process."""
+    frames = traceback.walk_stack(sys._getframe())
+    return any(f.f_code.co_name == "<module>" and f.f_globals.get("__name__") == "__mp_main__" for f, _ in frames)
+
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 

@@ -1,20 +1,208 @@
-"""Works through the queue on the shared file system in a Slurm job: takes one run after the other and makes each in a
-fresh process. The processes are forked from a server of the job's own, which loads what they need once.
+"""The queue of runs on a file system that the jobs of a selection share, and the job that works through it.
 
-Neither AllenNLP nor torch is imported here.
-"""
+Every step of the queue is one `rename`, so two jobs never take the same run, and readers see whole files only. Each
+attempt at a run has its own directory: a job that was given up but goes on, as on a node that lost its network, writes
+where nobody looks.
+
+A job makes one run after the other, each in a fresh process. The processes are forked from the job's own server, which
+loads what they need once. Neither AllenNLP nor torch is imported here."""
 
 import os
+import pickle
+import secrets
+import shutil
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
+from fiesta_allennlp.files import PART, read_own, replacing
 from fiesta_allennlp.isolation.fork_server import SECONDS_BETWEEN_LOOKS, make, start_fork_server, stop_all
 from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
-from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
-from fiesta_allennlp.records import Failure, Outcome
+from fiesta_allennlp.isolation.worker import Work
+from fiesta_allennlp.records import Failure, Outcome, Request
+
+WAITING, TAKEN, DONE, RUNS, JOBS = "waiting", "taken", "done", "runs", "jobs"
+"""Name the directories of a queue: runs in each state, the runs' own directories, and the jobs' scripts and logs."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Names a run that a job has taken.
+
+    Attributes:
+        ticket: name of the attempt at the run.
+        job: number of the job, as `squeue --array` prints it.
+        life: how often Slurm had requeued the job before.
+        number: number of the run, counted from 0 in this life of the job.
+    """
+
+    ticket: str
+    job: str
+    life: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Return the name of the claim's file."""
+        return f"{self.ticket}@{self.job}.{self.life}.{self.number}"
+
+    @classmethod
+    def of(cls, name: str) -> "Claim":
+        """Return the claim of a file."""
+        ticket, _, taken = name.rpartition("@")
+        job, life, number = taken.split(".")
+        return cls(ticket, job, int(life), int(number))
+
+    @property
+    def run(self) -> str:
+        """Return the name of the run's request."""
+        return self.ticket.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class RunQueue:
+    """Knows every path of the queue below `root`, whose name all its jobs have in Slurm."""
+
+    root: Path
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether jobs may take runs."""
+        return (self.root / WAITING).is_dir()
+
+    @property
+    def jobs(self) -> Path:
+        """Return where the jobs' own scripts and logs are."""
+        return self.root / JOBS
+
+    def open(self) -> None:
+        """Make the queue, unless it is there. Its files are pickles, so nobody else may write here."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.chmod(0o700)
+        for name in (JOBS, RUNS, DONE, TAKEN, WAITING):
+            (self.root / name).mkdir(exist_ok=True)
+
+    def close(self) -> None:
+        """Have all jobs stop: they see that there is no queue any more. The jobs' own logs stay."""
+        for name in (WAITING, TAKEN, DONE, RUNS):
+            shutil.rmtree(self.root / name, ignore_errors=True)
+
+    def directory(self, ticket: str) -> Path:
+        """Return the directory where this attempt at a run is made."""
+        return self.root / RUNS / ticket
+
+    # What the command does.
+
+    def ticket_for(self, request: Request) -> str:
+        """Return a name for the next attempt at this run, and make its directory.
+
+        No earlier attempt has this name, not even one whose directory was moved away.
+        """
+        ticket = f"{request.name}.{secrets.token_hex(4)}"
+        self.directory(ticket).mkdir()
+        return ticket
+
+    def put(self, ticket: str, work: Work) -> None:
+        """Let a job take this run."""
+        with replacing(self.root / WAITING / ticket) as part:
+            part.write_bytes(pickle.dumps(work))
+
+    def waiting(self) -> List[str]:
+        """Return the tickets that no job has taken."""
+        return _names(self.root / WAITING)
+
+    def taken(self) -> Dict[str, Claim]:
+        """Return the claims of runs that jobs have taken, by ticket."""
+        return _by_ticket(self.root / TAKEN)
+
+    def done(self) -> Dict[str, Claim]:
+        """Return the claims of runs that have ended, by ticket."""
+        return _by_ticket(self.root / DONE)
+
+    def outcome(self, claim: Claim) -> Outcome:
+        """Return what came of a run."""
+        outcome: Outcome = pickle.loads(read_own(self.root / DONE / claim.name))
+        return outcome
+
+    def forget(self, claim: Claim) -> None:
+        """Forget a run that has ended and was read."""
+        (self.root / DONE / claim.name).unlink(missing_ok=True)
+
+    def keep(self, ticket: str, target: Path) -> None:
+        """Move an attempt's directory in one step, so that a directory that is there is complete. Only once."""
+        made = self.directory(ticket)
+        if made.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(made, target)
+
+    def drop(self, ticket: str) -> None:
+        """Give up an attempt: nobody takes it any more, and the job that has taken it stops it."""
+        (self.root / WAITING / ticket).unlink(missing_ok=True)
+        claim = self.taken().get(ticket)
+        if claim is not None:
+            (self.root / TAKEN / claim.name).unlink(missing_ok=True)
+
+    def refresh(self) -> None:
+        """Have a network file system list what has come last: a change drops what it remembers of a directory."""
+        for name in (DONE, TAKEN):
+            with suppress(OSError):
+                os.utime(self.root / name)
+
+    # What a job does.
+
+    def take(self, job: str, life: int, number: int) -> Optional[Claim]:
+        """Take the run that has waited longest. Return None where none waits."""
+        for path in sorted((self.root / WAITING).glob("*"), key=_age):
+            claim = Claim(path.name, job, life, number)
+            if path.suffix != PART and _has_moved(path, self.root / TAKEN / claim.name):
+                return claim
+        return None
+
+    def work(self, claim: Claim) -> Work:
+        """Return what there is to do."""
+        work: Work = pickle.loads(read_own(self.root / TAKEN / claim.name))
+        return work
+
+    def has(self, claim: Claim) -> bool:
+        """Return whether the run is still wanted."""
+        return (self.root / TAKEN / claim.name).exists()
+
+    def finish(self, claim: Claim, outcome: Outcome) -> None:
+        """Write down what came of a run."""
+        with replacing(self.root / DONE / claim.name) as part:
+            part.write_bytes(pickle.dumps(outcome))
+        (self.root / TAKEN / claim.name).unlink(missing_ok=True)
+
+
+def _names(directory: Path) -> List[str]:
+    """Return the names of complete files; none where there is no directory."""
+    with suppress(FileNotFoundError):
+        return sorted(name for name in os.listdir(directory) if not name.endswith(PART))
+    return []
+
+
+def _by_ticket(directory: Path) -> Dict[str, Claim]:
+    return {claim.ticket: claim for claim in map(Claim.of, _names(directory))}
+
+
+def _age(path: Path) -> float:
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return 0.0
+
+
+def _has_moved(path: Path, target: Path) -> bool:
+    """Move the file. Return whether this call did: NFS may report that a rename failed which it repeated."""
+    try:
+        os.rename(path, target)
+    except FileNotFoundError:
+        return target.exists()
+    return True
+
 
 SECONDS_TO_BE_TOLD = 2.0
 """Slurm ends all processes of a job at once: the one that makes the run may be gone before this one hears of it."""

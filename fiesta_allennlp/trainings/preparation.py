@@ -28,11 +28,11 @@ from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, keys_of
 from fiesta_allennlp.trainings.config_checks import check_direction
 from fiesta_allennlp.trainings.data_files import missing_file
-from fiesta_allennlp.trainings.evaluator_choice import packages_of
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
+from fiesta_allennlp.trainings.workers import packages_of
 
 
 def prepare_all(

@@ -23,8 +23,6 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config
 from fiesta_allennlp.trainings.data_files import found_again
-from fiesta_allennlp.trainings.evaluator_choice import evaluator_of, packages_of
-from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
 from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
@@ -39,6 +37,7 @@ from fiesta_allennlp.trainings.preparation import prepare_all, with_metric
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
 from fiesta_allennlp.trainings.progress_setup import BestArchives, MetricNames, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.workers import build_executor, check_gpus, evaluator_of, packages_of
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from rich.console import Console
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.ray import RayExecutor
-from fiesta_allennlp.executors.ray_cluster import connect
+from fiesta_allennlp.executors.ray import RayExecutor, connect
 from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select

@@ -1,4 +1,8 @@
-"""Trains one config on one split with given seeds and returns one score."""
+"""Trains one config on one split with given seeds and returns one score.
+
+Importing this module also changes two places of AllenNLP 2.10.1 that newer versions of torch and transformers refuse:
+Python 3.11 and later can install nothing older. With the versions of AllenNLP's own pins, both do what they did before.
+"""
 
 import gc
 import json
@@ -7,15 +11,17 @@ import shutil
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 import numpy as np
 import torch
 from allennlp.commands.train import TrainModel
-from allennlp.common import Params
+from allennlp.common import Params, cached_transformers
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.util import prepare_environment
 from allennlp.models.archival import CONFIG_NAME, archive_model
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.records import Evaluation, Request
@@ -161,3 +167,49 @@ def _with_bare_vectors(config: Config) -> Config:
     for holder, key in vector_references(result):
         holder[key] = Path(holder[key]).name
     return result
+
+
+# AllenNLP with newer libraries.
+
+_get_tokenizer = cached_transformers.get_tokenizer
+
+
+def get_tokenizer(model_name: str, **kwargs: Any) -> Any:
+    """A tokenizer from AllenNLP's cache. `PretrainedTransformerTokenizer` gives `add_special_tokens` here, which
+    tokenizers have never used at this point, and which transformers 4.45 refuses as the name of a method."""
+    kwargs.pop("add_special_tokens", None)
+    return _get_tokenizer(model_name, **kwargs)
+
+
+cached_transformers.get_tokenizer = get_tokenizer
+
+
+@LearningRateScheduler.register("reduce_on_plateau", exist_ok=True)
+class ReduceOnPlateau(ReduceOnPlateauLearningRateScheduler):
+    """AllenNLP's scheduler without `verbose`, which torch 2.12 refuses. Here the argument has no effect."""
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: bool = False,
+        threshold_mode: str = "rel",
+        threshold: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: Union[float, List[float]] = 0,
+        eps: float = 1e-8,
+    ) -> None:
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            optimizer,
+            mode=mode,
+            factor=factor,
+            patience=patience,
+            threshold=threshold,
+            threshold_mode=threshold_mode,
+            cooldown=cooldown,
+            min_lr=min_lr,
+            eps=eps,
+        )
+        super(ReduceOnPlateauLearningRateScheduler, self).__init__(scheduler)
