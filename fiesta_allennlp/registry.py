@@ -51,11 +51,8 @@ class Registrable:
 
     @classmethod
     def register(cls, name: str) -> Callable[[Added], Added]:
-        """Return a decorator that registers a class as `name`.
-
-        Raises:
-            ConfigError: if another class has the name already.
-        """
+        """Return a decorator that registers a class as `name`. Raise a `ConfigError` if another class has the name
+        already."""
 
         def add(added: Added) -> Added:
             other = Registrable._registered[cls].setdefault(name, added)
@@ -69,11 +66,8 @@ class Registrable:
 
     @classmethod
     def by_name(cls: Type[Registered], name: str) -> Type[Registered]:
-        """Return the class that is registered as `name`.
-
-        Raises:
-            ConfigError: if there is none; the message has the near names.
-        """
+        """Return the class that is registered as `name`. Raise a `ConfigError` if there is none; the message has the
+        near names."""
         found = Registrable._registered[cls].get(name) if isinstance(name, str) else None
         if found is None:
             raise ConfigError(unknown_name(shortened(name), "type", cls.available()))
@@ -113,11 +107,7 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> 
 
 def import_package(name: str) -> None:
     """Import a module, or a package with all its modules, so that it can register its classes. It may lie in the
-    current directory.
-
-    Raises:
-        ImportError: if it cannot be imported.
-    """
+    current directory. Raise an `ImportError` if it cannot be imported."""
     importlib.invalidate_caches()
     sys.path.append("")
     try:

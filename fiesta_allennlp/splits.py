@@ -47,11 +47,7 @@ AT_OFFICIAL_RATIOS = Division()
 
 
 def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
-    """Refuse shares that do not say how large each of these parts is.
-
-    Raises:
-        DataError: with the rule and the value.
-    """
+    """Refuse shares that do not say how large each of these parts is."""
     total = sum(ratios)
     if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
         typed = ",".join(f"{ratio:g}" for ratio in ratios)

@@ -150,11 +150,8 @@ class DocumentChoice:
 
     @classmethod
     def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentChoice":
-        """Build the choice from the settings.
-
-        Raises:
-            ConfigError: where settings contradict each other, or the documents are too few to begin with.
-        """
+        """Build the choice from the settings. Raise a `ConfigError` where settings contradict each other, or the
+        documents are too few to begin with."""
         believing = settings.believing(task.metric)
         inner = build_strategy(believing.until_documents_end(), list(names), has_counts=True)
         num_batches = -(-facts.num_documents // settings.batch_size)
@@ -218,11 +215,8 @@ class DocumentChoice:
 
 
 def task_of(settings: DocumentSettings) -> Task:
-    """Build the task from the settings.
-
-    Raises:
-        ConfigError: where the metric or the positive label does not go with the task.
-    """
+    """Build the task from the settings. Raise a `ConfigError` where the metric or the positive label does not go with
+    the task."""
     return build(Task, {"type": settings.task}, positive_label=settings.positive_label, metric=settings.metric)
 
 

@@ -50,11 +50,8 @@ class DocumentFile:
 
 
 def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> DocumentFile:
-    """Read and check a file. `names` are what the file calls the fields of `FIELDS`, where it differs.
-
-    Raises:
-        DataError: naming the file, the line and what is wrong.
-    """
+    """Read and check a file. `names` are what the file calls the fields of `FIELDS`, where it differs. Raise a
+    `DataError` naming the file, the line and what is wrong."""
     lines: Dict[str, int] = {}
     documents: List[Document] = []
     for line, record in read_lines(path):
@@ -74,11 +71,8 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
 
 
 def field_names(text: Optional[str]) -> Dict[str, str]:
-    """Read `--fields id=key,label=sentiment` as a mapping from our names to the file's.
-
-    Raises:
-        ConfigError: where a part is no `NAME=FIELD`, or the name has no meaning.
-    """
+    """Read `--fields id=key,label=sentiment` as a mapping from our names to the file's. Raise a `ConfigError` where a
+    part is no `NAME=FIELD`, or the name has no meaning."""
     names: Dict[str, str] = {}
     for part in (text or "").split(","):
         name, separator, field = (piece.strip() for piece in part.partition("="))

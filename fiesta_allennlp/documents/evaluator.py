@@ -39,10 +39,7 @@ class Station:
 
     def answer(self, question: Any) -> Answer:
         """Return the kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
-
-        Raises:
-            Unanswered: where none came.
-        """
+        Raise an `Unanswered` where none came."""
         if not self.system.keeps_answers:
             return self._ask(question)
         with self._answers.taking(self.key, question, given_up=self._stopped.is_set) as taken:
@@ -88,11 +85,8 @@ class DocumentQueries(Evaluator):
     stations: Mapping[str, Station]
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Ask about every document of the batch, or take what is kept, and count.
-
-        Raises:
-            Unanswered: naming the system, the document and what came.
-        """
+        """Ask about every document of the batch, or take what is kept, and count. Raise an `Unanswered` naming the
+        system, the document and what came."""
         station = self.stations[request.candidate]
         counts: Dict[str, float] = {}
         found: List[Answer] = []

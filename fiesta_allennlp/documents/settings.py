@@ -124,11 +124,8 @@ class DocumentSettings(SelectionSettings):
     )
 
     def believing(self, metric: str) -> "DocumentSettings":
-        """Return these settings with a belief about this metric.
-
-        Raises:
-            ConfigError: where the belief is about another one.
-        """
+        """Return these settings with a belief about this metric. Raise a `ConfigError` where the belief is about
+        another one."""
         belief = registered(self.belief, "--belief")
         if belief["type"] != ABOUT_MEASURES:
             return self

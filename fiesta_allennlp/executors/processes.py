@@ -108,10 +108,8 @@ def run_apart(
 ) -> Dict[str, Any]:
     """Call `work` once for each task in its own process, `at_once` at a time.
 
-    Returns results, or exceptions, by name in the order of the tasks. Calls `on_done` with each name.
-
-    Raises:
-        ConfigError: if the script that makes the call lacks its guard.
+    Returns results, or exceptions, by name in the order of the tasks. Calls `on_done` with each name. Raise a
+    `ConfigError` if the script that makes the call lacks its guard.
     """
     context = start_fork_server(settings.num_threads, settings.packages)
     results: Dict[str, Any] = {}

@@ -58,11 +58,7 @@ class RayCluster:
         return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items())
 
     def check_room(self) -> None:
-        """Refuse a cluster without room for a single run.
-
-        Raises:
-            ConfigError: with what a run takes.
-        """
+        """Refuse a cluster without room for a single run."""
         if not self.room():
             raise ConfigError(
                 f"no node of the Ray cluster has room for one run, which takes {self.wants()}. Start such a "
@@ -82,11 +78,8 @@ class RayCluster:
 
 
 def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
-    """Return what each run takes, by Ray's names, with memory in bytes.
-
-    Raises:
-        ConfigError: on a number that is out of range.
-    """
+    """Return what each run takes, by Ray's names, with memory in bytes. Raise a `ConfigError` on a number that is out
+    of range."""
     if not cpus > 0:
         raise ConfigError(f"--cpus-per-evaluation must be above 0 but got {cpus}.")
     if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
@@ -99,11 +92,7 @@ def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict
 
 
 def import_ray() -> Any:
-    """Import Ray.
-
-    Raises:
-        ConfigError: if Ray is not installed.
-    """
+    """Import Ray. Raise a `ConfigError` if Ray is not installed."""
     try:
         import ray
     except ImportError as error:
@@ -114,11 +103,8 @@ def import_ray() -> Any:
 
 
 def connect(ray: Any, address: str) -> None:
-    """Connect to a cluster, or start one here without statistics and dashboard.
-
-    Raises:
-        ConfigError: where there is no cluster at the address.
-    """
+    """Connect to a cluster, or start one here without statistics and dashboard. Raise a `ConfigError` where there is no
+    cluster at the address."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address == "local":
         _set_token()
@@ -288,10 +274,8 @@ class RayExecutor(QueueingExecutor):
     def _received(self, task: Any, request: Request) -> Optional[Outcome]:
         """Return what a finished task came to; None where it was lost with its node or Ray's worker.
 
-        A run that was lost `MAX_LOSSES` times fails.
-
-        Raises:
-            FiestaError: where this machine's own connection to the cluster is gone, or the node lacks a data file.
+        A run that was lost `MAX_LOSSES` times fails. Raise a `FiestaError` where this machine's own connection to the
+        cluster is gone, or the node lacks a data file.
         """
         errors = self._ray.exceptions
         try:

@@ -213,11 +213,8 @@ class SlurmExecutor(QueueingExecutor):
         return self._with_log(outcome)
 
     def _lost_outcome(self, ticket: str, running: Running) -> Optional[Outcome]:
-        """Return what came of a lost run; None to start it again.
-
-        Raises:
-            FiestaError: if the time of a job is too short for this run.
-        """
+        """Return what came of a lost run; None to start it again. Raise a `FiestaError` if the time of a job is too
+        short for this run."""
         shared, request, loss = self._open(), running.begun.request, self._lost.pop(ticket)
         shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
         salvaged = running.evaluator.salvage(request, shared.directory(ticket))

@@ -61,11 +61,7 @@ class JobStatus:
 
 
 def ask(*command: str) -> str:
-    """Return the output of a command of Slurm.
-
-    Raises:
-        SlurmDown: where it fails, is not there, or takes too long.
-    """
+    """Return the output of a command of Slurm. Raise a `SlurmDown` where it fails, is not there, or takes too long."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS_TO_ANSWER, stdin=subprocess.DEVNULL
@@ -79,11 +75,8 @@ def ask(*command: str) -> str:
 
 
 def statuses_of(name: str) -> Dict[str, JobStatus]:
-    """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end.
-
-    Raises:
-        SlurmDown: where Slurm gives no answer.
-    """
+    """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end. Raise a
+    `SlurmDown` where Slurm gives no answer."""
     told = ask("squeue", "--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={COLUMNS}")
     rows = [line.split() for line in told.splitlines() if line.strip()]
     return {job: JobStatus(state, int(life) if life.isdigit() else 0) for job, state, life in rows}
@@ -98,11 +91,8 @@ def last_status(job: str) -> JobStatus:
 
 
 def cancel(name: str, *, seconds: float) -> str:
-    """Cancel all jobs of this name, and wait for their end at most so long. Return in words what was cancelled.
-
-    Raises:
-        SlurmDown: where Slurm gives no answer.
-    """
+    """Cancel all jobs of this name, and wait for their end at most so long. Return in words what was cancelled. Raise a
+    `SlurmDown` where Slurm gives no answer."""
     mine = (f"--name={name}", f"--user={getpass.getuser()}")
     told = ask("squeue", "--noheader", "--array", "--format=%T", *mine).split()
     states = [state.lower() for state in told if state != ENDS]
@@ -144,11 +134,8 @@ def job_options(
 
 
 def whole(name: str, value: float, *, least: int = 1) -> int:
-    """Return a number that must be whole, because Slurm gives out whole CPUs and GPUs.
-
-    Raises:
-        ConfigError: if the number is not whole or too small.
-    """
+    """Return a number that must be whole, because Slurm gives out whole CPUs and GPUs. Raise a `ConfigError` if the
+    number is not whole or too small."""
     if value != int(value) or value < least:
         raise ConfigError(f"--{name} must be a whole number and at least {least} with Slurm but got {value:g}.")
     return int(value)
@@ -181,11 +168,8 @@ def as_flags(options: Mapping[str, Any]) -> List[str]:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Ask Slurm whether it would take such a job. Nothing is submitted.
-
-    Raises:
-        ConfigError: if it would not, with what it says.
-    """
+    """Ask Slurm whether it would take such a job. Nothing is submitted. Raise a `ConfigError` if it would not, with
+    what it says."""
     try:
         ask("sbatch", "--test-only", *as_flags(options), "--wrap=true")
     except SlurmDown as error:

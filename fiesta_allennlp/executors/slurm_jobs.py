@@ -83,10 +83,8 @@ class SlurmJobs:
 
         Slurm is asked only from time to time; in between nothing is found. A run that a job has taken after `taken` was
         read may be with the job, although it had not begun when Slurm was asked. A run only goes from waiting to taken
-        to done, so they are read in this order, and what is done is not lost.
-
-        Raises:
-            FiestaError: if jobs fail again and again before they take a run.
+        to done, so they are read in this order, and what is done is not lost. Raise a `FiestaError` if jobs fail again
+        and again before they take a run.
         """
         if not self._ask():
             return {}
@@ -196,11 +194,7 @@ class SlurmJobs:
 
 
 def import_submitit() -> Any:
-    """Import submitit.
-
-    Raises:
-        ConfigError: if submitit or a command of Slurm is not installed here.
-    """
+    """Import submitit. Raise a `ConfigError` if submitit or a command of Slurm is not installed here."""
     try:
         import submitit
     except ImportError as error:

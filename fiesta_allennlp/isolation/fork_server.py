@@ -39,11 +39,8 @@ OUR_NAMES = ("fiesta-worker", "pebble")
 
 
 def refuse_to_be_imported() -> None:
-    """Refuse a call that starts processes where a process that imports the script makes it. End that process.
-
-    Raises:
-        ConfigError: where somebody else started the process.
-    """
+    """Refuse a call that starts processes where a process that imports the script makes it. End that process. Raise a
+    `ConfigError` where somebody else started the process."""
     if not _is_importing_script():
         return
     if multiprocessing.current_process().name.startswith(OUR_NAMES):
@@ -127,10 +124,8 @@ def in_process(
 ) -> Callable[..., Any]:
     """Return `work` as a call that returns a future. The call starts the fork server again if that was killed.
 
-    The process is not a daemon, so that AllenNLP's data loaders may have processes too.
-
-    Raises:
-        FiestaError: by the call, where no process can be started.
+    The process is not a daemon, so that AllenNLP's data loaders may have processes too. Raise a `FiestaError` by the
+    call, where no process can be started.
     """
     begin = concurrent.process(name=name, daemon=False, timeout=timeout, context=context)(work)
 
@@ -169,11 +164,8 @@ class Begun:
 
 
 def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Outcome:
-    """Return what came of a process that ran `evaluate_here` and is done, however it ended.
-
-    Raises:
-        ConfigError: where the script that started it lacks its guard.
-    """
+    """Return what came of a process that ran `evaluate_here` and is done, however it ended. Raise a `ConfigError` where
+    the script that started it lacks its guard."""
     raised = future.exception()
     if raised is None:
         outcome = future.result()
@@ -209,11 +201,7 @@ def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: Tr
 
 
 def check_guard(raised: Optional[BaseException]) -> None:
-    """Refuse to go on where a process found the call that started it without a guard.
-
-    Raises:
-        ConfigError: with the line to write.
-    """
+    """Refuse to go on where a process found the call that started it without a guard."""
     if isinstance(raised, ProcessExpired) and raised.exitcode == NO_GUARD:
         raise ConfigError(MISSING_GUARD)
 

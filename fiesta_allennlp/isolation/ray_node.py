@@ -80,11 +80,7 @@ def evaluate_on_node(node_work: NodeWork) -> Returned:
 
 
 def check_files(paths: Sequence[str]) -> None:
-    """Refuse to work on a node that lacks one of these files, which is no fault of a candidate.
-
-    Raises:
-        DataError: with the node, the file and what to do.
-    """
+    """Refuse to work on a node that lacks one of these files, which is no fault of a candidate."""
     for path in paths:
         if not os.path.exists(path):
             raise DataError(
@@ -97,10 +93,8 @@ def check_files(paths: Sequence[str]) -> None:
 def scratch_directory(root: Path) -> Iterator[Path]:
     """Make a directory in `root` that is deleted at the end or, after a kill, by the next one that is made there.
 
-    One that is in use has a lock file next to it, which ends with the process that holds it, however that ends.
-
-    Raises:
-        PermissionError: where `root` belongs to somebody else.
+    One that is in use has a lock file next to it, which ends with the process that holds it, however that ends. Raise a
+    `PermissionError` where `root` belongs to somebody else.
     """
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if root.stat().st_uid != os.getuid():

@@ -49,11 +49,8 @@ CREATE TABLE failures (
 
 
 def create_database(path: Path) -> sqlite3.Connection:
-    """Create a database with empty tables.
-
-    Raises:
-        StoreError: where there is a file already, or none can be written.
-    """
+    """Create a database with empty tables. Raise a `StoreError` where there is a file already, or none can be
+    written."""
     if path.exists():
         raise StoreError(f"{path}: there is a selection already. Use --recover to continue it.")
     try:
@@ -76,11 +73,7 @@ def _make_tables(path: Path) -> None:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open a database that is there.
-
-    Raises:
-        StoreError: where it is no database, damaged, or of another version.
-    """
+    """Open a database that is there. Raise a `StoreError` where it is no database, damaged, or of another version."""
     return _checked(path, _connect, _unwritable)
 
 
@@ -95,11 +88,8 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Connect to a file that is there, as `open_to_read`, whatever is in it.
-
-    Raises:
-        sqlite3.DatabaseError: where it cannot be read.
-    """
+    """Connect to a file that is there, as `open_to_read`, whatever is in it. Raise a `sqlite3.DatabaseError` where it
+    cannot be read."""
     is_closed = not path.with_name(path.name + "-wal").exists()
     mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
@@ -195,11 +185,8 @@ def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Write all of what is inside, or nothing. Wait for `SECONDS_TO_WAIT` for another program that is writing.
-
-    Raises:
-        StoreError: where the file cannot be written to.
-    """
+    """Write all of what is inside, or nothing. Wait for `SECONDS_TO_WAIT` for another program that is writing. Raise a
+    `StoreError` where the file cannot be written to."""
     try:
         with closing(database.cursor()) as cursor:
             _begin(cursor)

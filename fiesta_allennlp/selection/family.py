@@ -59,11 +59,7 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
 
     @abstractmethod
     def check(self, settings: Given, stored: Resumed, *, allow_removed: bool) -> Checked:
-        """Check all that can be known without writing: files and options, also against the store.
-
-        Raises:
-            FiestaError: on the first thing that is wrong.
-        """
+        """Check all that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
     def prepared(
@@ -71,10 +67,8 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
     ) -> ContextManager[Prepared]:
         """Build, open and try what the runs need; close it at the end of the context.
 
-        Its logs, and files to work with, are written below `place` and are found below `directory` afterwards.
-
-        Raises:
-            FiestaError: naming the candidate and what is wrong.
+        Its logs, and files to work with, are written below `place` and are found below `directory` afterwards. Raise a
+        `FiestaError` naming the candidate and what is wrong.
         """
 
     @abstractmethod

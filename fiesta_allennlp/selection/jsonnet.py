@@ -124,10 +124,8 @@ def _at_all(source: Source, points: Sequence[Variables]) -> Iterator[Tuple[Varia
 def with_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     """Return a copy of a config with other values. A key with dots is a path into it, with positions for lists.
 
-    The last step of a path may be a new key of an object. All earlier ones must exist.
-
-    Raises:
-        ValueError: if a path leads nowhere.
+    The last step of a path may be a new key of an object. All earlier ones must exist. Raise a `ValueError` if a path
+    leads nowhere.
     """
     result = copy.deepcopy(content)
     for path, value in overrides.items():

@@ -66,9 +66,7 @@ def check_sign(typed: str) -> None:
     """Refuse the name of an error or a loss without a sign: its highest mean would win.
 
     Parts of a name count, as in `val_loss` and `mean_absolute_error`. `+NAME` maximises such a metric all the same.
-
-    Raises:
-        ConfigError: with what to type.
+    Raise a `ConfigError` with what to type.
     """
     known = [part for part in re.split(r"[\W_]+", typed.lower()) if part in ERRORS]
     if known and typed[0] not in "-+":
@@ -79,11 +77,8 @@ def check_sign(typed: str) -> None:
 
 
 def usable(score: float, told: str) -> float:
-    """Return a score that can be compared. `told` says whose it is, for the message.
-
-    Raises:
-        FiestaError: where it is not a finite number, or larger than `LARGEST_SCORE`.
-    """
+    """Return a score that can be compared. `told` says whose it is, for the message. Raise a `FiestaError` where it is
+    not a finite number, or larger than `LARGEST_SCORE`."""
     from fiesta_allennlp.records import LARGEST_SCORE  # imports NumPy, which --help does without
 
     if not isinstance(score, int) and not math.isfinite(score):

@@ -120,11 +120,7 @@ def by_present_names(given: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def check_options(settings: Any) -> None:
-    """Refuse a value that its option does not allow: of another kind, no choice, or out of range.
-
-    Raises:
-        ConfigError: with the option, the rule and the value.
-    """
+    """Refuse a value that its option does not allow: of another kind, no choice, or out of range."""
     check_values({name: getattr(settings, name) for name, _ in options_of(settings)}, settings)
 
 
@@ -162,11 +158,7 @@ def _check_range(name: str, value: Any, declared: Option) -> None:
 
 
 def check_names(names: Iterable[str], settings: Any) -> None:
-    """Refuse a name that is no field of the settings.
-
-    Raises:
-        ConfigError: with all such names and the near one of each, or else those that there are.
-    """
+    """Refuse a name that is no field of the settings."""
     known = [f.name for f in fields(settings)]
     unknown = [name for name in names if name not in known]
     hints = [did_you_mean(name, known) for name in unknown]

@@ -101,11 +101,8 @@ class ChoiceSettings:
         return {"strategy": params, **known, "max_hours": getattr(self, "max_hours", None)}
 
     def strategy_params(self) -> Dict[str, Any]:
-        """Return the strategy as a config, with the options that belong to it filled in.
-
-        Raises:
-            ConfigError: where options contradict each other or the strategy's own entries.
-        """
+        """Return the strategy as a config, with the options that belong to it filled in. Raise a `ConfigError` where
+        options contradict each other or the strategy's own entries."""
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError(
                 "--confidence and --budget are mutually exclusive: stop at a confidence, or after N runs."
@@ -162,10 +159,7 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
 
 def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
     """Put the options that were given into the config of what they belong to, which was given as the option `where`.
-
-    Raises:
-        ConfigError: where an entry of the config says otherwise.
-    """
+    Raise a `ConfigError` where an entry of the config says otherwise."""
     for name, value in given.items():
         if value is not None:
             if name in params and params[name] != value:
@@ -179,10 +173,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
     """Merge layers of given values of the class `of`; later layers win.
 
     A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
-    the other way round. A layer that gives another executor takes the options of the one below away.
-
-    Raises:
-        ConfigError: on a name that is no setting, with the near ones.
+    the other way round. A layer that gives another executor takes the options of the one below away. Raise a
+    `ConfigError` on a name that is no setting, with the near ones.
     """
     merged: Dict[str, Any] = {}
     rivals = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
@@ -204,11 +196,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
 
 def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
     """Return the given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are
-    those of the class `of`. Whether they go together is for their class to check, once flags are laid over them.
-
-    Raises:
-        ConfigError: where the file is missing or no Jsonnet object, a name is no setting, or a value not allowed.
-    """
+    those of the class `of`. Whether they go together is for their class to check, once flags are laid over them. Raise
+    a `ConfigError` where the file is missing or no Jsonnet object, a name is no setting, or a value not allowed."""
     if not path.is_file():
         raise ConfigError(f"--config {path}: there is no such file.")
     try:

@@ -112,11 +112,8 @@ class StoreReader:
 
 @contextmanager
 def reading(directory: RunDirectory) -> Iterator[StoreReader]:
-    """Yield the store of a directory as it is at this moment, also while a selection is writing it.
-
-    Raises:
-        StoreError: where there is none, or it is damaged or of another version.
-    """
+    """Yield the store of a directory as it is at this moment, also while a selection is writing it. Raise a
+    `StoreError` where there is none, or it is damaged or of another version."""
     if not directory.store.is_file():
         given = f"Give the directory that {command('select')} was given with -s."
         remedy = START_AGAIN if directory.ended_before_its_first_run else given
@@ -128,11 +125,8 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
 
 
 def lock(directory: RunDirectory) -> "FileLock":
-    """Acquire the lock of a run directory. It ends with the process, however that ends. The directory is made.
-
-    Raises:
-        StoreError: where another process holds it, or the directory cannot be written to.
-    """
+    """Acquire the lock of a run directory. It ends with the process, however that ends. The directory is made. Raise a
+    `StoreError` where another process holds it, or the directory cannot be written to."""
     from filelock import FileLock, Timeout  # readers need none, and `fiesta status` is to answer at once
 
     held = FileLock(str(directory.lock))

@@ -48,11 +48,8 @@ def build_strategy(
 
 
 def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
-    """Call `build`, and once more with these packages imported if it fails without them.
-
-    Raises:
-        ConfigError: where they cannot be imported, or do not help.
-    """
+    """Call `build`, and once more with these packages imported if it fails without them. Raise a `ConfigError` where
+    they cannot be imported, or do not help."""
     try:
         return build()
     except ConfigError:
@@ -63,11 +60,8 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
 
 
 def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
-    """Call `build` for commands that only read: they import no package because a store names it.
-
-    Raises:
-        ConfigError: where something is not registered, with the packages that the selection was started with.
-    """
+    """Call `build` for commands that only read: they import no package because a store names it. Raise a `ConfigError`
+    where something is not registered, with the packages that the selection was started with."""
     try:
         return build()
     except ConfigError as error:
@@ -81,11 +75,8 @@ def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
 
 
 def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
-    """Import what `--include-package` names. `whence` says in a message where that comes from.
-
-    Raises:
-        ConfigError: where one cannot be imported.
-    """
+    """Import what `--include-package` names. `whence` says in a message where that comes from. Raise a `ConfigError`
+    where one cannot be imported."""
     for package in packages:
         try:
             import_package(package)

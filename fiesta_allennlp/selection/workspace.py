@@ -16,11 +16,8 @@ from fiesta_allennlp.selection.store import RunStore, lock
 
 
 def has_begun(directory: RunDirectory) -> bool:
-    """Return whether the directory holds a selection that passed its checks, its runs, or a broken store.
-
-    Raises:
-        StoreError: where a selection is running there.
-    """
+    """Return whether the directory holds a selection that passed its checks, its runs, or a broken store. Raise a
+    `StoreError` where a selection is running there."""
     if directory.finished_runs:
         lock(directory).release()
         return True
@@ -38,11 +35,7 @@ MOST_NAMED = 3
 
 
 def check_nobody_elses(directory: RunDirectory) -> None:
-    """Refuse to begin a selection among other files, where nobody could tell its files from these.
-
-    Raises:
-        StoreError: with the first of them.
-    """
+    """Refuse to begin a selection among other files, where nobody could tell its files from these."""
     ours = {path.name for path in directory.contents()}
     ours |= {path.name for path in (directory.lock, directory.detached_log)}
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
@@ -72,11 +65,8 @@ def already_there(directory: RunDirectory) -> StoreError:
 
 def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, keep: Optional[Path] = None) -> None:
     """Make room for a new selection. Deletes what a selection made and nothing else, and not what is at `keep`. What
-    the checks of the new one have made in the place `instead` is moved here.
-
-    Raises:
-        StoreError: where something cannot be deleted, or a selection is running there.
-    """
+    the checks of the new one have made in the place `instead` is moved here. Raise a `StoreError` where something
+    cannot be deleted, or a selection is running there."""
     if not directory.store.exists() and not directory.finished_runs:
         return
     held = lock(directory)
@@ -154,11 +144,7 @@ def logging_to(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing_results(directory: RunDirectory) -> Iterator[None]:
-    """Say of an error in writing that the results are safe.
-
-    Raises:
-        StoreError: in place of an `OSError`.
-    """
+    """Say of an error in writing that the results are safe. Raise a `StoreError` in place of an `OSError`."""
     try:
         yield
     except OSError as error:

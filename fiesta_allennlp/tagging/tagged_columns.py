@@ -42,12 +42,8 @@ class ColumnFormat:
     encoding: Optional[str] = "BIO"
 
     def read(self, path: Union[str, PathLike]) -> List[Sentence]:
-        """Read all sentences from a file or a URL.
-
-        Raises:
-            DataError: with file, line and tag, if the file is missing, is not UTF-8 or has no sentence. Also if a line
-                lacks these columns, or if the encoding forbids the tags.
-        """
+        """Read all sentences from a file or a URL. Raise a `DataError` with file, line and tag, if the file is missing,
+        is not UTF-8 or has no sentence. Also if a line lacks these columns, or if the encoding forbids the tags."""
         lines = _text(path).split("\n")
         documents = [document for document in self._documents(lines, str(path)) if document]
         if not documents:

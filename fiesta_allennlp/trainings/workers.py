@@ -57,7 +57,7 @@ OF_ALLENNLP, OF_PROGRAMS = "fiesta_allennlp.trainings.allennlp.loaded", "fiesta_
 
 
 def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
-    """Return what workers import first: AllenNLP if a candidate needs it, and the packages of the user."""
+    """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages."""
     are_programs = all(is_program(config) for config in roster.configs.values())
     return (OF_PROGRAMS if are_programs else OF_ALLENNLP, *settings.include_package)
 
@@ -81,13 +81,8 @@ def evaluator_of(
     gives_devices: bool,
     is_trial: bool = False,
 ) -> Evaluator:
-    """Return the evaluator of these candidates, programs and AllenNLP configs alike.
-
-    Args:
-        preparations: by candidate, removed ones included.
-        gives_devices: the executor gives each run its device.
-        is_trial: runs are short: of one epoch, or of few records.
-    """
+    """Return the evaluator of these candidates, programs and AllenNLP configs alike. `preparations` include removed
+    candidates. The runs of a trial have one epoch, or few records."""
     configs = {name: with_absolute_paths(config) for name, config in roster.configs.items()}
     if is_trial:
         configs = {name: of_one_epoch(config) for name, config in configs.items()}
@@ -119,11 +114,7 @@ def evaluator_of(
 
 
 def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
-    """The executor, ready to work. Its workers import `packages`.
-
-    Raises:
-        ConfigError: where its name or an entry is unknown, or a value cannot work on this machine.
-    """
+    """Return the executor that the settings name, ready to work. Its workers import `packages`."""
     params = settings.executor_params()
     name = params["type"]
     available = Executor.available()
@@ -147,12 +138,8 @@ def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packa
 
 
 def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
-    """Refuse a config that asks for a GPU where no evaluation sees one: it would train on the processor, silently; and
-    one that asks for what this machine does not have, where each evaluation takes what its config names.
-
-    Raises:
-        ConfigError: with the candidate and what to give.
-    """
+    """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU; and one that
+    asks for a device that this machine lacks, if runs use the device of their config."""
     for name, candidate in candidates.items():
         trainer = candidate.config.get("trainer", {})  # a program has none
         device = trainer.get("cuda_device", -1)
@@ -171,7 +158,7 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
 
 
 def _is_there(device: Any, trainer: Mapping[str, Any]) -> bool:
-    """Return whether AllenNLP can train on this device. A trainer of one's own may know other things than numbers."""
+    """Return whether AllenNLP can train on this device. A custom trainer may know other things than numbers."""
     if isinstance(device, int):
         return device < 0 or device < _num_devices()
     return device is None or trainer.get("type", "gradient_descent") != "gradient_descent"
@@ -186,11 +173,7 @@ def _num_devices() -> int:
 
 
 def check_devices(devices: List[str]) -> None:
-    """Refuse CUDA devices that this machine does not have: a training would go on without one, on the processor.
-
-    Raises:
-        ConfigError: with the number of devices there are.
-    """
+    """Refuse CUDA devices that this machine lacks: a training would silently run on the CPU."""
     num_devices = _num_devices() if devices else 0
     for device in devices:
         if not device.isdigit() or int(device) >= num_devices:

@@ -31,14 +31,14 @@ from fiesta_allennlp.trainings.config import Config, evaluation_config, moved, o
 
 
 def number_of(value: Any) -> Optional[float]:
-    """The number that a metric is; None where it is none, such as a text or a truth value."""
+    """Return a metric as a number; None for anything else, such as a text or a truth value."""
     if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim == 0:
         value = value.item()
     return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
 
 
 def as_plain(metrics: Mapping[str, Any]) -> Dict[str, Any]:
-    """The metrics with numbers as Python has them, for AllenNLP cannot write others to `metrics.json`."""
+    """Return the metrics with Python's numbers, because AllenNLP cannot write others to `metrics.json`."""
     return {name: _plain(value) for name, value in metrics.items()}
 
 
@@ -58,12 +58,9 @@ PREFIXES = {"test": "test", "validation": "best_validation"}
 class AllenNLPTraining(CandidateRun):
     """Trains a candidate with AllenNLP on one split and scores its best epoch on the test or the validation set.
 
-    A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`.
-
-    Attributes:
-        vectors: word-vector files to read instead of those that each candidate's config names.
-        keep_archives: leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
-        free_device: train on the worker's own device, whatever the config says.
+    A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`, and with `keep_archives` also
+    `model.tar.gz`. With `free_device` it trains on the worker's own device, whatever the config says. `vectors` are the
+    word-vector files to read instead of those that each candidate's config names.
     """
 
     vectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -71,7 +68,7 @@ class AllenNLPTraining(CandidateRun):
     free_device: bool = False
 
     def config_of(self, request: Request) -> Config:
-        """The config that repeats this evaluation with plain `allennlp train`."""
+        """Return the config that repeats this run with plain `allennlp train`."""
         return evaluation_config(
             self.configs[request.candidate],
             request,
@@ -96,8 +93,8 @@ class AllenNLPTraining(CandidateRun):
         return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers})
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """The outcome that a worker wrote just before the parent died, if it is of this request and this config,
-        wherever the run directory with its word vectors stood then."""
+        """Return the outcome that a worker wrote just before the parent died, if request and config are the same. The
+        run directory with its word vectors may have moved since."""
         try:
             config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -107,21 +104,18 @@ class AllenNLPTraining(CandidateRun):
         return read_outcome(request, directory, self.metric)
 
     def files(self, request: Request) -> List[str]:
-        """The official parts of the candidate. Anything else that its config names must be on every machine."""
+        """Return the official parts of the candidate. Anything else that its config names must be on every machine."""
         paths = self.division.used(official_paths(self.configs[request.candidate]))
         single = [one for path in paths.values() for one in (path.values() if isinstance(path, dict) else [path])]
         return [path for path in single if isinstance(path, str)]
 
     def made_files(self, request: Request) -> List[str]:
-        """The filtered word vectors."""
         return sorted(set(self.vectors.get(request.candidate, {}).values()))
 
 
 def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:
-    """Train as `allennlp train` does, without an archive. Returns all metrics, test metrics included.
-
-    Files are read where `places` says; the `config.json` it leaves is the config as it was given.
-    """
+    """Train as `allennlp train` does, without an archive, and return all metrics. Files are read where `places` says;
+    the `config.json` that stays is the config as it was given."""
     directory.mkdir(parents=True, exist_ok=True)
     Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
     params = Params(moved(config, places))
@@ -137,18 +131,13 @@ def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[st
 
 
 def built(params: Params, directory: Path) -> TrainModel:
-    """Everything that a config describes, built to train in this process. `params` is consumed."""
+    """Build everything that a config describes, to train in this process. `params` is consumed."""
     for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
         params.pop(key, None)
     return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
 
 
 def score_of(metrics: Mapping[str, Any], name: str) -> float:
-    """The metric called `name`.
-
-    Raises:
-        FiestaError: where it is missing, not a finite number, or larger than `LARGEST_SCORE`.
-    """
     score = metrics.get(name)
     if score is None:
         raise FiestaError(f"the run reported no metric '{name}'; it reported: {', '.join(sorted(metrics))}.")
@@ -162,7 +151,7 @@ def _delete_large_files(directory: Path) -> None:
 
 
 def _with_bare_vectors(config: Config) -> Config:
-    """The config with the names of its word-vector files, without their directories. A name tells the content."""
+    """Return the config with its word-vector files without their directories. A name identifies the content."""
     result = json.loads(json.dumps(config))
     for holder, key in vector_references(result):
         holder[key] = Path(holder[key]).name
@@ -175,8 +164,8 @@ _get_tokenizer = cached_transformers.get_tokenizer
 
 
 def get_tokenizer(model_name: str, **kwargs: Any) -> Any:
-    """A tokenizer from AllenNLP's cache. `PretrainedTransformerTokenizer` gives `add_special_tokens` here, which
-    tokenizers have never used at this point, and which transformers 4.45 refuses as the name of a method."""
+    """Drop `add_special_tokens`, which `PretrainedTransformerTokenizer` gives here although no tokenizer used it at
+    this point, and which transformers 4.45 refuses as the name of a method."""
     kwargs.pop("add_special_tokens", None)
     return _get_tokenizer(model_name, **kwargs)
 

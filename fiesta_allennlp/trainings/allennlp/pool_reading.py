@@ -35,11 +35,7 @@ from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, untra
 
 
 def check_one_task(key: str, reader: DatasetReader) -> None:
-    """Refuse a reader of several tasks where random splits are drawn.
-
-    Raises:
-        ConfigError: with `key`, the reader's in the config.
-    """
+    """Refuse a reader of several tasks where random splits are drawn."""
     if isinstance(reader, MultiTaskDatasetReader):
         raise ConfigError(
             f"'{key}' is a multitask reader for the tasks {', '.join(reader.readers)}, but random splits are drawn "
@@ -48,11 +44,8 @@ def check_one_task(key: str, reader: DatasetReader) -> None:
 
 
 def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[Tuple[DatasetReader, Dict[str, Any]]]:
-    """The reader of each task with its data paths by part; of any other reader, the reader itself with its paths.
-
-    Raises:
-        ConfigError: where a multitask reader, under `key` in the config, does not have one path for each task.
-    """
+    """Return the reader of each task with its data paths by part; any other reader is returned itself with its
+    paths."""
     if not isinstance(reader, MultiTaskDatasetReader):
         return [(reader, dict(paths))]
     for part, path in paths.items():
@@ -65,12 +58,8 @@ def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[T
 
 
 def first_batches(loader: DataLoader) -> Iterator[Any]:
-    """The first batch; of a multitask loader, the batches until every task has been in one, because a multitask model
-    reports the metrics of those tasks alone that it has seen.
-
-    Raises:
-        ConfigError: where there is none.
-    """
+    """Yield the first batch; of a multitask loader, batches until every task has been in one, because a multitask model
+    reports the metrics of the tasks that it has seen."""
     batches = iter(loader)
     first = next(batches, None)
     if first is None:
@@ -89,18 +78,12 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
 def read_pool(
     config: Config, group_by: Optional[str], *, data: str = "", division: Division = AT_OFFICIAL_RATIOS
 ) -> Pool:
-    """Read all parts of a candidate with its own readers. Random splits are drawn over what the last one gives.
+    """Read all parts of a candidate with its own readers. Random splits are drawn over what the last reader gives.
 
-    Args:
-        group_by: a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit
-            reader by the key `group_by`, or else its readers by the class attribute `group_by`.
-        data: the fingerprint of the data files; empty where pools are not compared.
-        division: how runs get their sets. Official ones are each read by their own reader, and nothing is kept whole.
-
-    Raises:
-        ConfigError: where what the training reader gives cannot be matched with what the validation reader gives, or
-            one of them gives other instances each time.
-        DataError: where the data are wrong or too small.
+    `group_by` is a metadata key, `none` for no groups, or None for the candidate's own choice: the key `group_by` of
+    its resplit reader, or else the class attribute `group_by` of its readers. `data` is the fingerprint of the data
+    files, empty where pools are not compared. Official sets are each read by their own reader, and nothing is kept
+    whole.
     """
     paths = division.used(official_paths(config))
     given = readers_of(config)
@@ -144,7 +127,7 @@ def _group_key(config: Config, group_by: Optional[str], readers: Sequence[Datase
 
 
 def _official_view(readers: Sequence[Tuple[str, DatasetReader]], paths: Mapping[str, Any]) -> "_View":
-    """The training set as the first reader reads it, the other sets as the last one does."""
+    """Read the training set with the first reader and the other sets with the last one."""
     evaluated = {part: path for part, path in paths.items() if part != "train"}
     return _View(by_task(*readers[0], {"train": paths["train"]}) + by_task(*readers[-1], evaluated), None)
 
@@ -199,12 +182,12 @@ class _View:
 
 
 def _labels(instance: Instance) -> List[Any]:
-    """The labels of an instance, which tell instances apart whatever the tokenizer."""
+    """Return the labels of an instance, which tell instances apart whatever the tokenizer."""
     return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
 
 
 def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
-    """The labels of each field that labels every instance, or every token of it."""
+    """Return the labels of each field that labels every instance, or every token of it."""
     kinds = (LabelField, SequenceLabelField)
     first = pool[0].fields if pool else {}
     names = [name for name in first if all(isinstance(one.fields.get(name), kinds) for one in pool)]
@@ -230,7 +213,7 @@ def _counts(read: List[Tuple[DatasetReader, Iterable[Instance]]]) -> Dict[str, D
 
 
 def _added_words(config: Config) -> FrozenSet[str]:
-    """The words of the vocabulary that are not in the data: added words, padding and the unknown word."""
+    """Return the words of the vocabulary that are not in the data: added words, padding and the unknown word."""
     vocabulary = config.get("vocabulary") or {}
     special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
     return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())

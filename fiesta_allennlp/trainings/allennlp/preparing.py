@@ -33,14 +33,12 @@ logger = logging.getLogger(__name__)
 
 
 def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path:
-    """The file in `directory` that holds the rows of `uri` whose word is in `words`; made if it is not there.
+    """Write the rows of `uri` whose word is in `words` to a file in `directory`, unless it is there, and return its
+    path.
 
-    Rows are copied as they are and in their order, so a model that reads this file in place of the original gets
-    the same matrix, the random rows of words without a vector included: AllenNLP draws these from the mean and the
-    standard deviation of the rows it found.
-
-    Raises:
-        DataError: where the file is missing or unreadable, or holds none of the words.
+    Rows are copied unchanged and in order, so a model gets the same matrix as from the original. That includes the
+    random rows of words without a vector: AllenNLP draws them from the mean and the standard deviation of the rows it
+    found.
     """
     target = directory / f"{Path(uri).name.split('.')[0]}-{_key(uri, words)}.txt"
     directory.mkdir(parents=True, exist_ok=True)
@@ -75,8 +73,8 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
 
 
 def _check_rows(uri: str, rows: Sequence[str]) -> None:
-    """Refuse a row that lacks numbers or holds something else. One with more of them than usual is that of a word with
-    a space in it, which AllenNLP passes over."""
+    """Refuse a row that lacks numbers or holds something else. A row with more values than usual is for a word with a
+    space in it, which AllenNLP skips."""
     width = width_of(rows)
     for row in rows:
         word, *numbers = row.rstrip().split(" ")
@@ -92,13 +90,12 @@ def _check_rows(uri: str, rows: Sequence[str]) -> None:
 
 
 def rows_of(path: Path) -> List[str]:
-    """The rows of a filtered file."""
     return path.read_text(encoding="utf-8").splitlines()
 
 
 def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
-    """The share of tokens that have one of these rows, where each word occurs as often as `counts` says; 1 where there
-    are no tokens."""
+    """Return the share of tokens that have one of these rows; 1 if there are no tokens. `counts` is how often each word
+    occurs."""
     width = width_of(rows)
     words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}  # AllenNLP passes over others
     total = sum(counts.values())
@@ -106,12 +103,12 @@ def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
 
 
 def width_of(rows: Sequence[str]) -> int:
-    """The most common number of values in a row."""
+    """Return the most common number of values in a row."""
     return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
 
 
 def _key(uri: str, words: AbstractSet[str]) -> str:
-    """Changes with the file (path, size, time of change) and with the words."""
+    """Return a digest of the file (path, size, time of change) and the words."""
     digest = hashlib.sha256(uri.encode("utf-8"))
     if os.path.exists(uri):
         status = os.stat(uri)
@@ -128,12 +125,8 @@ def prepare_candidate(
     data: str = "",
     division: Division = AT_OFFICIAL_RATIOS,
 ) -> Preparation:
-    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch, or one of each task,
-    through it. `data` and `division` are those of `read_pool`.
-
-    Raises:
-        Exception: `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
-    """
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it, or one of
+    each task. `data` and `division` are those of `read_pool`."""
     pool = read_pool(config, group_by, data=data, division=division)
     vectors, coverage = {}, {}
     for holder, key in vector_references(config):
@@ -162,12 +155,8 @@ def _check_width(holder: Config, uri: str, width: int) -> None:
 def build_once(
     config: Config, pool: Pool, vectors: Mapping[str, str], division: Division
 ) -> Tuple[int, FrozenSet[str]]:
-    """Build the model and its trainer, and put one batch through, or one of each task. Return the number of parameters
-    and what the metrics are called.
-
-    Raises:
-        Exception: `ModelError` for the batch; what the candidate's own code or AllenNLP raises while building.
-    """
+    """Build the model and its trainer, and run one batch, or one of each task. Return the number of parameters and the
+    names of the metrics. Raise a `ModelError` if the batch fails."""
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
     made = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
     made["trainer"]["cuda_device"] = -1
@@ -184,7 +173,7 @@ def build_once(
 
 
 def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the output of the model for this batch. A lack of the machine is no fault of the model."""
+    """Return the output of the model for this batch. A lack of the machine is not the model's fault."""
     try:
         return model(**batch)
     except (FiestaError, OSError, MemoryError):
@@ -204,12 +193,8 @@ def _check_loss(output: Mapping[str, Any]) -> None:
 
 
 def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
-    """Refuse what AllenNLP lets pass until the first epoch is over, or for ever.
-
-    Raises:
-        ConfigError: on a key that the gradient descent trainer does not have, or a validation metric that the model
-            does not report.
-    """
+    """Refuse an unknown key of the trainer, or a validation metric that the model does not report: AllenNLP notices
+    after the first epoch, or never."""
     if trainer.get("type", "gradient_descent") == "gradient_descent":
         known = {
             "type",

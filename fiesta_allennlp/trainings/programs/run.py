@@ -43,24 +43,18 @@ SECONDS_TO_END = 10.0
 
 @dataclass(frozen=True)
 class Output:
-    """Holds the end of what a program wrote, without its last line feeds."""
+    """The end of what a program wrote, without its last line feeds."""
 
     stdout: str
     stderr: str
 
 
 def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> Output:
-    """Run a program, with nothing on its standard input, and end what it leaves running.
+    """Run a program, with nothing on its standard input, and end what it leaves running. `environment` adds to that of
+    this process; without a `directory`, the program starts in the current one.
 
-    Args:
-        command: the program and its arguments.
-        environment: variables above those of this process.
-        directory: the current directory of the program; None for that of this process.
-
-    Raises:
-        FileNotFoundError: where there is no such program.
-        ProgramError: where it cannot be started, or ends with another exit status than 0.
-        ProgramKilledError: where a signal ends it.
+    Raise a `FileNotFoundError` if there is no such program, a `ProgramError` if it cannot be started or ends with
+    another status than 0, and a `ProgramKilledError` if a signal ends it.
     """
     try:
         process = subprocess.Popen(
@@ -104,11 +98,7 @@ class _Echo(threading.Thread):
             self._write(chunk)
 
     def end(self) -> str:
-        """Return the end of the output.
-
-        Raises:
-            OSError: where the log could not take all of it.
-        """
+        """Return the end of the output. Raise an `OSError` if the log could not take all of it."""
         if self._failed is not None:
             raise self._failed
         return self._kept.decode("utf-8", "replace").rstrip()
@@ -135,8 +125,8 @@ def _error_of(status: int, output: Output) -> Exception:
 
 
 def last_lines(text: str) -> str:
-    """Return the last lines of an output that are not empty, in one line, cut where they are long. Control characters,
-    which a terminal would obey, are written as escapes."""
+    """Return the last lines of an output that are not empty, in one line, cut if long. Control characters, which a
+    terminal would obey, are written as escapes."""
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
     said = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
     return said if len(said) <= MOST_CHARACTERS else f"... {said[-MOST_CHARACTERS:]}"
@@ -153,11 +143,8 @@ class ProgramRun(CandidateRun):
     """Writes the sets of a run into files, runs the program of a candidate over them, and reads its metrics.
 
     A run leaves `program.json`, `outcome.json` and the program's own `output`, which is empty when the program starts.
-
-    Attributes:
-        working_directory: the current directory of the program, where this machine has it.
-        keep_models: leave the directory `model` that the program made. The files of the sets are deleted in any case.
-        most_records: the most records of all sets together, for a trial; None for all.
+    `keep_models` keeps the directory `model` that the program made. `most_records` limits all sets together, for a
+    trial.
     """
 
     working_directory: str = field(default_factory=os.getcwd)
@@ -165,13 +152,6 @@ class ProgramRun(CandidateRun):
     most_records: Optional[int] = None
 
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
-        """Run the program.
-
-        Raises:
-            ProgramError: if the program ends with another exit status than 0.
-            ProgramKilledError: if a signal ends the program.
-            FiestaError: if there are no metrics.
-        """
         directory = directory.resolve()
         output = directory / OUTPUT
         delete(output)
@@ -222,12 +202,12 @@ class ProgramRun(CandidateRun):
             return None
 
     def files(self, request: Request) -> List[str]:
-        """The data files, and those that the command names."""
+        """Return the data files, and the files that the command names."""
         config = self.configs[request.candidate]
         return [*self.division.used(official_paths(config)).values(), *map(self._absolute, code_of(config))]
 
     def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
-        """The files of the sets by part: new ones, or the official ones as they are."""
+        """Return the files of the sets by part: new ones, or the official ones as they are."""
         paths = self.division.used(official_paths(config))
         if not paths or (self.division.is_official and self.most_records is None):
             return paths
@@ -257,7 +237,7 @@ class ProgramRun(CandidateRun):
         return os.path.abspath(os.path.join(self.working_directory, part))
 
     def _about(self, request: Request) -> Dict[str, Any]:
-        """All that decides the score, as plain data."""
+        """Return everything that decides the score, as plain data."""
         about = {
             "config": self.configs[request.candidate],
             "seeds": asdict(request),
