@@ -25,17 +25,8 @@ GIB = 2**30
 
 
 class RayCluster:
-    """Shows a cluster as this machine sees it, and what each run takes of it.
-
-    Args:
-        address: as for `RayExecutor`. Where this process is connected to a cluster already, that one is used.
-        cpus: CPUs that each run takes.
-        gpus: GPUs that each run takes.
-        memory: GiB of memory that each run takes; None for no limit.
-
-    Raises:
-        ConfigError: where a number is out of range, Ray is not installed, or there is no cluster.
-    """
+    """A cluster as this machine sees it, and what each run takes of it. An existing connection of this process is
+    used."""
 
     def __init__(self, address: str, *, cpus: float, gpus: float, memory: Optional[float]) -> None:
         self.resources = checked_resources(cpus, gpus, memory)
@@ -53,7 +44,6 @@ class RayCluster:
         return sum(self._fits(node) for node in self.nodes())
 
     def _fits(self, node: Mapping[str, Any]) -> int:
-        """Return how many runs one node has room for."""
         wanted = {name: amount for name, amount in self.resources.items() if amount}
         return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items())
 
@@ -67,19 +57,16 @@ class RayCluster:
             )
 
     def wants(self) -> str:
-        """Return what a run takes, in words."""
         wanted = {**self.resources, "GiB of memory": self.resources["memory"] / GIB, "memory": 0.0}
         return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
 
     def close(self) -> None:
-        """Disconnect, where this object connected."""
         if self._connected_here and self.ray.is_initialized():
             self.ray.shutdown()
 
 
 def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
-    """Return what each run takes, by Ray's names, with memory in bytes. Raise a `ConfigError` on a number that is out
-    of range."""
+    """Return what each run takes, by Ray's names, with memory in bytes."""
     if not cpus > 0:
         raise ConfigError(f"--cpus-per-evaluation must be above 0 but got {cpus}.")
     if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
@@ -92,7 +79,6 @@ def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict
 
 
 def import_ray() -> Any:
-    """Import Ray. Raise a `ConfigError` if Ray is not installed."""
     try:
         import ray
     except ImportError as error:
@@ -103,8 +89,7 @@ def import_ray() -> Any:
 
 
 def connect(ray: Any, address: str) -> None:
-    """Connect to a cluster, or start one here without statistics and dashboard. Raise a `ConfigError` where there is no
-    cluster at the address."""
+    """Connect to a cluster, or start one here without statistics and dashboard."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address == "local":
         _set_token()
@@ -120,8 +105,8 @@ def connect(ray: Any, address: str) -> None:
 
 
 def _set_token() -> None:
-    """Give a new cluster a token of its own where the user has none: Ray would write one that everybody on the machine
-    can read. Other processes of this user find it in the environment, nobody else does."""
+    """Give a new cluster its own token unless the user has one: Ray would write one that everybody on the machine can
+    read. Only processes of this user find it in the environment."""
     given = [os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_TOKEN_PATH")]
     if not any(given) and not (Path.home() / ".ray" / "auth_token").exists():
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
@@ -216,8 +201,8 @@ class RayExecutor(QueueingExecutor):
         self._cluster.close()
 
     def _make_task(self) -> Any:
-        """Make the task. `max_calls=0` keeps Ray's worker, with what its fork server has loaded, for the next run; left
-        to itself, Ray would end the worker after every task with a GPU."""
+        """Make the task. `max_calls=0` keeps Ray's worker, with what its fork server has loaded, for the next run; by
+        default, Ray ends the worker after every task with a GPU."""
         return self._ray.remote(
             num_cpus=self._resources["CPU"],
             num_gpus=self._resources["GPU"],
@@ -244,20 +229,21 @@ class RayExecutor(QueueingExecutor):
         return outcome
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        """End these tasks and wait for none of them. The training's process ends with Ray's worker."""
+        """End these tasks without waiting. The run's process ends with Ray's worker."""
         for task in unwanted:
             if self._ray.is_initialized():
                 self._ray.cancel(task, force=True)
 
     def _count_slots(self) -> None:
-        """Set the number of runs at once. It is never 0: where all nodes are gone, one run waits for a new one."""
+        """Set the number of runs at once. It is never 0: if all nodes are gone, one run waits for a new one."""
         self.slots = self._workers if isinstance(self._workers, int) else max(1, self._cluster.room())
 
     def _ships(self, path: str) -> bool:
         return self._ship_data and os.path.isfile(path)
 
     def _node_work(self, evaluator: Evaluator, request: Request) -> NodeWork:
-        """Describe a run for its node. What no other machine can have is sent, with `ship_data` the data files too."""
+        """Describe a run for its node. Send files that no other machine can have, and with `ship_data` the data files
+        too."""
         sent = [*filter(self._ships, evaluator.files(request)), *evaluator.made_files(request)]
         for path in sent:
             if path not in self._sent:
@@ -272,11 +258,9 @@ class RayExecutor(QueueingExecutor):
         )
 
     def _received(self, task: Any, request: Request) -> Optional[Outcome]:
-        """Return what a finished task came to; None where it was lost with its node or Ray's worker.
-
-        A run that was lost `MAX_LOSSES` times fails. Raise a `FiestaError` where this machine's own connection to the
-        cluster is gone, or the node lacks a data file.
-        """
+        """Return the outcome of a finished task; None if it was lost with its node or Ray's worker, but not
+        `MAX_LOSSES` times. Raise a `FiestaError` if this machine's own connection is gone, or the node lacks a data
+        file."""
         errors = self._ray.exceptions
         try:
             returned = self._ray.get(task)
@@ -307,7 +291,7 @@ class RayExecutor(QueueingExecutor):
         return Failure(request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}")
 
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
-        """Write a run's files in one step, so that a directory that is there is complete."""
+        """Write a run's files in one step, so that an existing directory is complete."""
         target = self._directory.evaluation(request.name)
         part = target.with_name(target.name + PART)
         shutil.rmtree(part, ignore_errors=True)
@@ -320,7 +304,7 @@ class RayExecutor(QueueingExecutor):
 
 
 def _kind(error: BaseException) -> str:
-    """Return the kind of failure where files could not be sent, read or written, here or on the node."""
+    """Return the kind of failure of files that could not be sent, read or written, here or on the node."""
     if not isinstance(error, OSError):
         return "error"
     return "disk" if error.errno in NO_ROOM else "machine"

@@ -30,13 +30,10 @@ WAITING, TAKEN, DONE, RUNS, JOBS = "waiting", "taken", "done", "runs", "jobs"
 
 @dataclass(frozen=True)
 class Claim:
-    """Names a run that a job has taken.
+    """A run that a job has taken.
 
-    Attributes:
-        ticket: name of the attempt at the run.
-        job: number of the job, as `squeue --array` prints it.
-        life: how often Slurm had requeued the job before.
-        number: number of the run, counted from 0 in this life of the job.
+    `ticket` names the attempt at the run, and `job` is the number as `squeue --array` prints it. `life` is how often
+    Slurm had requeued the job before, and `number` counts its runs in this life from 0.
     """
 
     ticket: str
@@ -46,19 +43,18 @@ class Claim:
 
     @property
     def name(self) -> str:
-        """Return the name of the claim's file."""
+        """The name of the claim's file."""
         return f"{self.ticket}@{self.job}.{self.life}.{self.number}"
 
     @classmethod
     def of(cls, name: str) -> "Claim":
-        """Return the claim of a file."""
         ticket, _, taken = name.rpartition("@")
         job, life, number = taken.split(".")
         return cls(ticket, job, int(life), int(number))
 
     @property
     def run(self) -> str:
-        """Return the name of the run's request."""
+        """The name of the run's request."""
         return self.ticket.rpartition(".")[0]
 
 
@@ -70,12 +66,11 @@ class RunQueue:
 
     @property
     def is_open(self) -> bool:
-        """Return whether jobs may take runs."""
         return (self.root / WAITING).is_dir()
 
     @property
     def jobs(self) -> Path:
-        """Return where the jobs' own scripts and logs are."""
+        """The place of the jobs' own scripts and logs."""
         return self.root / JOBS
 
     def open(self) -> None:
@@ -86,7 +81,7 @@ class RunQueue:
             (self.root / name).mkdir(exist_ok=True)
 
     def close(self) -> None:
-        """Have all jobs stop: they see that there is no queue any more. The jobs' own logs stay."""
+        """Make all jobs stop: they notice that the queue is gone. Their logs stay."""
         for name in (WAITING, TAKEN, DONE, RUNS):
             shutil.rmtree(self.root / name, ignore_errors=True)
 
@@ -97,16 +92,13 @@ class RunQueue:
     # What the command does.
 
     def ticket_for(self, request: Request) -> str:
-        """Return a name for the next attempt at this run, and make its directory.
-
-        No earlier attempt has this name, not even one whose directory was moved away.
-        """
+        """Return a new name for the next attempt at this run, and make its directory. No earlier attempt has this name,
+        not even one whose directory was moved away."""
         ticket = f"{request.name}.{secrets.token_hex(4)}"
         self.directory(ticket).mkdir()
         return ticket
 
     def put(self, ticket: str, work: Work) -> None:
-        """Let a job take this run."""
         with replacing(self.root / WAITING / ticket) as part:
             part.write_bytes(pickle.dumps(work))
 
@@ -123,16 +115,14 @@ class RunQueue:
         return _by_ticket(self.root / DONE)
 
     def outcome(self, claim: Claim) -> Outcome:
-        """Return what came of a run."""
         outcome: Outcome = pickle.loads(read_own(self.root / DONE / claim.name))
         return outcome
 
     def forget(self, claim: Claim) -> None:
-        """Forget a run that has ended and was read."""
         (self.root / DONE / claim.name).unlink(missing_ok=True)
 
     def keep(self, ticket: str, target: Path) -> None:
-        """Move an attempt's directory in one step, so that a directory that is there is complete. Only once."""
+        """Move an attempt's directory in one step, once, so that an existing target is complete."""
         made = self.directory(ticket)
         if made.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -140,14 +130,14 @@ class RunQueue:
             os.replace(made, target)
 
     def drop(self, ticket: str) -> None:
-        """Give up an attempt: nobody takes it any more, and the job that has taken it stops it."""
+        """Give up an attempt: no job takes it any more, and a job that has taken it stops it."""
         (self.root / WAITING / ticket).unlink(missing_ok=True)
         claim = self.taken().get(ticket)
         if claim is not None:
             (self.root / TAKEN / claim.name).unlink(missing_ok=True)
 
     def refresh(self) -> None:
-        """Have a network file system list what has come last: a change drops what it remembers of a directory."""
+        """Make a network file system list the newest files: a change drops what it remembers of a directory."""
         for name in (DONE, TAKEN):
             with suppress(OSError):
                 os.utime(self.root / name)
@@ -155,7 +145,7 @@ class RunQueue:
     # What a job does.
 
     def take(self, job: str, life: int, number: int) -> Optional[Claim]:
-        """Take the run that has waited longest. Return None where none waits."""
+        """Take the run that has waited longest; return None if none waits."""
         for path in sorted((self.root / WAITING).glob("*"), key=_age):
             claim = Claim(path.name, job, life, number)
             if path.suffix != PART and _has_moved(path, self.root / TAKEN / claim.name):
@@ -163,7 +153,6 @@ class RunQueue:
         return None
 
     def work(self, claim: Claim) -> Work:
-        """Return what there is to do."""
         work: Work = pickle.loads(read_own(self.root / TAKEN / claim.name))
         return work
 
@@ -172,14 +161,13 @@ class RunQueue:
         return (self.root / TAKEN / claim.name).exists()
 
     def finish(self, claim: Claim, outcome: Outcome) -> None:
-        """Write down what came of a run."""
         with replacing(self.root / DONE / claim.name) as part:
             part.write_bytes(pickle.dumps(outcome))
         (self.root / TAKEN / claim.name).unlink(missing_ok=True)
 
 
 def _names(directory: Path) -> List[str]:
-    """Return the names of complete files; none where there is no directory."""
+    """Return the names of complete files; none if there is no directory."""
     with suppress(FileNotFoundError):
         return sorted(name for name in os.listdir(directory) if not name.endswith(PART))
     return []
@@ -196,7 +184,7 @@ def _age(path: Path) -> float:
 
 
 def _has_moved(path: Path, target: Path) -> bool:
-    """Move the file. Return whether this call did: NFS may report that a rename failed which it repeated."""
+    """Move the file, and return whether this call did: NFS may report a rename as failed that it repeated."""
     try:
         os.rename(path, target)
     except FileNotFoundError:
@@ -210,7 +198,7 @@ SECONDS_TO_BE_TOLD = 2.0
 
 @dataclass(frozen=True)
 class JobWork:
-    """Describes what a job is for. It ends after `num_runs` runs, when the queue is closed, or when no run has come for
+    """The task of a job, which ends after `num_runs` runs, when the queue is closed, or when no run has come for
     `seconds_idle`. With `hides_gpus` its runs see no GPU."""
 
     root: Path
@@ -222,7 +210,7 @@ class JobWork:
 
 
 def work_through(work: JobWork) -> int:
-    """Make runs until there is a reason to end. Return how many this job took."""
+    """Make runs until there is a reason to end, and return how many this job took."""
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # submitit's sign that the job's time is almost over
     signal.signal(signal.SIGTERM, _end)
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
@@ -239,13 +227,13 @@ def work_through(work: JobWork) -> int:
 
 
 def _end(signum: int, frame: Any) -> None:
-    """End the job. The process that makes a run has been told too, and nothing is written down for that run."""
+    """End the job. The process that makes a run has got the signal too, and nothing is recorded for that run."""
     stop_all([])
     os._exit(128 + signum)
 
 
 def _next(queue: RunQueue, number: int, seconds_idle: float) -> Optional[Claim]:
-    """Take the next run. Return None where there is no queue any more, or nothing has come for a while."""
+    """Take the next run. Return None if the queue is gone, or nothing has come for a while."""
     end = time.monotonic() + seconds_idle
     while queue.is_open and time.monotonic() < end:
         claim = queue.take(_job_id(), int(os.environ.get("SLURM_RESTART_COUNT", "0")), number)
@@ -271,17 +259,16 @@ def _make(queue: RunQueue, claim: Claim, context: Any) -> None:
 
 
 def _told_of_memory(outcome: Outcome, memory_ran_out: bool) -> Outcome:
-    """Return the outcome. A process that the kernel killed when the job's memory ran out did not die of itself."""
+    """Return the outcome, as the machine's failure if the kernel killed the process when the job's memory ran out."""
     if isinstance(outcome, Failure) and outcome.kind == "killed" and memory_ran_out:
         return replace(outcome, kind="machine", error=f"the job ran out of memory: {outcome.error}")
     return outcome
 
 
 def num_killed_for_memory(cgroups: Path = Path("/sys/fs/cgroup"), mine: Path = Path("/proc/self/cgroup")) -> int:
-    """Return how many processes of this job the kernel has killed for lack of memory; 0 where nobody counts.
+    """Return how many processes of this job the kernel has killed for lack of memory; 0 if nobody counts.
 
-    Both versions of control groups are read: in the second one all controllers have one place, in the first one memory
-    has its own.
+    In version 2 of control groups all controllers have one place; in version 1 memory has its own.
     """
     try:
         lines = [line.split(":", 2) for line in mine.read_text().splitlines()]
