@@ -28,13 +28,11 @@ class RunDirectory:
 
     @property
     def store_log(self) -> Path:
-        """SQLite's write-ahead log of the store. It exists while the store is open, or where its
-        process was killed."""
+        """SQLite's write-ahead log. It exists while the store is open, or after its process was killed."""
         return self.root / "store.sqlite-wal"
 
     @property
     def report(self) -> Path:
-        """The default directory of a report."""
         return self.root / "report"
 
     @property
@@ -44,7 +42,6 @@ class RunDirectory:
 
     @property
     def log(self) -> Path:
-        """The log of the selection, with times."""
         return self.root / "selection.log"
 
     @property
@@ -62,12 +59,10 @@ class RunDirectory:
 
     @property
     def vectors(self) -> Path:
-        """Word-vector files cut down to the pool's words."""
         return self.root / "vectors"
 
     @property
     def tensorboard(self) -> Path:
-        """TensorBoard's event files of the selection."""
         return self.root / "tensorboard"
 
     def check_log(self, candidate: str) -> Path:
@@ -82,11 +77,11 @@ class RunDirectory:
         return self.evaluation(name) / "log.txt"
 
     def failure_log(self, name: str, attempt: int) -> Path:
-        """The log of an attempt that failed, kept when the run is tried again."""
+        """The log of a failed attempt, kept when the run is tried again."""
         return self.root / "failures" / f"{name}.{attempt}.log"
 
     def archive(self, name: str) -> Path:
-        """The trained model of a run, where it was kept."""
+        """The trained model of an AllenNLP run, if it was kept."""
         return self.evaluation(name) / "model.tar.gz"
 
     def model(self, name: str) -> Path:
@@ -101,8 +96,7 @@ class RunDirectory:
 
     @property
     def answers(self) -> Path:
-        """The answers of systems. They are not among `contents`, because they were paid for and serve later
-        selections."""
+        """The answers of systems. They are not among `contents`: they were paid for, and serve later selections."""
         return self.root / "answers.sqlite"
 
     def system_log(self, name: str) -> Path:
@@ -111,7 +105,7 @@ class RunDirectory:
 
     @property
     def slurm(self) -> Path:
-        """The files that jobs on a Slurm cluster share with the command, and the logs of the jobs."""
+        """The files that Slurm jobs share with the command, and their logs."""
         return self.root / "slurm"
 
     @property
@@ -126,7 +120,7 @@ class RunDirectory:
 
     @property
     def ended_before_its_first_run(self) -> bool:
-        """Return whether checks alone wrote here."""
+        """True if only checks wrote here."""
         later = (self.store, self.selection_json, self.root / "evaluations")
         return any(path.exists() for path in self.prepared) and not any(path.exists() for path in later)
 
@@ -137,7 +131,6 @@ class RunDirectory:
 
     @property
     def stores(self) -> Tuple[Path, Path]:
-        """The stores of the selection and of a search's first stage."""
         return self.store, self.screening.store
 
     @property
@@ -146,7 +139,7 @@ class RunDirectory:
         return RunDirectory(self.root / "next")
 
     def contents(self) -> List[Path]:
-        """Everything that is there and that a selection, or a report on it, made."""
+        """Everything here that a selection, or a report on it, made."""
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "notify.log", "selection.json"]
         made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
         made += ["next", "screening", "slurm"]
@@ -155,8 +148,8 @@ class RunDirectory:
 
     @property
     def finished_runs(self) -> Set[str]:
-        """The names of the runs that left an outcome here, whatever the store says. A directory that was being received
-        from another machine is none of them."""
+        """The names of the runs that left an outcome here, whatever the store says; not those still arriving from
+        another machine."""
         left = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME}"))
         return {directory.name for directory in left if directory.suffix != PART}
 

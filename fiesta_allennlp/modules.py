@@ -19,7 +19,7 @@ from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
 
 class _UnpackedLstm(torch.nn.Module):
-    """A layer from left to right, and its dimensions."""
+    """One layer that reads from left to right."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -79,20 +79,16 @@ class UnpackedLstmSeq2Vec(_UnpackedLstm, Seq2VecEncoder):
 
 
 def encode(encoder: Seq2VecEncoder, vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Return `encoder(vectors, mask)`, with zeros for a text without words, even where the whole batch has none.
-
-    `vectors` has the shape (batch_size, num_words, embedding_dim), the result (batch_size, encoding_dim).
-    """
+    """Return `encoder(vectors, mask)`, with zeros for a text without words, even if the whole batch has none. Shapes:
+    `vectors` (batch_size, num_words, embedding_dim), the result (batch_size, encoding_dim)."""
     if not mask.any():
         return vectors.new_zeros(vectors.size(0), encoder.get_output_dim())
     return encoder(vectors, mask)
 
 
 def reverse(vectors: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Reverse every text, from its last word to its first; the padding stays at the end.
-
-    `vectors` and the result have the shape (batch_size, num_words, embedding_dim).
-    """
+    """Reverse every text and leave the padding at the end. Shape of `vectors` and the result: (batch_size, num_words,
+    embedding_dim)."""
     positions = torch.arange(vectors.size(1), device=vectors.device)
     # Shape: (batch_size, num_words)
     sources = (mask.sum(dim=1, keepdim=True) - 1 - positions).clamp(min=0)
@@ -160,8 +156,7 @@ def _padded(ids: List[List[int]]) -> np.ndarray:
 
 
 def _padded_characters(texts: List[List[List[int]]], *, least: int) -> np.ndarray:
-    """Return every word as wide as the longest one, but at least `least`. Shape: `(batch_size, num_words,
-    num_characters)`."""
+    """Pad every word to the longest one, but at least to `least`. Shape: `(batch_size, num_words, num_characters)`."""
     width = max([least, *(len(word) for text in texts for word in text)])
     padded = np.zeros((len(texts), max(map(len, texts)), width), dtype=np.int64)
     for rows, text in zip(padded, texts, strict=True):

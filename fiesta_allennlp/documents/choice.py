@@ -25,18 +25,13 @@ from fiesta_allennlp.strategies import FixedConfidence, Strategy
 
 
 class LimitedDocuments(Strategy):
-    """Another strategy, over candidates of which each can be evaluated `num_batches` times and no more.
+    """Limits another strategy to `num_batches` runs of each candidate, because documents run out.
 
-    A candidate that has been through all documents is not evaluated again; in its place comes the one that is most
-    probably best among the others. The selection ends with `stopped_by` `documents` when nothing is left to learn from
-    this file: when all candidates that together are best with the strategy's confidence have been through it. The
-    best is then the one with the highest measure over the whole file, which is no estimate. Where fewer than two
-    candidates answered anything it is `failures`, as there is nothing to compare.
-
-    Args:
-        strategy: chooses, and stops before that if it can.
-        num_batches: the most replicates of a candidate.
-        measure: the measure of a candidate over all that it was asked about.
+    A candidate that has been through all documents is replaced by the one that is most probably best among the others.
+    The selection ends with `stopped_by` `documents` when nothing more can be learnt from this file: all candidates that
+    together are best with the strategy's confidence have been through it. The best is then the candidate with the
+    highest `measure` over the whole file, which is not an estimate. If fewer than two candidates answered anything, it
+    ends with `failures`, because there is nothing to compare.
     """
 
     def __init__(self, strategy: Strategy, *, num_batches: int, measure: Callable[[History, str], float]) -> None:
@@ -113,7 +108,7 @@ class LimitedDocuments(Strategy):
         return max(open_, key=lambda name: (prob_best.get(name, 0.0), left[name]), default=None)
 
     def _left(self, history: History) -> Dict[str, int]:
-        """Return the number of batches left for each candidate; failed ones count as asked."""
+        """Return the number of batches left for each candidate. Failed ones count as asked."""
         if self._latest[0] is not history:
             used = dict.fromkeys(history.candidates, 0)
             made = [e.request for e in history.evaluations] + [f.request for f in history.failures]
@@ -150,8 +145,6 @@ class DocumentChoice:
 
     @classmethod
     def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentChoice":
-        """Build the choice from the settings. Raise a `ConfigError` where settings contradict each other, or the
-        documents are too few to begin with."""
         believing = settings.believing(task.metric)
         inner = build_strategy(believing.until_documents_end(), list(names), has_counts=True)
         num_batches = -(-facts.num_documents // settings.batch_size)
@@ -167,8 +160,8 @@ class DocumentChoice:
     def summary(
         self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Charge]]
     ) -> Dict[str, Any]:
-        """Return the content of `selection.json`: the summary of any selection with the facts about documents, and
-        without those about training runs. `charges` is None if the file of answers is not there."""
+        """Return the content of `selection.json`: the summary of any selection, with facts about documents instead of
+        those about training runs. `charges` is None if the file of answers is missing."""
         orders = self.orders(history.candidates, int(seed))
         size = self.settings.batch_size
 
@@ -215,20 +208,18 @@ class DocumentChoice:
 
 
 def task_of(settings: DocumentSettings) -> Task:
-    """Build the task from the settings. Raise a `ConfigError` where the metric or the positive label does not go with
-    the task."""
     return build(Task, {"type": settings.task}, positive_label=settings.positive_label, metric=settings.metric)
 
 
 def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optional[Path]:
-    """Return the directory of the answers; None while there is none."""
+    """Return the file of answers; None while there is no directory for it."""
     if settings.answers is not None:
         return Path(settings.answers)
     return None if directory is None else RunDirectory(directory).answers
 
 
 def _measure_of(task: Task) -> Callable[[History, str], float]:
-    """Return the task's score of all counts of a candidate together, in which a document counts by its size."""
+    """Return a function that scores all counts of a candidate together, so that a document counts by its size."""
 
     def measure(history: History, name: str) -> float:
         counts = history.counts(name)
@@ -239,7 +230,7 @@ def _measure_of(task: Task) -> Callable[[History, str], float]:
 
 
 def _fixed_size(history: History, documents_of: DocumentsOf) -> Any:
-    """Return the sizes of tests for the difference that was seen; None where too little is known. In documents."""
+    """Return the sizes, in documents, of tests for the observed difference; None if too little is known."""
     scores: Dict[str, Dict[int, float]] = {name: {} for name in history.active}
     batches: Dict[Tuple[int, ...], int] = {}
     for evaluation in history.evaluations:

@@ -1,8 +1,5 @@
-"""The second example task: sequence tagging, such as named entities. Importing this package registers its reader and
-taggers.
-
-Only `plugin` imports it.
-"""
+"""The example task of sequence tagging, such as named entities. Importing it registers its classes; only `plugin` does
+so."""
 
 # ruff: noqa: F401
 from fiesta_allennlp.tagging.sequence_tagger import CrfSequenceTagger, SoftmaxSequenceTagger

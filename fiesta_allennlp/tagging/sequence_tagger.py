@@ -66,18 +66,13 @@ class SequenceTagger(Model):
         self._scores = SpanScores(has_spans=label_encoding is not None)
 
     def log_likelihood(self, logits: torch.Tensor, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Compute the log likelihood of the right tags, summed over the sentences.
-
-        Shapes: `logits` (batch_size, num_words, num_tags), `tags` and `mask` (batch_size, num_words), the result ().
-        """
+        """Compute the log likelihood of the right tags, summed over the sentences. Shapes: `logits` (batch_size,
+        num_words, num_tags), `tags` and `mask` (batch_size, num_words), the result ()."""
         raise NotImplementedError
 
     def best_tags(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Compute the numbers of the best tags. The values at masked positions are arbitrary.
-
-        Shapes: `logits` (batch_size, num_words, num_tags), `mask` (batch_size, num_words), the result (batch_size,
-        num_words).
-        """
+        """Compute the numbers of the best tags, with arbitrary values at masked positions. Shapes: `logits`
+        (batch_size, num_words, num_tags), `mask` and the result (batch_size, num_words)."""
         raise NotImplementedError
 
     def forward(
@@ -86,13 +81,8 @@ class SequenceTagger(Model):
         tags: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
-        """Compute the logits, the loss and, outside of training, the tags of a batch.
-
-        Returns:
-            `logits` of shape (batch_size, num_words, num_tags). Outside of training `tags`, a list of tag names for
-                each sentence. `words` if `metadata` has them. `loss` if `tags`, of shape (batch_size, num_words), was
-                given.
-        """
+        """Compute the logits, the loss if there are `tags`, and outside of training the names of the best tags of a
+        batch. Shapes: `logits` (batch_size, num_words, num_tags), `tags` (batch_size, num_words)."""
         mask = get_text_field_mask(tokens)
         # Shape: (batch_size, num_words, embedding_dim)
         embedded = self._dropped(self._text_field_embedder(tokens))
@@ -125,10 +115,8 @@ class SequenceTagger(Model):
         ]
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Return `accuracy`, and `precision-overall`, `recall-overall` and `f1-measure-overall` of spans.
-
-        Return an empty dictionary for the training set.
-        """
+        """Return `accuracy`, and the overall precision, recall and F1 of spans; an empty dictionary for the training
+        set."""
         if self.training and not self._scores.num_words:
             return {}
         return self._scores.get_metric(reset)
@@ -225,7 +213,7 @@ class CrfSequenceTagger(SequenceTagger):
         return best_paths(logits, mask, transitions_of(self._crf))
 
     def _check_allowed(self, tags: torch.Tensor, mask: torch.Tensor) -> None:
-        """Refuse right tags that decoding could never give."""
+        """Refuse gold tags that decoding could never give."""
         # Shape: (batch_size, num_words - 1)
         is_wrong = (self._crf._constraint_mask[tags[:, :-1], tags[:, 1:]] == 0) & mask[:, 1:]
         if is_wrong.any():
@@ -263,17 +251,14 @@ def transitions_of(crf: ConditionalRandomField) -> Transitions:
 
 
 def best_paths(logits: torch.Tensor, mask: torch.Tensor, transitions: Transitions) -> torch.Tensor:
-    """Return the best tags by Viterbi's algorithm, in one step for each position, whatever the number of sentences.
+    """Return the best tags by Viterbi's algorithm, in one step for each position of the whole batch.
 
     With delta_1(j) = start_j + logits_1j, position t has::
 
         delta_t(j) = max_i (delta_{t-1}(i) + between_ij) + logits_tj,
 
-    and the i of this maximum is the tag before j. Where a sentence is padded, delta does not change.
-
-    Args:
-        logits: shape (batch_size, num_words, num_tags).
-        mask: false where a sentence is padded, after its last word. Shape: (batch_size, num_words), as the result.
+    and the i of this maximum is the tag before j. Where a sentence is padded, delta does not change. Shapes: `logits`
+    (batch_size, num_words, num_tags), `mask` and the result (batch_size, num_words).
     """
     _, num_words, num_tags = logits.shape
     # Shape: (1, num_tags)

@@ -1,8 +1,4 @@
-"""The shipped example task: target-dependent sentiment. Importing this package registers its reader, models and
-predictor.
-
-Only `plugin` imports it.
-"""
+"""The example task of target-dependent sentiment. Importing it registers its classes; only `plugin` does so."""
 
 # ruff: noqa: F401
 from fiesta_allennlp.tdsa.models import AtaeLstm, Ian, TargetLstm, TdLstm

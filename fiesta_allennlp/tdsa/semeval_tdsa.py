@@ -63,12 +63,7 @@ class Sentence:
 
 
 def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
-    """Read all sentences of a file, including those without aspect terms.
-
-    Raises:
-        Exception: `DataError` with file and sentence id, if the file is missing or is no XML of this format. Also if an
-            aspect term is not at its offsets.
-    """
+    """Read all sentences of a file, including those without aspect terms. A `DataError` names file and sentence."""
     try:
         root = ElementTree.fromstring(Path(path).read_bytes())
     except OSError as error:
@@ -183,12 +178,8 @@ class SemEvalTdsaReader(DatasetReader):
         label: Optional[str] = None,
         sentence_id: Optional[str] = None,
     ) -> Instance:
-        """Build the instance for `target`, which is `text[start:end]`.
-
-        Raises:
-            Exception: `DataError` if the target holds no word or the offsets are not the target's. Without offsets,
-                also if the target does not occur exactly once.
-        """
+        """Build the instance for `target`, which is `text[start:end]`, or occurs exactly once if there are no
+        offsets."""
         start, end = _target_span(text, target, start, end)
         left, middle, right = (self._words(piece) for piece in (text[:start], text[start:end], text[end:]))
         if not middle:

@@ -221,7 +221,7 @@ def check_number(key: str, value: Any, *, least: float = 0, above: bool = False)
 
 def render(body: Any, fields: Mapping[str, Any]) -> Any:
     """Replace every `${name}` in the body by the field's value. Without a body, return all fields. Raise a `DataError`
-    if a field is missing. The message gives its name and the near ones."""
+    if a field is missing."""
     if body is None:
         return dict(fields)
     if isinstance(body, dict):

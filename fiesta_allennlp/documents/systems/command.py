@@ -40,12 +40,11 @@ class ProcessSystem(System):
         self._is_new = True
 
     def command(self, workplace: Workplace) -> List[str]:
-        """Return the program and its arguments."""
         raise NotImplementedError
 
     @property
     def directory(self) -> Optional[Path]:
-        """Return the working directory of the program, or None for the current directory."""
+        """The working directory of the program; None for the current directory."""
         return None
 
     def open(self, workplace: Workplace) -> None:
@@ -209,7 +208,6 @@ class Archive(ProcessSystem):
         return answer
 
     def options(self, packages: Sequence[str]) -> Dict[str, Any]:
-        """Return the options of the process `archive_server`."""
         return {
             "path": str(self._path),
             "predictor": self._predictor,
