@@ -15,55 +15,35 @@ OUTCOME = "outcome.json"
 """Written last and in one step, so that its presence means that the run is complete."""
 
 
+class _At:
+    """A path below the root of a run directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, directory: "RunDirectory", owner: type) -> Path:
+        return directory.root / self._name
+
+
 @dataclass(frozen=True)
 class RunDirectory:
     """Knows every path of a run. Nobody else joins file names."""
 
     root: Path
 
-    @property
-    def store(self) -> Path:
-        """The SQLite file with every request and outcome."""
-        return self.root / "store.sqlite"
-
-    @property
-    def store_log(self) -> Path:
-        """SQLite's write-ahead log. It exists while the store is open, or after its process was killed."""
-        return self.root / "store.sqlite-wal"
-
-    @property
-    def report(self) -> Path:
-        return self.root / "report"
-
-    @property
-    def lock(self) -> Path:
-        """Held by the one process that may write."""
-        return self.root / "store.lock"
-
-    @property
-    def log(self) -> Path:
-        return self.root / "selection.log"
-
-    @property
-    def notify_log(self) -> Path:
-        """The output of the command of `--notify`."""
-        return self.root / "notify.log"
-
-    @property
-    def selection_json(self) -> Path:
-        return self.root / "selection.json"
-
-    @property
-    def evaluations_csv(self) -> Path:
-        return self.root / "evaluations.csv"
-
-    @property
-    def vectors(self) -> Path:
-        return self.root / "vectors"
-
-    @property
-    def tensorboard(self) -> Path:
-        return self.root / "tensorboard"
+    store = _At("store.sqlite")  # every request and outcome
+    store_log = _At("store.sqlite-wal")  # SQLite's; there while the store is open, or after its process was killed
+    lock = _At("store.lock")  # held by the one process that may write
+    log = _At("selection.log")
+    notify_log = _At("notify.log")  # the output of the command of `--notify`
+    detached_log = _At("detached.log")  # the output of a command in the background
+    selection_json = _At("selection.json")
+    evaluations_csv = _At("evaluations.csv")
+    report = _At("report")
+    vectors = _At("vectors")
+    tensorboard = _At("tensorboard")
+    slurm = _At("slurm")  # files that Slurm jobs share with the command, and their logs
+    answers = _At("answers.sqlite")  # of systems; not among `contents`: they were paid for, and serve later selections
 
     def check_log(self, candidate: str) -> Path:
         """The output of checking the candidate before its first run."""
@@ -94,24 +74,9 @@ class RunDirectory:
         found = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / SETS, self.model(name)]
         return [path for path in found if path.exists()]
 
-    @property
-    def answers(self) -> Path:
-        """The answers of systems. They are not among `contents`: they were paid for, and serve later selections."""
-        return self.root / "answers.sqlite"
-
     def system_log(self, name: str) -> Path:
         """The standard error of a system."""
         return self.root / "systems" / f"{name}.log"
-
-    @property
-    def slurm(self) -> Path:
-        """The files that Slurm jobs share with the command, and their logs."""
-        return self.root / "slurm"
-
-    @property
-    def detached_log(self) -> Path:
-        """The output of a command in the background."""
-        return self.root / "detached.log"
 
     @property
     def prepared(self) -> Tuple[Path, ...]:

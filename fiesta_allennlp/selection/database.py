@@ -6,11 +6,11 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Set, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Set, Union
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import replacing
-from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Request
+from fiesta_allennlp.records import Evaluation, Failure, History, Request
 
 SCHEMA_VERSION = 1
 
@@ -207,14 +207,6 @@ def _begin(cursor: sqlite3.Cursor) -> None:
 
 
 # What the rows say.
-
-
-def read_candidates(database: sqlite3.Connection) -> List[Candidate]:
-    rows = database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
-    return [
-        Candidate(row["name"], row["source"], config=json.loads(row["config"]), facts=json.loads(row["facts"]))
-        for row in rows
-    ]
 
 
 def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:

@@ -15,7 +15,6 @@ from fiesta_allennlp.selection.database import (
     create_database,
     open_database,
     open_to_read,
-    read_candidates,
     read_history,
     transaction,
 )
@@ -85,7 +84,11 @@ class StoreReader:
         return Meta(**values)
 
     def candidates(self) -> List[Candidate]:
-        return read_candidates(self._database)
+        rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
+        return [
+            Candidate(row["name"], row["source"], config=json.loads(row["config"]), facts=json.loads(row["facts"]))
+            for row in rows
+        ]
 
     def history(self, *, max_failures: int) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
