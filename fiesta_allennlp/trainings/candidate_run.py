@@ -16,7 +16,7 @@ from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.data_files import NO_DATA, DataMark, unchanged
+from fiesta_allennlp.trainings.data_files import DataMark, unchanged
 
 Run = TypeVar("Run", bound="CandidateRun")
 
@@ -49,7 +49,7 @@ class CandidateRun(Evaluator):
         """Make the run, score it, and leave `outcome.json` in `directory`. Raise a `DataChangedError` if the data have
         changed."""
         started_at, start = datetime.now(timezone.utc), time.monotonic()
-        with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
+        with unchanged(self.data.get(request.candidate, DataMark()), self.places):
             metrics = self.metrics_of(request, directory)
         seconds = time.monotonic() - start
         reported = {"metrics": metrics, "seconds": seconds, "started_at": started_at.isoformat(timespec="seconds")}

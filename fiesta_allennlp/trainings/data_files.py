@@ -91,9 +91,6 @@ class DataMark:
     fingerprint: str = ""
 
 
-NO_DATA = DataMark((), ())
-
-
 def mark_data(paths: Mapping[str, Any]) -> DataMark:
     """Mark the data paths, by part, as they are now, reading each file once.
 
