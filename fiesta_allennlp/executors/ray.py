@@ -21,6 +21,8 @@ from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
 from fiesta_allennlp.isolation.worker import NO_ROOM
 from fiesta_allennlp.records import Failure, Outcome, Request
 
+logger = logging.getLogger(__name__)
+
 GIB = 2**30
 
 
@@ -123,9 +125,6 @@ def _own_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-logger = logging.getLogger(__name__)
 
 
 @Executor.register("ray")

@@ -28,8 +28,6 @@ from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent,
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.registry import import_package
 
-logger = logging.getLogger(__name__)
-
 LAST = -1000
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

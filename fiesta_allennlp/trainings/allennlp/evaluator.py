@@ -6,7 +6,6 @@ Python 3.11 and later can install nothing older. With the versions of AllenNLP's
 
 import gc
 import json
-import logging
 import shutil
 from dataclasses import dataclass, field
 from numbers import Real
@@ -45,9 +44,6 @@ def as_plain(metrics: Mapping[str, Any]) -> Dict[str, Any]:
 def _plain(value: Any) -> Any:
     number = None if isinstance(value, int) else number_of(value)
     return value if number is None else number
-
-
-logger = logging.getLogger(__name__)
 
 
 PREFIXES = {"test": "test", "validation": "best_validation"}

@@ -33,6 +33,11 @@ from fiesta_allennlp.trainings.programs.metrics import (
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
 
+PROGRAM_NAME = "program.json"
+"""The file that describes a run: config, seeds, options of its split, and the command."""
+REPORTED_NAME = "reported.json"
+"""The file of what a run reported that ended without the metric."""
+
 MOST_KEPT = 2**16
 """Limits the bytes that are kept of the end of the output."""
 MOST_LINES, MOST_CHARACTERS = 3, 300
@@ -130,12 +135,6 @@ def last_lines(text: str) -> str:
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
     said = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
     return said if len(said) <= MOST_CHARACTERS else f"... {said[-MOST_CHARACTERS:]}"
-
-
-PROGRAM_NAME = "program.json"
-"""The file that describes a run: config, seeds, options of its split, and the command."""
-REPORTED_NAME = "reported.json"
-"""The file of what a run reported that ended without the metric."""
 
 
 @dataclass(frozen=True)
