@@ -1,8 +1,7 @@
 """Find the best of several AllenNLP models with as few training runs as possible.
 
-`select`, `search`, `choose_system`, `next_runs`, `plan`, `replay` and `report` are the commands as Python calls.
-They are imported when they are first asked for, so that the records, the probabilities and the store can be used
-without torch.
+The commands as Python calls are imported at their first use, so that records, probabilities and the store need no
+torch.
 """
 
 import sys
@@ -33,8 +32,8 @@ def __dir__() -> List[str]:
 
 
 class _MissingAllenNLP(MetaPathFinder):
-    """Says what to type where AllenNLP is imported and is not installed. From Python 3.11 on its own pins have no
-    solution, so the extra requires what AllenNLP needs, but not AllenNLP."""
+    """Tells what to type if AllenNLP is imported but not installed. From Python 3.11 on its own pins have no solution,
+    so the extra requires what AllenNLP needs, but not AllenNLP."""
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None

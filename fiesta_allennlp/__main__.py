@@ -1,5 +1,5 @@
-"""`fiesta select ...` and `python -m fiesta_allennlp select ...` are `allennlp fiesta-select ...` without a plugins
-file, and so on. Only commands that work with AllenNLP models import AllenNLP."""
+"""Runs `fiesta select ...` and `python -m fiesta_allennlp select ...`, which are `allennlp fiesta-select ...` without a
+plugins file. Only commands that work with AllenNLP models import AllenNLP."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _flush() -> None:
-    """Write out the output; if its reader is gone, Python shall not end with a status of its own for that."""
+    """Write out the output. If its reader is gone, Python must not end with a status of its own for that."""
     try:
         sys.stdout.flush()
     except OSError:

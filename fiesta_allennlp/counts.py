@@ -14,9 +14,9 @@ COUNT_PREFIX = "count:"
 class Counts:
     """The answers of each kind that the runs of a candidate counted.
 
-    `kinds` are the names of the metrics without `count:`, in alphabetical order. `values` has a row for each finished
-    run by replicate and is read only; shape `(num_finished, num_kinds)`. A kind that a run does not
-    report beside others is 0 there. `num_without` runs reported no counts at all.
+    `kinds` are the names of the metrics without `count:`, sorted. `values` has a row for each finished run by
+    replicate, with 0 for a kind that a run does not report; shape `(num_finished, num_kinds)`. It is read only.
+    `num_without` runs reported no counts at all.
     """
 
     kinds: Tuple[str, ...]
@@ -27,13 +27,13 @@ class Counts:
         self.values.flags.writeable = False
 
     def with_(self, other: "Counts", order: np.ndarray) -> "Counts":
-        """Return both together, the rows of the one above those of the other and then in this order."""
+        """Return both together, with this one's rows before the other's, and then in the given order."""
         kinds = tuple(sorted({*self.kinds, *other.kinds}))
         values = np.concatenate([self.of(kinds), other.of(kinds)])[order]
         return Counts(kinds, values, self.num_without + other.num_without)
 
     def of(self, kinds: Sequence[str]) -> np.ndarray:
-        """Return `values` with these columns, 0 where there is none. Shape: `(num_finished, len(kinds))`."""
+        """Return `values` with these columns, 0 for unknown kinds. Shape: `(num_finished, len(kinds))`."""
         if tuple(kinds) == self.kinds:
             return self.values
         columns = dict(zip(self.kinds, self.values.T, strict=True))
@@ -42,7 +42,6 @@ class Counts:
 
 
 def counts_in(reported: Sequence[Mapping[str, float]]) -> Counts:
-    """Return the counts among the metrics that runs reported, in this order."""
     names = Counter(map(tuple, reported))
     keys = sorted({key for together in names for key in together if key.startswith(COUNT_PREFIX)})
     rows = [[metrics.get(key, 0) for key in keys] for metrics in reported]

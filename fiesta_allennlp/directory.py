@@ -15,60 +15,35 @@ OUTCOME = "outcome.json"
 """Written last and in one step, so that its presence means that the run is complete."""
 
 
+class _At:
+    """A path below the root of a run directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, directory: "RunDirectory", owner: type) -> Path:
+        return directory.root / self._name
+
+
 @dataclass(frozen=True)
 class RunDirectory:
     """Knows every path of a run. Nobody else joins file names."""
 
     root: Path
 
-    @property
-    def store(self) -> Path:
-        """The SQLite file with every request and outcome."""
-        return self.root / "store.sqlite"
-
-    @property
-    def store_log(self) -> Path:
-        """SQLite's write-ahead log of the store. It exists while the store is open, or where its
-        process was killed."""
-        return self.root / "store.sqlite-wal"
-
-    @property
-    def report(self) -> Path:
-        """The default directory of a report."""
-        return self.root / "report"
-
-    @property
-    def lock(self) -> Path:
-        """Held by the one process that may write."""
-        return self.root / "store.lock"
-
-    @property
-    def log(self) -> Path:
-        """The log of the selection, with times."""
-        return self.root / "selection.log"
-
-    @property
-    def notify_log(self) -> Path:
-        """The output of the command of `--notify`."""
-        return self.root / "notify.log"
-
-    @property
-    def selection_json(self) -> Path:
-        return self.root / "selection.json"
-
-    @property
-    def evaluations_csv(self) -> Path:
-        return self.root / "evaluations.csv"
-
-    @property
-    def vectors(self) -> Path:
-        """Word-vector files cut down to the pool's words."""
-        return self.root / "vectors"
-
-    @property
-    def tensorboard(self) -> Path:
-        """TensorBoard's event files of the selection."""
-        return self.root / "tensorboard"
+    store = _At("store.sqlite")  # every request and outcome
+    store_log = _At("store.sqlite-wal")  # SQLite's; there while the store is open, or after its process was killed
+    lock = _At("store.lock")  # held by the one process that may write
+    log = _At("selection.log")
+    notify_log = _At("notify.log")  # the output of the command of `--notify`
+    detached_log = _At("detached.log")  # the output of a command in the background
+    selection_json = _At("selection.json")
+    evaluations_csv = _At("evaluations.csv")
+    report = _At("report")
+    vectors = _At("vectors")
+    tensorboard = _At("tensorboard")
+    slurm = _At("slurm")  # files that Slurm jobs share with the command, and their logs
+    answers = _At("answers.sqlite")  # of systems; not among `contents`: they were paid for, and serve later selections
 
     def check_log(self, candidate: str) -> Path:
         """The output of checking the candidate before its first run."""
@@ -82,11 +57,11 @@ class RunDirectory:
         return self.evaluation(name) / "log.txt"
 
     def failure_log(self, name: str, attempt: int) -> Path:
-        """The log of an attempt that failed, kept when the run is tried again."""
+        """The log of a failed attempt, kept when the run is tried again."""
         return self.root / "failures" / f"{name}.{attempt}.log"
 
     def archive(self, name: str) -> Path:
-        """The trained model of a run, where it was kept."""
+        """The trained model of an AllenNLP run, if it was kept."""
         return self.evaluation(name) / "model.tar.gz"
 
     def model(self, name: str) -> Path:
@@ -99,25 +74,9 @@ class RunDirectory:
         found = [*directory.glob("*.th"), *directory.glob("*.tar.gz"), directory / SETS, self.model(name)]
         return [path for path in found if path.exists()]
 
-    @property
-    def answers(self) -> Path:
-        """The answers of systems. They are not among `contents`, because they were paid for and serve later
-        selections."""
-        return self.root / "answers.sqlite"
-
     def system_log(self, name: str) -> Path:
         """The standard error of a system."""
         return self.root / "systems" / f"{name}.log"
-
-    @property
-    def slurm(self) -> Path:
-        """The files that jobs on a Slurm cluster share with the command, and the logs of the jobs."""
-        return self.root / "slurm"
-
-    @property
-    def detached_log(self) -> Path:
-        """The output of a command in the background."""
-        return self.root / "detached.log"
 
     @property
     def prepared(self) -> Tuple[Path, ...]:
@@ -126,7 +85,7 @@ class RunDirectory:
 
     @property
     def ended_before_its_first_run(self) -> bool:
-        """Return whether checks alone wrote here."""
+        """True if only checks wrote here."""
         later = (self.store, self.selection_json, self.root / "evaluations")
         return any(path.exists() for path in self.prepared) and not any(path.exists() for path in later)
 
@@ -137,7 +96,6 @@ class RunDirectory:
 
     @property
     def stores(self) -> Tuple[Path, Path]:
-        """The stores of the selection and of a search's first stage."""
         return self.store, self.screening.store
 
     @property
@@ -146,7 +104,7 @@ class RunDirectory:
         return RunDirectory(self.root / "next")
 
     def contents(self) -> List[Path]:
-        """Everything that is there and that a selection, or a report on it, made."""
+        """Everything here that a selection, or a report on it, made."""
         made = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log", "notify.log", "selection.json"]
         made += ["evaluations.csv", "vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report"]
         made += ["next", "screening", "slurm"]
@@ -155,8 +113,8 @@ class RunDirectory:
 
     @property
     def finished_runs(self) -> Set[str]:
-        """The names of the runs that left an outcome here, whatever the store says. A directory that was being received
-        from another machine is none of them."""
+        """The names of the runs that left an outcome here, whatever the store says; not those still arriving from
+        another machine."""
         left = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME}"))
         return {directory.name for directory in left if directory.suffix != PART}
 

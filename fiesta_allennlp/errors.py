@@ -1,6 +1,5 @@
-"""The errors that this package raises on purpose, and what other libraries say of a wrong config in few words.
-
-Each message names the rule, the value and the remedy."""
+"""The errors that this package raises on purpose, and plain words for what other libraries say of a wrong config. Each
+message names the rule, the value and the remedy."""
 
 import ast
 import difflib
@@ -31,18 +30,13 @@ class DataError(FiestaError):
 
 
 class ReaderError(DataError):
-    """A candidate's own reader raised an error while reading.
-
-    The message names the data path, how many instances were read before, and the reader's own message. Its traceback is
-    in the log.
-    """
+    """A candidate's own reader raised an error while reading. The message names the data path, the number of instances
+    read before, and the reader's own message. Its traceback is in the log."""
 
 
 class ModelError(FiestaError):
-    """A candidate's model raised an error on its first batch.
-
-    The message names the part of the model, and has the error's own message. Its traceback is in the log.
-    """
+    """A candidate's model raised an error on its first batch. The message names the part of the model, and has the
+    error's own message. Its traceback is in the log."""
 
 
 class DataChangedError(FiestaError):
@@ -79,11 +73,8 @@ NOT_ASCII = re.compile(r"[^ -~]")
 
 
 def visible(text: str, *, keep: str = "") -> str:
-    r"""Return a text with its invisible characters written as escapes, such as `\x1b` and `\u202e`.
-
-    A terminal obeys some of these characters, a reader sees none of them, and no file can contain half of a surrogate
-    pair. The characters in `keep` stay as they are.
-    """
+    r"""Return a text with invisible characters as escapes, such as `\x1b` and `\u202e`, except those in `keep`. A
+    terminal obeys some of them, a reader sees none of them, and no file can contain half of a surrogate pair."""
     return NOT_ASCII.sub(lambda found: found[0] if found[0] in keep else _escaped(found[0]), text)
 
 
@@ -93,10 +84,8 @@ def _escaped(character: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Format an error as one line for tables: its type, unless the message is clear by itself, and the message.
-
-    Invisible characters are written as escapes.
-    """
+    """Format an error as one line for tables: its message, after its type unless the message is clear by itself.
+    Invisible characters are written as escapes."""
     message = visible(" ".join(str(error).split()))
     name = type(error).__name__
     speaks = isinstance(error, FiestaError) or name == "ConfigurationError"
@@ -104,12 +93,11 @@ def describe(error: BaseException) -> str:
 
 
 def near(name: str, known: Iterable[str], *, most: int = 1) -> List[str]:
-    """Return the known names that are nearest to an unknown name, at most `most` of them."""
     return difflib.get_close_matches(name, list(known), n=most)
 
 
 def did_you_mean(name: str, known: Iterable[str], *, most: int = 1) -> str:
-    """Return a question for the end of a sentence, with the nearest names; empty if there is none."""
+    """Return a question with the nearest names for the end of a sentence; empty if there is none."""
     found = near(name, known, most=most)
     return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
@@ -124,10 +112,7 @@ MOST_TOLD = 8
 
 
 def all_in_one(messages: Sequence[str], *, what: str) -> str:
-    """Combine several messages into one: a single message unchanged, or their number and one line each.
-
-    At most `MOST_TOLD` lines are shown.
-    """
+    """Combine messages into one: a single message unchanged, or their number and at most `MOST_TOLD` lines."""
     if len(messages) == 1:
         return messages[0]
     more = [f"and {len(messages) - MOST_TOLD} more"] if len(messages) > MOST_TOLD else []
@@ -154,11 +139,8 @@ NOT_OF_THE_CONFIG = (
 
 
 def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> str:
-    """Describe an error in one line that ends with a full stop.
-
-    `keys` are the keys of the config. If code gives a library an argument that is not among them, the line says that
-    the library does not take it.
-    """
+    """Describe an error in one line that ends with a full stop. If code gives a library an argument that is not among
+    the `keys` of the config, the line says that the library does not take it."""
     text = describe(error)
     found = UNKNOWN_NAME.search(str(error))
     if found:
@@ -173,7 +155,7 @@ def plainly(error: BaseException, *, keys: Optional[Container[str]] = None) -> s
 
 
 def _about_unknown_keys(error: BaseException) -> str:
-    """Return sentences about the keys that an object of AllenNLP does not take; empty for any other error."""
+    """Describe the keys that an object of AllenNLP does not take; empty for any other error."""
     unknown_key, extra = UNKNOWN_KEY.search(describe(error)), EXTRA_KEYS.search(str(error))
     if unknown_key:
         return not_keys([unknown_key[2]], unknown_key[1], [])
@@ -181,7 +163,7 @@ def _about_unknown_keys(error: BaseException) -> str:
 
 
 def unknown_name(value: str, key: str, names: Sequence[str]) -> str:
-    """Return sentences about a value of `key` that is none of the registered `names`, with the near ones."""
+    """Describe a value of `key` that is not among the registered `names`, with the near ones."""
     hint = did_you_mean(value, names)
     listed = f" Valid names: {', '.join(sorted(names))}." if len(names) <= MOST_NAMES or not hint else ""
     return (

@@ -21,7 +21,6 @@ FORMULAS = ("=", "+", "-", "@")
 
 
 def digest_of(file: Path) -> str:
-    """Return the SHA-256 of a file's content."""
     digest = hashlib.sha256()
     with file.open("rb") as content:
         while chunk := content.read(CHUNK):
@@ -31,11 +30,8 @@ def digest_of(file: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a new, empty file beside `path` to write to, which takes its place at the end: a reader never sees half a
-    file.
-
-    Nobody can know its name beforehand and put a link there.
-    """
+    """Yield a new, empty file next to `path`, which replaces it at the end, so that a reader never sees half a file.
+    Nobody can know its name beforehand and put a link there."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART}")
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
@@ -51,12 +47,8 @@ def not_through_links(path: str, flags: int) -> int:
 
 
 def read_own(path: Path) -> bytes:
-    """Return the content of a file that only this user can have written, as a pickle must be.
-
-    Raises:
-        StoreError: where the file or its directory belongs to another user.
-        OSError: where it cannot be read.
-    """
+    """Return the content of a file that only this user can have written, as a pickle must be. Raise a `StoreError` if
+    the file or its directory belongs to another user."""
     with open(path, "rb", opener=not_through_links) as file:
         for owner in (os.fstat(file.fileno()).st_uid, path.parent.stat().st_uid):
             if owner != os.getuid():
@@ -68,7 +60,6 @@ def read_own(path: Path) -> bytes:
 
 
 def delete(path: Path) -> None:
-    """Delete a file, or a directory with all that it holds, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -76,14 +67,8 @@ def delete(path: Path) -> None:
 
 
 def read_lines(path: Path, *, distinct_keys: bool = False) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Yield the objects of a JSONL file with their line numbers from 1; empty lines are passed over.
-
-    Args:
-        distinct_keys: refuse an object with a key twice, of which JSON takes the last one.
-
-    Raises:
-        DataError: where the file cannot be read, or a line is no JSON object.
-    """
+    """Yield the objects of a JSONL file with their line numbers from 1, skipping empty lines. With `distinct_keys`,
+    refuse an object with a repeated key, of which JSON takes the last value. Raise a `DataError` with the line."""
     pairs = _distinct if distinct_keys else None
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -127,16 +112,14 @@ def _distinct(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def shortened(value: Any, limit: int = 120) -> str:
-    """Return a value as JSON for a message, cut where it is long."""
+    """Return a value as JSON for a message, cut if long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= limit else f"{text[:limit]} ..."
 
 
 def to_csv(value: Any) -> Any:
-    """Return the cell of a CSV file for a value: a text that a spreadsheet would run gets an apostrophe in front.
-
-    Numbers stay as they are, and a text has its invisible characters written as escapes. `from_csv` gives it back.
-    """
+    """Return the CSV cell of a value, which `from_csv` reads back. A text that a spreadsheet would run gets an
+    apostrophe in front, and invisible characters become escapes."""
     if not isinstance(value, str):
         return value
     text = visible(value)
@@ -144,7 +127,6 @@ def to_csv(value: Any) -> Any:
 
 
 def from_csv(cell: str) -> str:
-    """Return the text of a cell that `to_csv` may have written, without the apostrophe in front of a formula."""
     return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULAS) else cell
 
 

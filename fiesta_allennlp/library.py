@@ -1,8 +1,4 @@
-"""The commands `fiesta-select`, `fiesta-search`, `fiesta-documents`, `fiesta-plan` and `fiesta-replay` as Python calls.
-
-Use them in scripts and notebooks (`docs/api/calls.md`). No call ends the process: an error that you can fix is a
-`FiestaError`.
-"""
+"""The commands as Python calls, for scripts and notebooks (`docs/api/calls.md`). No call ends the process."""
 
 import json
 from pathlib import Path
@@ -13,7 +9,7 @@ from rich.console import Console
 
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.isolation.main_guard import refuse_to_be_imported
+from fiesta_allennlp.isolation.fork_server import refuse_to_be_imported
 from fiesta_allennlp.listeners.progress import repetition_bar
 from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.replays.files import table_of
@@ -219,7 +215,6 @@ def next_runs(scores: Union[str, Path, Sequence[Mapping[str, Any]]], **settings:
 
 
 def _made(of: Type[Settings], given: Mapping[str, Any]) -> Settings:
-    """Make settings of the class `of`, whose lists may be any sequences."""
     check_names(given, of)
     allowed = allowed_by(of)
     lists = {name: value for name, value in given.items() if allowed[name].types == (tuple,)}
@@ -229,7 +224,7 @@ def _made(of: Type[Settings], given: Mapping[str, Any]) -> Settings:
 
 
 def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> Dict[str, Any]:
-    """Return the settings as the command line gives them, with what is `given` under the name `into`."""
+    """Return the settings as the command line gives them, with `given` under the name `into`."""
     _check_list(into, given)
     typed = dict(settings)
     if isinstance(typed.get("include_package"), str):
@@ -251,7 +246,7 @@ def _as_typed(settings: Mapping[str, Any], given: Candidates, *, into: str) -> D
 
 
 def _check_list(name: str, given: Any) -> None:
-    """Refuse one text, which Python would take for a list of its letters."""
+    """Refuse a single string, which Python would take for a list of its letters."""
     if isinstance(given, (str, Path)):
         raise ConfigError(
             f"{name} must be a list, or a mapping from names to files, but is the string '{given}'. Give "
@@ -260,7 +255,7 @@ def _check_list(name: str, given: Any) -> None:
 
 
 def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[ScoreSource]:
-    """Scores that are here already; None for a file or a preset."""
+    """Return scores that are here already; None for a file or a preset."""
     if isinstance(scores, ScoreSource):
         return scores
     if isinstance(scores, Mapping):
@@ -270,7 +265,7 @@ def _source(scores: Scores, evaluations_per_split: Optional[int]) -> Optional[Sc
 
 
 def _console(progress: Optional[bool]) -> Console:
-    """One that shows nothing unless it is asked to, or stands on a terminal."""
+    """Return a console that shows nothing unless that is requested, or it is a terminal."""
     console = SteadyConsole(highlight=False)
     console.quiet = not (console.is_terminal if progress is None else progress)
     return console

@@ -1,6 +1,4 @@
-"""The names of candidates and systems: how they are typed, and which names are allowed.
-
-A name is part of the paths of files, a cell of tables and a word in logs."""
+"""The names of candidates and systems, which become parts of paths, cells of tables and words in logs."""
 
 import unicodedata
 from typing import Dict, Iterable, Mapping, Optional, Tuple
@@ -12,7 +10,7 @@ NOT_IN_NAMES = '/\\:*?"<>|'
 
 
 def split_name(text: str) -> Tuple[Optional[str], str]:
-    """Split what was typed as `NAME=PLACE`; a place alone has no name. What follows a `?` belongs to the place."""
+    """Split `NAME=PLACE`; a place alone has no name. Anything after a `?` belongs to the place."""
     if "=" not in text.partition("?")[0]:
         return None, text
     name, _, place = text.partition("=")
@@ -24,25 +22,17 @@ NUMBER = "#"
 
 
 def values_in(place: str) -> str:
-    """Return the values that follow the question mark in a place."""
     return place.partition("?")[2]
 
 
 def legend(values: Mapping[str, str]) -> Tuple[str, ...]:
-    """Say which values the numbers stand for, by candidate; names that are no numbers speak for themselves."""
+    """Return the values that numbered candidates stand for. Other names speak for themselves."""
     return tuple(f"{name}: {said}" for name, said in values.items() if name.startswith(NUMBER))
 
 
 def check_names(places: Iterable[Tuple[str, str]], *, what: str, least: int, remedy: str) -> None:
-    """Check the names of what is given, each with its place.
-
-    Args:
-        what: what a message calls one of them.
-        least: how many there are at least; where there are fewer, the message ends with `remedy`.
-
-    Raises:
-        ConfigError: where a name is not allowed, or two names are equal or look alike.
-    """
+    """Check the names of what is given, each with its place. `what` is the word for one of them in a message. If there
+    are fewer than `least`, the message ends with `remedy`."""
     named: Dict[str, str] = {}
     for name, place in places:
         _check_name(name, f"{what} '{visible(f'{name}={place}')}'")
@@ -61,15 +51,7 @@ def check_names(places: Iterable[Tuple[str, str]], *, what: str, least: int, rem
 
 
 def check_distinct(names: Iterable[str], *, what: str) -> None:
-    """Refuse names that share a directory on some systems: they differ only by case or by Unicode normalisation.
-
-    Args:
-        names: the names, all different.
-        what: what a message calls one of them.
-
-    Raises:
-        ConfigError: with the two names.
-    """
+    """Refuse names that differ only by case or Unicode normalisation, because some systems give them one directory."""
     known: Dict[str, str] = {}
     for name in names:
         other = known.setdefault(unicodedata.normalize("NFC", name).casefold(), name)

@@ -7,7 +7,6 @@ import fiesta_allennlp.modules
 import fiesta_allennlp.tagging
 import fiesta_allennlp.tdsa
 import fiesta_allennlp.trainings.allennlp.evaluator
-import fiesta_allennlp.trainings.allennlp.newer_libraries
 import fiesta_allennlp.trainings.allennlp.resplit
 from fiesta_allennlp.selection.jsonnet import set_defaults
 

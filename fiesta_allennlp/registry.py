@@ -40,7 +40,7 @@ SIMPLE = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 class Registrable:
-    """Base class of what users can choose by name, such as strategies.
+    """Base class of everything that users choose by name, such as strategies.
 
     Register a class with its base: ``@Strategy.register("mine")``. `default` is the name that `build` takes if the
     mapping has no `type`.
@@ -51,11 +51,7 @@ class Registrable:
 
     @classmethod
     def register(cls, name: str) -> Callable[[Added], Added]:
-        """Return a decorator that registers a class as `name`.
-
-        Raises:
-            ConfigError: if another class has the name already.
-        """
+        """Return a decorator that registers a class as `name`. Refuse a name that another class has already."""
 
         def add(added: Added) -> Added:
             other = Registrable._registered[cls].setdefault(name, added)
@@ -69,11 +65,7 @@ class Registrable:
 
     @classmethod
     def by_name(cls: Type[Registered], name: str) -> Type[Registered]:
-        """Return the class that is registered as `name`.
-
-        Raises:
-            ConfigError: if there is none; the message has the near names.
-        """
+        """Return the class that is registered as `name`. Raise a `ConfigError` with the near names if there is none."""
         found = Registrable._registered[cls].get(name) if isinstance(name, str) else None
         if found is None:
             raise ConfigError(unknown_name(shortened(name), "type", cls.available()))
@@ -81,21 +73,15 @@ class Registrable:
 
     @classmethod
     def available(cls) -> List[str]:
-        """Return all registered names, sorted."""
         return sorted(Registrable._registered[cls])
 
 
 def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> Registered:
     """Build the registered object that a mapping describes: its `type` and the arguments of its constructor.
 
-    An argument whose annotation is a `Registrable` class is built from a mapping, or a name, as well.
-
-    Args:
-        extras: finished arguments for the constructor. Those that it does not take are left out.
-
-    Raises:
-        ConfigError: if a name is not registered, a key is unknown or missing, or a value has the wrong type. Also
-            whatever the constructor raises.
+    An argument whose annotation is a `Registrable` class is built from a mapping, or a name, as well. `extras` are
+    finished arguments; those that the constructor does not take are left out. Raise a `ConfigError` if a name is not
+    registered, a key is unknown or missing, or a value has the wrong type.
     """
     values = dict(mapping)
     found = base.by_name(values.pop("type", base.default))
@@ -113,11 +99,7 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **extras: Any) -> 
 
 def import_package(name: str) -> None:
     """Import a module, or a package with all its modules, so that it can register its classes. It may lie in the
-    current directory.
-
-    Raises:
-        ImportError: if it cannot be imported.
-    """
+    current directory."""
     importlib.invalidate_caches()
     sys.path.append("")
     try:
@@ -129,8 +111,8 @@ def import_package(name: str) -> None:
 
 
 def _parameters(built: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
-    """Return the parameters of a constructor, and of those above it that get its `**kwargs`; whether the last one takes
-    more keys still."""
+    """Return the parameters of a constructor, and of those above it that get its `**kwargs`; and whether the last one
+    takes even more keys."""
     found: Dict[str, inspect.Parameter] = {}
     takes_all = False
     for owner in built.__mro__:

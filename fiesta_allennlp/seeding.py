@@ -1,7 +1,7 @@
 """Seeds that are looked up by key and never drawn in turn, so that nothing depends on the order of work.
 
-Every number comes from `SeedSequence(seed, spawn_key=(stream, candidate, replicate))`. A candidate's key is a
-hash of its name, so its seeds stay the same whatever other candidates stand beside it.
+Every number comes from `SeedSequence(seed, spawn_key=(stream, candidate, replicate))`. A candidate's key is a hash of
+its name, so its seeds do not depend on the other candidates.
 """
 
 import hashlib
@@ -26,33 +26,33 @@ SEED_BITS = 31
 
 
 def fresh_seed() -> int:
-    """Return 128 bits from the operating system, for a selection that was given no seed."""
+    """Return 128 bits from the operating system, for a selection without a given seed."""
     return secrets.randbits(128)
 
 
-def candidate_key(name: str) -> int:
-    """Return a 32-bit key that depends on nothing but the name."""
-    return int.from_bytes(hashlib.sha256(name.encode("utf-8")).digest()[:4], "little")
+def candidate_key(name: Optional[str]) -> int:
+    """Return a 32-bit key that depends only on the name; 0 for all candidates together."""
+    return 0 if name is None else int.from_bytes(hashlib.sha256(name.encode("utf-8")).digest()[:4], "little")
 
 
-def _numbers(seed: int, stream: int, first: int, second: int, count: int) -> "list[int]":
-    sequence = np.random.SeedSequence(seed, spawn_key=(stream, first, second))
+def _sequence(seed: int, stream: int, candidate: Optional[str], second: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(stream, candidate_key(candidate), second))
+
+
+def _numbers(sequence: np.random.SeedSequence, count: int) -> "list[int]":
     return [int(word) >> (32 - SEED_BITS) for word in sequence.generate_state(count, np.uint32)]
 
 
 def split_seed(seed: int, replicate: int, candidate: Optional[str] = None) -> int:
-    """Return the seed of split `replicate`: one for all candidates, or, where `candidate` is given, that candidate's
-    own."""
-    first = 0 if candidate is None else candidate_key(candidate)
-    return _numbers(seed, SPLIT_STREAM, first, replicate, 1)[0]
+    """Return the seed of split `replicate`, of all candidates or of `candidate` alone."""
+    return _numbers(_sequence(seed, SPLIT_STREAM, candidate, replicate), 1)[0]
 
 
 def make_request(seed: int, candidate: str, replicate: int, *, shared_splits: bool) -> Request:
-    """Return the request for one run with all of its seeds.
-
-    With `shared_splits`, replicate k of every candidate is trained on split k.
-    """
-    random_seed, numpy_seed, pytorch_seed = _numbers(seed, TRAINING_STREAM, candidate_key(candidate), replicate, 3)
+    """Return the request for one run with all of its seeds. With `shared_splits`, replicate k of every candidate is
+    trained on split k."""
+    sequence = _sequence(seed, TRAINING_STREAM, candidate, replicate)
+    random_seed, numpy_seed, pytorch_seed = _numbers(sequence, 3)
     return Request(
         candidate=candidate,
         replicate=replicate,
@@ -64,31 +64,24 @@ def make_request(seed: int, candidate: str, replicate: int, *, shared_splits: bo
 
 
 def document_order(seed: int, num_documents: int, candidate: Optional[str] = None) -> np.ndarray:
-    """Return the random order in which documents are asked about: one for all candidates, or the own one of
-    `candidate`. Shape: `(num_documents,)`."""
-    first = 0 if candidate is None else candidate_key(candidate)
-    sequence = np.random.SeedSequence(seed, spawn_key=(DOCUMENTS_STREAM, first, 0))
-    return np.random.default_rng(sequence).permutation(num_documents)
+    """Return the random order of the documents, for all candidates or for `candidate` alone. Shape:
+    `(num_documents,)`."""
+    return np.random.default_rng(_sequence(seed, DOCUMENTS_STREAM, candidate, 0)).permutation(num_documents)
 
 
 def strategy_rng(seed: int, num_reserved: int) -> np.random.Generator:
-    """Return the generator for the strategy's next choice, keyed by how many runs were ever reserved.
-
-    A resumed selection that has reserved as many makes the same draw.
-    """
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STRATEGY_STREAM, 0, num_reserved)))
+    """Return the generator for the strategy's next choice. It is keyed by how many runs were ever reserved, so a
+    resumed selection makes the same draw."""
+    return np.random.default_rng(_sequence(seed, STRATEGY_STREAM, None, num_reserved))
 
 
 def second_seed(seed: int) -> int:
-    """Return the root of all seeds of a search's second stage, so that none of its runs is one of the first stage."""
+    """Return the master seed of a search's second stage, whose runs all differ from those of the first stage."""
     words = np.random.SeedSequence(seed, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
     return int(words[0]) << 64 | int(words[1])
 
 
 def replay_rng(seed: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:
-    """Return a generator for one repetition of a replay, `candidate`'s own where that is given.
-
-    Replays with equal seed meet the same scores whatever their strategies, so these can be compared in pairs.
-    """
-    first = 0 if candidate is None else candidate_key(candidate)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream, first, repetition)))
+    """Return a generator for one repetition of a replay, or `candidate`'s own. Replays with equal seeds meet the same
+    scores whatever their strategies, so they can be compared in pairs."""
+    return np.random.default_rng(_sequence(seed, stream, candidate, repetition))

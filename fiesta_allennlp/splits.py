@@ -16,13 +16,10 @@ SUM_TOLERANCE = 0.001
 class Division:
     """The division of the data into training, validation and test set, and the set that is scored.
 
-    Attributes:
-        is_official: the sets are those of the config; else they are drawn at random from all data together.
-        ratios: the shares of the sets of a random split, in the order of `parts`; empty for the official ones.
-        scored: `test` or `validation`. With `validation`, a random split has no test set, and the pool does not hold
-            the official one.
-        keeps_test: with `validation`, a random split has a test set all the same, which no run looks at.
-        has_validation: a run gets a validation set. Programs may do without it, if they are scored on the test set.
+    `ratios` are the shares of `parts` in a random split, empty for the official sizes. With `is_official`, the sets are
+    those of the config. If `validation` is scored, a random split has no test set, and the pool does not hold the
+    official one; `keeps_test` gives it a test set that no run looks at. Programs may do without a validation set, if
+    they are scored on the test set.
     """
 
     is_official: bool = False
@@ -33,7 +30,6 @@ class Division:
 
     @property
     def parts(self) -> Tuple[str, ...]:
-        """The sets that a run needs."""
         needed = PARTS if self.keeps_test else PARTS[: PARTS.index(self.scored) + 1]
         return tuple(part for part in needed if part != "validation" or self.has_validation)
 
@@ -47,11 +43,7 @@ AT_OFFICIAL_RATIOS = Division()
 
 
 def check_ratios(ratios: Sequence[float], parts: Sequence[str]) -> None:
-    """Refuse shares that do not say how large each of these parts is.
-
-    Raises:
-        DataError: with the rule and the value.
-    """
+    """Refuse shares that do not say how large each of these parts is."""
     total = sum(ratios)
     if len(ratios) != len(parts) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
         typed = ",".join(f"{ratio:g}" for ratio in ratios)
@@ -81,18 +73,10 @@ class Split:
 def group_targets(
     sizes: Mapping[str, int], *, ratios: Sequence[float] = (), parts: Sequence[str] = PARTS
 ) -> Dict[str, int]:
-    """Return the sizes that every random split aims at, from the sizes of the official parts.
+    """Return the sizes that every random split aims at: those of the official parts, or `ratios` of all instances.
 
-    Where a task has no official validation part it becomes as large as the test part, at the cost of the
-    training part, and the other way round.
-
-    Args:
-        sizes: the number of instances of each official part.
-        ratios: the shares of `parts` in all instances, instead of the official ones.
-        parts: the sets that are drawn.
-
-    Raises:
-        DataError: where neither is there, or the training part would vanish.
+    If a task has no official validation part, it becomes as large as the test part, at the cost of the training part,
+    and vice versa. Raise a `DataError` if both are missing, or the training part would vanish.
     """
     total = sum(sizes.values())
     if ratios:
@@ -127,20 +111,14 @@ def _targets_at(ratios: Sequence[float], total: int, parts: Sequence[str]) -> Di
 
 
 def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: int) -> Split:
-    """Draw a random split in which every group stays whole.
+    """Draw a random split in which every group stays whole. Raise a `DataError` if a part would stay empty.
 
-    Groups are shuffled; the test part takes groups until its number of instances is as near to its target as it
-    can be, then the validation part, and the rest is for training. With groups of one instance each (a plain
-    random split) the targets are met exactly; else a part can be off by less than one group.
+    Groups are shuffled. The test part takes groups until its number of instances is as near to its target as it can be,
+    then the validation part, and the rest is for training. With groups of one instance each (a plain random split) the
+    targets are met exactly; otherwise a part can be off by less than one group. A part without a target stays empty.
 
-    Args:
-        groups: the group of each instance of the pool, in the pool's order. Shape: `(num_instances,)`.
-        targets: the wanted number of instances of `validation` and `test`; one that is missing stays empty.
-        seed: 32 bits. The same seed gives the same split on every platform and numpy version (the legacy generator is
-            used because numpy has frozen its stream).
-
-    Raises:
-        DataError: where a part would stay empty.
+    The same 32-bit seed gives the same split on every platform and numpy version: the legacy generator is used because
+    numpy has frozen its stream.
     """
     import numpy as np  # the settings import this module, and --help needs no NumPy
 

@@ -11,8 +11,7 @@ from pebble import ProcessExpired
 import fiesta_allennlp
 from fiesta_allennlp import choose_system, replay, select
 from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, StoreError
-from fiesta_allennlp.isolation.fork_server import check_guard
-from fiesta_allennlp.isolation.main_guard import NO_GUARD
+from fiesta_allennlp.isolation.fork_server import NO_GUARD, check_guard
 from fiesta_allennlp.replays.sources import PRESETS
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from tests.conftest import REPOSITORY

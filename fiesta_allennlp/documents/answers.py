@@ -46,15 +46,8 @@ class Answer:
 
 
 class AnswerStore:
-    """Answers by system and question. Written by any thread, and by several selections at once.
-
-    Args:
-        path: the file; made where it is not there.
-        run: names the selection that pays for new answers.
-
-    Raises:
-        StoreError: where the file cannot be used.
-    """
+    """Answers by system and question, written by any thread, and by several selections at once. `run` names the
+    selection that pays for new answers."""
 
     def __init__(self, path: Path, *, run: str) -> None:
         self._path = path
@@ -87,7 +80,6 @@ class AnswerStore:
                 self._locks.close()
 
     def add_system(self, identity: Mapping[str, Any]) -> str:
-        """Add a system with this identity and return its key."""
         key = system_key(identity)
         with self._using() as database:
             database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, _canonical(identity)))
@@ -104,11 +96,9 @@ class AnswerStore:
 
     @contextmanager
     def taking(self, system: str, question: Any, *, given_up: Callable[[], bool]) -> Iterator[bool]:
-        """Wait until nobody else is asking a system this question: no other thread with this store, no other process
-        with the same file. Nobody else will before the block is left, or the process has ended in whatever way.
-
-        Yields whether it may be asked; else `given_up` came true.
-        """
+        """Wait until nobody else is asking a system this question, neither another thread with this store nor another
+        process with the same file. Nobody else may ask it until the block ends, or the process, however it ends. Yield
+        whether it may be asked; otherwise `given_up` became true."""
         key = (system, question_key(question))
         while not (taken := self._take(key)) and not given_up():
             time.sleep(SECONDS_BETWEEN_TRIES)
@@ -119,7 +109,7 @@ class AnswerStore:
                 self._leave(key)
 
     def keep(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
-        """Write down an answer and what it cost; `asker` is what the selection calls the system."""
+        """Record an answer and its cost; `asker` is the selection's name for the system."""
         value = json.dumps(answer.value)
         row = (system, question_key(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
         with self._using() as database:
@@ -131,7 +121,6 @@ class AnswerStore:
             return _charges(database, self._run)
 
     def num_kept(self, system: str) -> int:
-        """Return the number of kept answers of a system."""
         with self._using() as database:
             query = "SELECT COUNT(DISTINCT question) FROM answers WHERE system = ?"
             return int(database.execute(query, (system,)).fetchone()[0])
@@ -183,8 +172,7 @@ class AnswerStore:
 
 
 def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
-    """Return the charges of a selection, finished or running. Changes nothing; None where there is no such file to
-    read."""
+    """Return the charges of a selection, finished or running, without changing the file; None if it cannot be read."""
     if not path.is_file():
         return None
     try:
@@ -200,7 +188,6 @@ def _charges(database: sqlite3.Connection, run: str) -> Dict[str, Charge]:
 
 
 def system_key(identity: Mapping[str, Any]) -> str:
-    """Return a key that is equal for systems of equal identity."""
     return hashlib.sha256(_canonical(identity).encode("utf-8")).hexdigest()
 
 
@@ -209,7 +196,6 @@ def _canonical(value: Any) -> str:
 
 
 def question_key(question: Any) -> str:
-    """Return a key that is equal for equal questions."""
     return hashlib.sha256(_canonical(question).encode("utf-8")).hexdigest()
 
 

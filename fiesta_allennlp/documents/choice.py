@@ -1,8 +1,9 @@
-"""Builds the strategy of a selection by documents and its summary, for the command and for reports."""
+"""The strategy of a selection by documents, which run out, and its summary, for the command and for reports."""
 
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -10,16 +11,112 @@ from fiesta_allennlp.counts import COUNT_PREFIX
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.evaluator import batch_of
-from fiesta_allennlp.documents.limit import LimitedDocuments
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.probability.power import fixed_size
-from fiesta_allennlp.records import Decision, History
+from fiesta_allennlp.records import CredibleMargin, Decision, History
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import document_order
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.summary import CandidateSummary, summarise
+from fiesta_allennlp.strategies import FixedConfidence, Strategy
+
+
+class LimitedDocuments(Strategy):
+    """Limits another strategy to `num_batches` runs of each candidate, because documents run out.
+
+    A candidate that has been through all documents is replaced by the one that is most probably best among the others.
+    The selection ends with `stopped_by` `documents` when nothing more can be learnt from this file: all candidates that
+    together are best with the strategy's confidence have been through it. The best is then the candidate with the
+    highest `measure` over the whole file, which is not an estimate. If fewer than two candidates answered anything, it
+    ends with `failures`, because there is nothing to compare.
+    """
+
+    def __init__(self, strategy: Strategy, *, num_batches: int, measure: Callable[[History, str], float]) -> None:
+        self.strategy = strategy
+        self.belief = strategy.belief
+        self.num_batches = num_batches
+        self.measure = measure
+        self._latest: Tuple[Optional[History], Dict[str, int]] = (None, {})
+
+    def check(self, candidates: List[str]) -> None:
+        self.strategy.check(candidates)
+        needed = self.strategy.num_starts if isinstance(self.strategy, FixedConfidence) else 1
+        if self.num_batches < needed:
+            raise ConfigError(
+                f"at least {needed} documents, or batches of documents, are needed to begin with every system but "
+                f"there are {self.num_batches}. Give more documents, or a smaller --batch-size."
+            )
+
+    def check_room(self, history: History) -> None:
+        self.strategy.check_room(history)
+
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        left = dict(self._left(history))
+        chosen: List[str] = []
+        for name in self.strategy.propose(history, slots, rng):
+            other = name if left[name] else self._substitute(history, left)
+            if other is not None:
+                left[other] -= 1
+                chosen.append(other)
+        return chosen
+
+    def recommend(self, history: History) -> Decision:
+        decision = self.strategy.recommend(history)
+        if decision.stopped_by in ("confidence", "failures", "budget"):
+            return decision
+        through = self._through(history)
+        if not through or not self._is_enough(history, decision, through):
+            return decision
+        answered = [name for name in history.active if history.num_finished(name)]
+        if len(answered) < 2:
+            return replace(decision, best=answered[0] if answered else None, stopped_by="failures")
+        best = max(set(through).intersection(answered) or answered, key=lambda name: self.measure(history, name))
+        return replace(decision, best=best, stopped_by="documents")
+
+    def credible_margin(self, history: History) -> Optional[CredibleMargin]:
+        return self.strategy.credible_margin(history)
+
+    def bounds(self, num_candidates: int) -> "tuple[int, int]":
+        least, most = self.strategy.bounds(num_candidates)
+        most = min(most, num_candidates * self.num_batches)
+        return min(least, most), most
+
+    def _is_enough(self, history: History, decision: Decision, through: List[str]) -> bool:
+        if len(through) == len(history.active):
+            return True
+        if not isinstance(self.strategy, FixedConfidence):
+            # What its plan asks for next is not there, and nothing else is part of the plan.
+            wanted = self.strategy.propose(history, 1, np.random.default_rng(0))
+            return not history.pending and bool(wanted) and wanted[0] in through
+        together = sum(decision.prob_best.get(name, 0.0) for name in through)
+        return len(through) > 1 and together >= self.strategy.confidence
+
+    def _through(self, history: History) -> List[str]:
+        """Return the systems that have finished with all documents, even if they failed on each."""
+        pending = Counter(request.candidate for request in history.pending)
+        left = self._left(history)
+        return [name for name in history.active if not left[name] and not pending[name]]
+
+    def _substitute(self, history: History, left: Dict[str, int]) -> Optional[str]:
+        if not isinstance(self.strategy, FixedConfidence):
+            return None
+        prob_best = self.strategy.recommend(history).prob_best
+        open_ = [name for name in history.active if left[name]]
+        return max(open_, key=lambda name: (prob_best.get(name, 0.0), left[name]), default=None)
+
+    def _left(self, history: History) -> Dict[str, int]:
+        """Return the number of batches left for each candidate. Failed ones count as asked."""
+        if self._latest[0] is not history:
+            used = dict.fromkeys(history.candidates, 0)
+            made = [e.request for e in history.evaluations] + [f.request for f in history.failures]
+            for request in [*made, *history.pending]:
+                used[request.candidate] = max(used[request.candidate], request.replicate + 1)
+            self._latest = (history, {name: self.num_batches - number for name, number in used.items()})
+        return self._latest[1]
+
 
 DocumentsOf = Callable[[str, int], Tuple[int, ...]]
 """Gives the documents of a candidate's replicate."""
@@ -48,11 +145,6 @@ class DocumentChoice:
 
     @classmethod
     def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentChoice":
-        """Build the choice from the settings.
-
-        Raises:
-            ConfigError: where settings contradict each other, or the documents are too few to begin with.
-        """
         believing = settings.believing(task.metric)
         inner = build_strategy(believing.until_documents_end(), list(names), has_counts=True)
         num_batches = -(-facts.num_documents // settings.batch_size)
@@ -68,8 +160,8 @@ class DocumentChoice:
     def summary(
         self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Charge]]
     ) -> Dict[str, Any]:
-        """Return the content of `selection.json`: the summary of any selection with the facts about documents, and
-        without those about training runs. `charges` is None if the file of answers is not there."""
+        """Return the content of `selection.json`: the summary of any selection, with facts about documents instead of
+        those about training runs. `charges` is None if the file of answers is missing."""
         orders = self.orders(history.candidates, int(seed))
         size = self.settings.batch_size
 
@@ -116,23 +208,18 @@ class DocumentChoice:
 
 
 def task_of(settings: DocumentSettings) -> Task:
-    """Build the task from the settings.
-
-    Raises:
-        ConfigError: where the metric or the positive label does not go with the task.
-    """
     return build(Task, {"type": settings.task}, positive_label=settings.positive_label, metric=settings.metric)
 
 
 def answers_path(settings: DocumentSettings, directory: Optional[Path]) -> Optional[Path]:
-    """Return the directory of the answers; None while there is none."""
+    """Return the file of answers; None while there is no directory for it."""
     if settings.answers is not None:
         return Path(settings.answers)
     return None if directory is None else RunDirectory(directory).answers
 
 
 def _measure_of(task: Task) -> Callable[[History, str], float]:
-    """Return the task's score of all counts of a candidate together, in which a document counts by its size."""
+    """Return a function that scores all counts of a candidate together, so that a document counts by its size."""
 
     def measure(history: History, name: str) -> float:
         counts = history.counts(name)
@@ -143,7 +230,7 @@ def _measure_of(task: Task) -> Callable[[History, str], float]:
 
 
 def _fixed_size(history: History, documents_of: DocumentsOf) -> Any:
-    """Return the sizes of tests for the difference that was seen; None where too little is known. In documents."""
+    """Return the sizes, in documents, of tests for the observed difference; None if too little is known."""
     scores: Dict[str, Dict[int, float]] = {name: {} for name in history.active}
     batches: Dict[Tuple[int, ...], int] = {}
     for evaluation in history.evaluations:

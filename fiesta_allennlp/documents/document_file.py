@@ -15,7 +15,7 @@ FIELDS = ("id", "items", "label", "tags", "spans")
 
 @dataclass(frozen=True)
 class Item:
-    """Something to be judged: its own fields, and the gold value in the task's form."""
+    """An item to annotate: its own fields, and the gold value in the task's form."""
 
     fields: Mapping[str, Any]
     gold: Any
@@ -23,11 +23,8 @@ class Item:
 
 @dataclass(frozen=True)
 class Document:
-    """The subject of one query.
-
-    `fields` are what may be shown to a system: all but the gold annotation. `has_items` tells whether its items were
-    listed, or the document itself is its only item. `line` counts from 1.
-    """
+    """The subject of one query. `fields` are what a system may see: all but the gold annotation. Without `has_items`,
+    the document itself is its only item. `line` counts from 1."""
 
     id: str
     line: int
@@ -38,7 +35,7 @@ class Document:
 
 @dataclass(frozen=True)
 class DocumentFile:
-    """All documents in the file's order. `fingerprint` tells whether the content is the same as before."""
+    """All documents in the file's order. The fingerprint identifies the content."""
 
     path: Path
     documents: Tuple[Document, ...]
@@ -50,11 +47,7 @@ class DocumentFile:
 
 
 def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> DocumentFile:
-    """Read and check a file. `names` are what the file calls the fields of `FIELDS`, where it differs.
-
-    Raises:
-        DataError: naming the file, the line and what is wrong.
-    """
+    """Read and check a file. `names` maps names of `FIELDS` to those of the file. Raise a `DataError` with the line."""
     lines: Dict[str, int] = {}
     documents: List[Document] = []
     for line, record in read_lines(path):
@@ -74,11 +67,7 @@ def read_documents(path: Path, task: Task, names: Mapping[str, str]) -> Document
 
 
 def field_names(text: Optional[str]) -> Dict[str, str]:
-    """Read `--fields id=key,label=sentiment` as a mapping from our names to the file's.
-
-    Raises:
-        ConfigError: where a part is no `NAME=FIELD`, or the name has no meaning.
-    """
+    """Read `--fields id=key,label=sentiment` as a mapping from our names to the file's."""
     names: Dict[str, str] = {}
     for part in (text or "").split(","):
         name, separator, field = (piece.strip() for piece in part.partition("="))

@@ -1,4 +1,4 @@
-"""The run of a system that was trained already: one document, or a batch of them."""
+"""The run of a trained system: it answers about one document, or a batch."""
 
 import threading
 import time
@@ -18,15 +18,10 @@ from fiesta_allennlp.records import Evaluation, Request
 
 
 class Station:
-    """A system at work: its key among the kept answers, and as many questions at once as it takes.
+    """An open system at work: its key among the kept answers, and at most as many questions at once as it accepts.
 
     Systems of equal identity, in this selection and in others with the same file of answers, never ask one question at
     the same time: the later one gets the kept answer.
-
-    Args:
-        name: what the selection calls it.
-        system: open already.
-        answers: where its answers are kept.
     """
 
     def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
@@ -38,11 +33,7 @@ class Station:
         self._stopped = threading.Event()
 
     def answer(self, question: Any) -> Answer:
-        """Return the kept answer, or a new one, which is kept before anything is made of it: it may have been paid for.
-
-        Raises:
-            Unanswered: where none came.
-        """
+        """Return the kept answer, or a new one, which is kept before it is used, because it may have been paid for."""
         if not self.system.keeps_answers:
             return self._ask(question)
         with self._answers.taking(self.key, question, given_up=self._stopped.is_set) as taken:
@@ -55,7 +46,7 @@ class Station:
             return kept
 
     def stop(self) -> None:
-        """Ask nothing more. What is under way goes on as the system sees fit."""
+        """Ask no more questions. The system decides about those under way."""
         self._stopped.set()
         self.system.stop()
 
@@ -70,15 +61,10 @@ class Station:
 
 @dataclass(frozen=True)
 class DocumentQueries(Evaluator):
-    """Replicate k of a system is the k-th batch of documents of its order. Called from threads of one process: unlike
-    other evaluators it holds connections, and is not sent anywhere.
+    """Asks a system about a batch of documents: replicate k is the k-th batch of the system's order.
 
-    Attributes:
-        documents: all of them, in the file's order.
-        task: reads and counts the answers.
-        orders: for each system the positions in which the documents are asked about. Shape of each: `(num_documents,)`.
-        batch_size: documents of one run. The last one may have fewer.
-        stations: the systems by name.
+    It is called from threads of one process: unlike other evaluators it holds connections, and is not sent anywhere.
+    `orders` has the positions of the documents for each system; shape of each: `(num_documents,)`.
     """
 
     documents: Sequence[Document]
@@ -88,11 +74,7 @@ class DocumentQueries(Evaluator):
     stations: Mapping[str, Station]
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Ask about every document of the batch, or take what is kept, and count.
-
-        Raises:
-            Unanswered: naming the system, the document and what came.
-        """
+        """Ask about every document of the batch, or take the kept answer, and count."""
         station = self.stations[request.candidate]
         counts: Dict[str, float] = {}
         found: List[Answer] = []
@@ -115,10 +97,9 @@ class DocumentQueries(Evaluator):
         )
 
     def positions(self, name: str, replicate: int) -> Tuple[int, ...]:
-        """Return the positions in the file of the documents of one run."""
         return batch_of(self.orders[name], replicate, self.batch_size)
 
 
 def batch_of(order: np.ndarray, replicate: int, size: int) -> Tuple[int, ...]:
-    """Return the positions of the documents of one run; the last one may have fewer than `size`."""
+    """Return the positions in the file of one run's documents. The last run may have fewer than `size`."""
     return tuple(order[replicate * size : (replicate + 1) * size].tolist())

@@ -1,4 +1,4 @@
-"""Makes checked and open systems of what is typed for each."""
+"""Makes, checks and opens the systems that are typed."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,11 +21,7 @@ FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NA
 
 
 def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
-    """Return the systems by name, in the order given.
-
-    Raises:
-        ConfigError: where there are fewer than two, two of one name, or one of no known form.
-    """
+    """Return the systems by name, in the order given."""
     for text in texts:
         if text.startswith(("http://", "https://")):
             raise ConfigError(f"system '{text}': give it a name in front: NAME={text}.")
@@ -35,11 +31,7 @@ def given_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
 
 
 def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Dict[str, System]:
-    """Build the systems and check them for these documents. None is open yet.
-
-    Raises:
-        ConfigError: naming the system, the key and the remedy.
-    """
+    """Build the systems and check them for these documents, without opening them."""
     systems: Dict[str, System] = {}
     identities: Dict[str, str] = {}
     for name, system in given.items():
@@ -60,11 +52,7 @@ def build_systems(given: Mapping[str, Candidate], documents: DocumentFile) -> Di
 def check_answers(
     systems: Mapping[str, System], given: Mapping[str, Candidate], documents: DocumentFile, task: Task
 ) -> None:
-    """Refuse systems whose answers exist already and cannot be read.
-
-    Raises:
-        ConfigError: naming the system, the document, its answer and the remedy.
-    """
+    """Refuse systems whose existing answers cannot be read."""
     for name, system in systems.items():
         with _naming(name, given[name]):
             system.check_answers(documents, task)
@@ -78,11 +66,7 @@ def open_systems(
     time_limit: float,
     packages: Sequence[str],
 ) -> None:
-    """Start what has to run.
-
-    Raises:
-        ConfigError: naming the system that does not; all are closed again.
-    """
+    """Open all systems. If one fails, close all again and raise a `ConfigError` with its name."""
 
     def open_one(name: str) -> None:
         with _naming(name, given[name]):
@@ -105,7 +89,6 @@ def close_systems(systems: Mapping[str, System]) -> None:
 
 @contextmanager
 def _naming(name: str, system: Candidate) -> Iterator[None]:
-    """Put a system's name and source in front of the message of an error."""
     try:
         yield
     except (FiestaError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Selections among trained systems by documents: what `fiesta-documents` calls."""
+"""Selections among trained systems by documents, which `fiesta-documents` calls."""
 
 import secrets
 from contextlib import closing, contextmanager
@@ -37,7 +37,8 @@ LINES_OF_PROGRESS = 20
 
 @dataclass(frozen=True)
 class PreparedDocuments:
-    """Settings that were checked, and what they come to. `run` is the name under which answers are paid for."""
+    """Checked settings with the systems and documents that they name. `run` is the name under which answers are paid
+    for."""
 
     choice: DocumentChoice
     file: DocumentFile
@@ -56,7 +57,7 @@ class PreparedDocuments:
 
 
 class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDocuments]):
-    """Candidates are systems that were trained already, and a run puts a document, or a batch, to one."""
+    """The family whose candidates are trained systems, and whose runs ask one of them about a document, or a batch."""
 
     name = "documents"
     settings = DocumentSettings
@@ -66,7 +67,7 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
     without = "give the others and another directory, and this file of answers with --answers"
 
     def check(self, settings: DocumentSettings, stored: Resumed, *, allow_removed: bool) -> PreparedDocuments:
-        """Read and check everything. Systems come in the store's order, and new ones after them. None is open yet."""
+        """Check everything without opening a system. Systems come in the store's order, and new ones after them."""
         if not settings.documents:
             raise ConfigError("--documents is missing: give a JSONL file of documents with their gold annotation.")
         task = task_of(settings)
@@ -89,7 +90,7 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
     def prepared(
         self, checked: PreparedDocuments, directory: RunDirectory, place: RunDirectory, console: Console
     ) -> Iterator[PreparedDocuments]:
-        """Look at the answers that are kept, and start what has to run, with a log in `place`."""
+        """Check the file of answers and open the systems, with logs in `place`."""
         if checked.answers.exists():
             AnswerStore(checked.answers, run="").close()
         console.print(f"Opening {len(checked.systems)} systems ...", highlight=False)
@@ -154,7 +155,7 @@ class Documents(SelectionFamily[DocumentSettings, PreparedDocuments, PreparedDoc
 
 
 def _check_unchanged(prepared: PreparedDocuments, stored: Resumed) -> None:
-    """Refuse to go on with other documents or other systems; new systems may join."""
+    """Refuse to resume with other documents or changed systems; new systems may join."""
     root = stored.directory.root
     if stored.meta.documents not in (None, prepared.file.fingerprint):
         raise ConfigError(
@@ -182,7 +183,7 @@ DOCUMENTS = Documents()
 def select_system(
     given: Mapping[str, Any], directory: Path, *, console: Console, recover: bool = False, force: bool = False
 ) -> Dict[str, Any]:
-    """Choose among systems, or go on with that; see `run_selection`. With `force`, the answers stay."""
+    """Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
     return run_selection(DOCUMENTS, given, directory, console=console, recover=recover, force=force)
 
 
@@ -197,11 +198,7 @@ class DocumentPlan:
 
 
 def plan_documents(settings: DocumentSettings, directory: Optional[Path], console: Console) -> DocumentPlan:
-    """Check everything and open every system once. Asks nothing, costs nothing, and writes nothing that stays.
-
-    Raises:
-        FiestaError: as `select_system`.
-    """
+    """Check everything and open every system once, without asking or keeping anything."""
     with rehearsed(DOCUMENTS, settings, console) as prepared:
         pass  # every system has been opened
     path = answers_path(settings, directory)

@@ -8,8 +8,8 @@ from fiesta_allennlp.selection.summary import CandidateSummary
 
 @dataclass(frozen=True)
 class SystemSummary(CandidateSummary):
-    """A system in numbers. `measure` is over all that it was asked about, None before its first answer. Kept answers
-    are in neither `num_queries` nor `cost`, which are None where they are not known."""
+    """A system in numbers. `measure` is over everything that it was asked about; None before its first answer. Kept
+    answers count neither in `num_queries` nor in `cost`, which are None if unknown."""
 
     measure: Optional[float] = None
     num_documents: int = 0

@@ -1,5 +1,4 @@
-"""Tasks: the question about a document's items, the reading of an answer, and its counts against the gold
-annotation."""
+"""Tasks: how gold annotation and answers are read, counted and scored."""
 
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
@@ -101,7 +100,7 @@ class Classification(Task):
             raise DataError(f"all {len(golds)} items have the label '{self._labels[0]}', so no system can be wrong.")
 
     def _check_names(self) -> None:
-        """Refuse labels that could not be told apart in the names of the counts."""
+        """Refuse labels that the names of the counts could not tell apart."""
         remedy = "Give it another name in the documents, and with 'labels' in the systems."
         for label in self._labels:
             if ">" in label:
@@ -188,7 +187,7 @@ class Spans(Task):
 
 
 def _f_measure(tp: float, fp: float, fn: float) -> float:
-    """Compute 2 TP / (2 TP + FP + FN), and 1 where there was nothing to find and nothing was found."""
+    """Compute 2 TP / (2 TP + FP + FN), and 1 if there was nothing to find and nothing was found."""
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 1.0
 
 
@@ -226,7 +225,7 @@ def _spans(value: Any) -> FrozenSet[Span]:
 
 
 def _span(value: Any) -> Span:
-    """Read `[start, end, label]`, or an object with these keys; the label may be left out where there is only one."""
+    """Read `[start, end, label]`, or an object with these keys. The label may be left out if there is only one."""
     parts = [value.get("start"), value.get("end"), value.get("label", "")] if isinstance(value, dict) else value
     if isinstance(parts, list) and len(parts) == 2:
         parts = [*parts, ""]

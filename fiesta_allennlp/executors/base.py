@@ -1,4 +1,4 @@
-"""Defines what makes runs, an executor, and what is run, an evaluator."""
+"""The interfaces of executors, which make runs, and of evaluators, which define them."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path

@@ -70,7 +70,7 @@ class ProcessExecutor(QueueingExecutor):
         self._running[call(work)] = Running(evaluator, Begun.now(request), device)
 
     def _least_loaded(self) -> Optional[str]:
-        """Return the device with the fewest runs, the first of equals; None where none were given."""
+        """Return the device with the fewest runs, the first of equals; None if none were given."""
         load = Counter(running.device for running in self._running.values())
         return min(self._devices, key=lambda device: load[device], default=None)
 
@@ -86,11 +86,8 @@ class ProcessExecutor(QueueingExecutor):
 
 
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
-    """Return how many runs this machine makes at once.
-
-    For `auto`, this is what its cores have room for, but no more than `num_devices`. Only those cores count that this
-    process may use, by affinity and by the container's share.
-    """
+    """Return how many runs this machine makes at once: for `auto`, as many as its cores have room for, but at most
+    `num_devices`. Only cores count that this process may use, by affinity and by the container's share."""
     if isinstance(workers, int):
         return workers
     room = max(1, cpu_count() // num_threads)
@@ -106,13 +103,8 @@ def run_apart(
     at_once: int = 1,
     on_done: Callable[[str], None] = lambda name: None,
 ) -> Dict[str, Any]:
-    """Call `work` once for each task in its own process, `at_once` at a time.
-
-    Returns results, or exceptions, by name in the order of the tasks. Calls `on_done` with each name.
-
-    Raises:
-        ConfigError: if the script that makes the call lacks its guard.
-    """
+    """Call `work` once for each task in its own process, `at_once` at a time. Return results, or exceptions, by name in
+    the order of the tasks."""
     context = start_fork_server(settings.num_threads, settings.packages)
     results: Dict[str, Any] = {}
     waiting = deque(tasks)

@@ -1,4 +1,4 @@
-"""Queues runs for the executors that start them in fresh processes, here or on a cluster."""
+"""The queue of the executors that start runs in fresh processes, here or on a cluster."""
 
 import logging
 import pickle
@@ -26,7 +26,7 @@ MAX_LOSSES = 10
 
 @dataclass(frozen=True)
 class Running:
-    """Holds a run under way, and the CUDA device that it was given, if any."""
+    """A run under way, and the CUDA device that it was given, if any."""
 
     evaluator: Evaluator
     begun: Begun
@@ -71,15 +71,15 @@ class QueueingExecutor(Executor, ABC):
 
     @abstractmethod
     def _wait(self, timeout: Optional[float]) -> Optional[Any]:
-        """Return a key of `_running` that is done; None where that takes longer than `timeout` seconds."""
+        """Return a key of `_running` that is done; None after `timeout` seconds."""
 
     @abstractmethod
     def _outcome(self, done: Any, running: Running) -> Optional[Outcome]:
-        """Return what came of a run; None to start it again."""
+        """Return the outcome of a run; None to start it again."""
 
     @abstractmethod
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        """End runs that are not among `_running` any more."""
+        """End runs that have left `_running`."""
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         self._queue.append((evaluator, request))
@@ -114,7 +114,7 @@ class QueueingExecutor(Executor, ABC):
             self._start(evaluator, request)
 
     def _work(self, evaluator: Evaluator, request: Request, directory: Path, device: Optional[str] = None) -> Work:
-        """Describe a run that is made in `directory`, on a machine that has the files in the same places."""
+        """Describe a run that is made in `directory`, on a machine with the files in the same places."""
         return Work(
             evaluator=pickle.dumps(evaluator.for_request(request)),
             places={},
@@ -126,10 +126,8 @@ class QueueingExecutor(Executor, ABC):
         )
 
     def _with_log(self, outcome: Outcome) -> Outcome:
-        """Keep the log of a failure, if possible, where the next attempt does not overwrite it.
-
-        What is large in the run's directory is deleted.
-        """
+        """Keep the log of a failure, if possible, where the next attempt does not overwrite it, and delete large files
+        of the run."""
         if not isinstance(outcome, Failure):
             return outcome
         name = outcome.request.name

@@ -1,15 +1,20 @@
+"""Makes runs as tasks of a Ray cluster: the connection, the room that its nodes have, and the executor."""
+
 import logging
 import os
+import secrets
 import shutil
+import signal
+import threading
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.errors import FiestaError, describe
+from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import MAX_LOSSES, QueueingExecutor, Running
-from fiesta_allennlp.executors.ray_cluster import RayCluster
 from fiesta_allennlp.files import PART
 from fiesta_allennlp.isolation.fork_server import Begun
 from fiesta_allennlp.isolation.ray_node import NodeWork, evaluate_on_node
@@ -17,6 +22,109 @@ from fiesta_allennlp.isolation.worker import NO_ROOM
 from fiesta_allennlp.records import Failure, Outcome, Request
 
 logger = logging.getLogger(__name__)
+
+GIB = 2**30
+
+
+class RayCluster:
+    """A cluster as this machine sees it, and what each run takes of it. An existing connection of this process is
+    used."""
+
+    def __init__(self, address: str, *, cpus: float, gpus: float, memory: Optional[float]) -> None:
+        self.resources = checked_resources(cpus, gpus, memory)
+        self.ray = import_ray()
+        self._connected_here = not self.ray.is_initialized()
+        if self._connected_here:
+            connect(self.ray, address)
+
+    def nodes(self) -> List[Mapping[str, Any]]:
+        """Return the nodes that are alive, as Ray describes them."""
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+    def room(self) -> int:
+        """Return how many runs the whole cluster has room for while nothing else runs on it."""
+        return sum(self._fits(node) for node in self.nodes())
+
+    def _fits(self, node: Mapping[str, Any]) -> int:
+        wanted = {name: amount for name, amount in self.resources.items() if amount}
+        return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in wanted.items())
+
+    def check_room(self) -> None:
+        """Refuse a cluster without room for a single run."""
+        if not self.room():
+            raise ConfigError(
+                f"no node of the Ray cluster has room for one run, which takes {self.wants()}. Start such a "
+                "node first, or ask for less with --cpus-per-evaluation, --gpus-per-evaluation or "
+                "--memory-per-evaluation."
+            )
+
+    def wants(self) -> str:
+        wanted = {**self.resources, "GiB of memory": self.resources["memory"] / GIB, "memory": 0.0}
+        return ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
+
+    def close(self) -> None:
+        if self._connected_here and self.ray.is_initialized():
+            self.ray.shutdown()
+
+
+def checked_resources(cpus: float, gpus: float, memory: Optional[float]) -> Dict[str, float]:
+    """Return what each run takes, by Ray's names, with memory in bytes."""
+    if not cpus > 0:
+        raise ConfigError(f"--cpus-per-evaluation must be above 0 but got {cpus}.")
+    if gpus < 0 or (gpus > 1 and gpus != int(gpus)):
+        raise ConfigError(
+            f"--gpus-per-evaluation must be between 0 and 1, or a whole number greater than 1, but got {gpus}."
+        )
+    if memory is not None and not memory > 0:
+        raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
+    return {"CPU": cpus, "GPU": float(gpus), "memory": float(int((memory or 0.0) * GIB))}
+
+
+def import_ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            "--executor ray needs Ray, which is not installed. Install it with: pip install ray"
+        ) from error
+    return ray
+
+
+def connect(ray: Any, address: str) -> None:
+    """Connect to a cluster, or start one here without statistics and dashboard."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address == "local":
+        _set_token()
+    started_here = {"include_dashboard": False} if address == "local" else {}
+    try:
+        with _own_signals():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **started_here)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f"--ray-address {address}: there is no Ray cluster: {describe(error)}. Start one with `ray start --head` "
+            "on this machine, or give --ray-address local to use this machine alone."
+        ) from error
+
+
+def _set_token() -> None:
+    """Give a new cluster its own token unless the user has one: Ray would write one that everybody on the machine can
+    read. Only processes of this user find it in the environment."""
+    given = [os.environ.get("RAY_AUTH_TOKEN"), os.environ.get("RAY_AUTH_TOKEN_PATH")]
+    if not any(given) and not (Path.home() / ".ray" / "auth_token").exists():
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep this process's handler of SIGTERM, which Ray replaces when it starts: a selection ends on it in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @Executor.register("ray")
@@ -92,8 +200,8 @@ class RayExecutor(QueueingExecutor):
         self._cluster.close()
 
     def _make_task(self) -> Any:
-        """Make the task. `max_calls=0` keeps Ray's worker, with what its fork server has loaded, for the next run; left
-        to itself, Ray would end the worker after every task with a GPU."""
+        """Make the task. `max_calls=0` keeps Ray's worker, with what its fork server has loaded, for the next run; by
+        default, Ray ends the worker after every task with a GPU."""
         return self._ray.remote(
             num_cpus=self._resources["CPU"],
             num_gpus=self._resources["GPU"],
@@ -120,20 +228,21 @@ class RayExecutor(QueueingExecutor):
         return outcome
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        """End these tasks and wait for none of them. The training's process ends with Ray's worker."""
+        """End these tasks without waiting. The run's process ends with Ray's worker."""
         for task in unwanted:
             if self._ray.is_initialized():
                 self._ray.cancel(task, force=True)
 
     def _count_slots(self) -> None:
-        """Set the number of runs at once. It is never 0: where all nodes are gone, one run waits for a new one."""
+        """Set the number of runs at once. It is never 0: if all nodes are gone, one run waits for a new one."""
         self.slots = self._workers if isinstance(self._workers, int) else max(1, self._cluster.room())
 
     def _ships(self, path: str) -> bool:
         return self._ship_data and os.path.isfile(path)
 
     def _node_work(self, evaluator: Evaluator, request: Request) -> NodeWork:
-        """Describe a run for its node. What no other machine can have is sent, with `ship_data` the data files too."""
+        """Describe a run for its node. Send files that no other machine can have, and with `ship_data` the data files
+        too."""
         sent = [*filter(self._ships, evaluator.files(request)), *evaluator.made_files(request)]
         for path in sent:
             if path not in self._sent:
@@ -148,13 +257,9 @@ class RayExecutor(QueueingExecutor):
         )
 
     def _received(self, task: Any, request: Request) -> Optional[Outcome]:
-        """Return what a finished task came to; None where it was lost with its node or Ray's worker.
-
-        A run that was lost `MAX_LOSSES` times fails.
-
-        Raises:
-            FiestaError: where this machine's own connection to the cluster is gone, or the node lacks a data file.
-        """
+        """Return the outcome of a finished task; None if it was lost with its node or Ray's worker, but not
+        `MAX_LOSSES` times. Raise a `FiestaError` if this machine's own connection is gone, or the node lacks a data
+        file."""
         errors = self._ray.exceptions
         try:
             returned = self._ray.get(task)
@@ -185,7 +290,7 @@ class RayExecutor(QueueingExecutor):
         return Failure(request, "killed", f"lost {MAX_LOSSES} times with its node or Ray's worker: {describe(error)}")
 
     def _write(self, request: Request, files: Mapping[str, bytes]) -> None:
-        """Write a run's files in one step, so that a directory that is there is complete."""
+        """Write a run's files in one step, so that an existing directory is complete."""
         target = self._directory.evaluation(request.name)
         part = target.with_name(target.name + PART)
         shutil.rmtree(part, ignore_errors=True)
@@ -198,7 +303,7 @@ class RayExecutor(QueueingExecutor):
 
 
 def _kind(error: BaseException) -> str:
-    """Return the kind of failure where files could not be sent, read or written, here or on the node."""
+    """Return the kind of failure of files that could not be sent, read or written, here or on the node."""
     if not isinstance(error, OSError):
         return "error"
     return "disk" if error.errno in NO_ROOM else "machine"

@@ -19,8 +19,7 @@ from fiesta_allennlp.executors.slurm_jobs import (
     take_in,
 )
 from fiesta_allennlp.isolation.fork_server import Begun
-from fiesta_allennlp.isolation.slurm_job import JobWork
-from fiesta_allennlp.isolation.slurm_queue import RunQueue
+from fiesta_allennlp.isolation.slurm_job import JobWork, RunQueue
 from fiesta_allennlp.records import Outcome, Request
 
 logger = logging.getLogger(__name__)
@@ -116,11 +115,9 @@ class SlurmExecutor(QueueingExecutor):
         )
 
     def resume(self) -> str:
-        """Take over the queue that a killed command left on the same terms, with its jobs, or make a new one.
-
-        Runs that have ended are moved to where the selection looks for them. Jobs on other terms are ended. Return in
-        words what became of those.
-        """
+        """Take over the queue that a killed command left on the same terms, with its jobs, or make a new one. Move runs
+        that have ended to where the selection looks for them, and end jobs on other terms. Return a sentence about
+        those."""
         shared = RunQueue(self._directory.slurm.absolute() / self._name())
         said = end_jobs_left(self._directory, but=shared.root.name)
         shared.open()
@@ -146,9 +143,8 @@ class SlurmExecutor(QueueingExecutor):
             self._running[ticket] = Running(evaluator, Begun.now(request))
 
     def close(self) -> None:
-        """Cancel all jobs, and wait briefly for those that work. Outcomes of runs that ended are kept for the next
-        session.
-        """
+        """Cancel all jobs, and wait briefly for those that work. Outcomes of ended runs are kept for the next
+        session."""
         self._queue.clear()
         was_at_work, self._running = bool(self._running), {}
         shared, self._shared = self._shared, None
@@ -165,7 +161,7 @@ class SlurmExecutor(QueueingExecutor):
         return self._shared
 
     def _name(self) -> str:
-        """Return the name of the queue and of its jobs. It follows from their terms and from their place."""
+        """Return the name of the queue and its jobs, which follows from their terms and their place."""
         place = str(self._directory.slurm.absolute())
         numbers = (self._runs_per_job, self._num_threads, self._time_limit)
         terms = json.dumps([place, self._options, numbers, self._packages])
@@ -214,11 +210,8 @@ class SlurmExecutor(QueueingExecutor):
         return self._with_log(outcome)
 
     def _lost_outcome(self, ticket: str, running: Running) -> Optional[Outcome]:
-        """Return what came of a lost run; None to start it again.
-
-        Raises:
-            FiestaError: if the time of a job is too short for this run.
-        """
+        """Return the outcome of a lost run; None to start it again. Raise a `FiestaError` if the time of a job is too
+        short for this run."""
         shared, request, loss = self._open(), running.begun.request, self._lost.pop(ticket)
         shared.drop(ticket)  # a job that goes on all the same, as on a node without a network, stops
         salvaged = running.evaluator.salvage(request, shared.directory(ticket))
@@ -248,6 +241,6 @@ class SlurmExecutor(QueueingExecutor):
             )
 
     def _stop(self, unwanted: Mapping[Any, Running]) -> None:
-        """Drop these runs. Their jobs see that nobody wants them any more, and take others."""
+        """Drop these runs. Their jobs notice, and take others."""
         for ticket in unwanted:
             self._open().drop(ticket)

@@ -1,4 +1,4 @@
-"""Asks the commands of Slurm: whether they take a job, what became of jobs, and to end them."""
+"""The commands of Slurm: whether they take a job, what became of jobs, and how to end them."""
 
 import getpass
 import json
@@ -34,38 +34,34 @@ WHO_SPEAKS = re.compile(r"^(\w+: )*(error|fatal|allocation failure): |^\w+: (?=B
 
 
 class SlurmDown(Exception):
-    """Raised where Slurm gives no answer, or refuses, with what it says."""
+    """Raised with Slurm's own words if it gives no answer, or refuses."""
 
 
 @dataclass(frozen=True)
 class JobStatus:
-    """Holds the state of a job in Slurm's words, and how often it has been requeued."""
+    """The state of a job in Slurm's words, and how often it has been requeued."""
 
     state: str
     life: int = 0
 
     @property
     def goes_on(self) -> bool:
-        """Return whether the job may run or is to run."""
+        """True if the job may run or is going to."""
         return self.state in WAITS + WORKS
 
     def has_lost(self, life: int) -> bool:
-        """Return whether the job has no more what it took in this life. While a job ends, that is not known yet."""
+        """Return whether the job has lost what it took in this life. While a job ends, that is not known yet."""
         return self.state != ENDS and (self.state not in WORKS or self.life != life)
 
     def in_words(self) -> str:
-        """Return what became of a job that has lost its run."""
+        """Describe a job that has lost its run."""
         if self.goes_on:
             return "was requeued"
         return f"ended as {self.state}" if self.state else "is no longer known to Slurm"
 
 
 def ask(*command: str) -> str:
-    """Return the output of a command of Slurm.
-
-    Raises:
-        SlurmDown: where it fails, is not there, or takes too long.
-    """
+    """Return the output of a command of Slurm. Raise `SlurmDown` if it fails, is missing, or takes too long."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS_TO_ANSWER, stdin=subprocess.DEVNULL
@@ -79,18 +75,14 @@ def ask(*command: str) -> str:
 
 
 def statuses_of(name: str) -> Dict[str, JobStatus]:
-    """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end.
-
-    Raises:
-        SlurmDown: where Slurm gives no answer.
-    """
+    """Return all jobs of this name that Slurm remembers, by number. Slurm forgets jobs minutes after their end."""
     told = ask("squeue", "--noheader", "--array", "--all", "--states=all", f"--name={name}", f"--Format={COLUMNS}")
     rows = [line.split() for line in told.splitlines() if line.strip()]
     return {job: JobStatus(state, int(life) if life.isdigit() else 0) for job, state, life in rows}
 
 
 def last_status(job: str) -> JobStatus:
-    """Return the status of a job that the scheduler has forgotten. Without accounts on the cluster it has no state."""
+    """Return the status of a job that the scheduler has forgotten; on a cluster without accounting, it has no state."""
     with suppress(SlurmDown):
         told = ask("sacct", "--noheader", "--allocations", "--parsable2", "--format=State", f"--jobs={job}")
         return JobStatus((told.split() or [""])[0])
@@ -98,11 +90,7 @@ def last_status(job: str) -> JobStatus:
 
 
 def cancel(name: str, *, seconds: float) -> str:
-    """Cancel all jobs of this name, and wait for their end at most so long. Return in words what was cancelled.
-
-    Raises:
-        SlurmDown: where Slurm gives no answer.
-    """
+    """Cancel all jobs of this name, wait up to `seconds` for their end, and return a sentence about them."""
     mine = (f"--name={name}", f"--user={getpass.getuser()}")
     told = ask("squeue", "--noheader", "--array", "--format=%T", *mine).split()
     states = [state.lower() for state in told if state != ENDS]
@@ -119,18 +107,8 @@ def cancel(name: str, *, seconds: float) -> str:
 def job_options(
     given: Mapping[str, Optional[str]], *, cpus: float, gpus: float, memory: Optional[float], further: Any
 ) -> Dict[str, Any]:
-    """Return the options of `sbatch` for each job by their long names; True for one without a value.
-
-    Args:
-        given: options as they are; None for the cluster's default.
-        cpus: number of CPUs.
-        gpus: number of GPUs.
-        memory: GiB of memory; None for the cluster's default.
-        further: `key=value` each, or an object. These go before the others.
-
-    Raises:
-        ConfigError: if a number is out of range, or a further option is not an option.
-    """
+    """Return the options of `sbatch` for each job by their long names; True for an option without a value. `memory` is
+    in GiB. `further` options, an object or `key=value` each, win over the others."""
     if memory is not None and not memory > 0:
         raise ConfigError(f"--memory-per-evaluation must be above 0 GiB but got {memory}.")
     options = {
@@ -144,11 +122,7 @@ def job_options(
 
 
 def whole(name: str, value: float, *, least: int = 1) -> int:
-    """Return a number that must be whole, because Slurm gives out whole CPUs and GPUs.
-
-    Raises:
-        ConfigError: if the number is not whole or too small.
-    """
+    """Refuse a number that is not whole, because Slurm gives out whole CPUs and GPUs, or is below `least`."""
     if value != int(value) or value < least:
         raise ConfigError(f"--{name} must be a whole number and at least {least} with Slurm but got {value:g}.")
     return int(value)
@@ -171,21 +145,15 @@ def _further_options(given: Any) -> Dict[str, Any]:
 
 
 def asks_for_gpus(options: Mapping[str, Any]) -> bool:
-    """Return whether a job with these options sees GPUs."""
     return any(name.startswith(("gpus", "gres", "tres")) for name in options)
 
 
 def as_flags(options: Mapping[str, Any]) -> List[str]:
-    """Return options of `sbatch` as they are typed."""
     return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Ask Slurm whether it would take such a job. Nothing is submitted.
-
-    Raises:
-        ConfigError: if it would not, with what it says.
-    """
+    """Ask Slurm whether it would take such a job, without submitting one."""
     try:
         ask("sbatch", "--test-only", *as_flags(options), "--wrap=true")
     except SlurmDown as error:

@@ -1,4 +1,4 @@
-"""Submits the jobs of one selection with submitit, and finds them again by the name that all of them have."""
+"""The jobs of one selection, submitted with submitit and found again by their common name."""
 
 import logging
 import os
@@ -13,8 +13,7 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Set
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.executors.slurm_commands import ENDS, JobStatus, SlurmDown, cancel, last_status, statuses_of
-from fiesta_allennlp.isolation.slurm_job import JobWork, work_through
-from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.slurm_job import Claim, JobWork, RunQueue, work_through
 
 logger = logging.getLogger(__name__)
 
@@ -36,29 +35,19 @@ NO_FAULT = ("CANCELLED", "COMPLETED", "PREEMPTED", "NODE_FAIL")
 
 @dataclass(frozen=True)
 class Loss:
-    """Holds the job that had a lost run, if that is known, with its status."""
+    """The job that had a lost run, if that is known, with its status."""
 
     claim: Optional[Claim]
     status: JobStatus
 
     @property
     def job(self) -> str:
-        """Return the number of the job."""
         return "?" if self.claim is None else self.claim.job
 
 
 class SlurmJobs:
-    """Keeps as many jobs as there are runs to take, and finds the runs whose job is gone.
-
-    Args:
-        queue: what the jobs take runs from; its name is theirs.
-        work: what each job is for.
-        options: options of `sbatch` by their long names; True for those without a value.
-        array_size: largest number of jobs that are submitted as one job array.
-
-    Attributes:
-        had_trouble: whether a job failed, so that its log may be of use.
-    """
+    """Keeps as many jobs as there are runs to take from the queue, and finds the runs whose job is gone. The jobs have
+    the name of the queue. `had_trouble` says whether a job failed, so that its log may be useful."""
 
     def __init__(self, queue: RunQueue, work: JobWork, options: Mapping[str, Any], *, array_size: int) -> None:
         self._queue, self._work, self._options, self._array_size = queue, work, dict(options), array_size
@@ -72,7 +61,7 @@ class SlurmJobs:
         self.had_trouble = False
 
     def note(self, claims: Collection[Claim]) -> None:
-        """Note that these runs have been taken."""
+        """Record that these runs have been taken."""
         for claim in claims:
             life = claim.job, claim.life
             if claim.number >= self._num_taken.get(life, 0):
@@ -80,14 +69,12 @@ class SlurmJobs:
                 self._vain.clear()
 
     def lost(self, running: Collection[str], taken: Collection[Claim]) -> Dict[str, Loss]:
-        """Return the tickets in `running` that no job has any more, with the jobs that had them.
+        """Return the tickets in `running` that no job has any more, with the jobs that had them. Raise a `FiestaError`
+        if jobs repeatedly fail before they take a run.
 
         Slurm is asked only from time to time; in between nothing is found. A run that a job has taken after `taken` was
-        read may be with the job, although it had not begun when Slurm was asked. A run only goes from waiting to taken
-        to done, so they are read in this order, and what is done is not lost.
-
-        Raises:
-            FiestaError: if jobs fail again and again before they take a run.
+        read may be with the job, although it had not begun when Slurm was asked. A run goes from waiting to taken to
+        done, so these are read in this order, and what is done is not lost.
         """
         if not self._ask():
             return {}
@@ -104,19 +91,17 @@ class SlurmJobs:
         return {ticket: loss for ticket, loss in lost.items() if ticket not in done}
 
     def last_line(self, job: str) -> str:
-        """Return the last line that a job, or Slurm in its name, wrote on its standard error."""
+        """Return the last line that a job, or Slurm in its name, wrote to its standard error."""
         return next(reversed(self._last_lines(job)), "it wrote nothing")
 
     def ran_out_of_memory(self, loss: Loss) -> bool:
-        """Return whether Slurm or the kernel ended the job for lack of memory.
-
-        Where Slurm itself watches the memory, the state of the job is that of any job that was killed.
-        """
+        """Return whether Slurm or the kernel ended the job for lack of memory. If Slurm itself watches the memory, only
+        the log tells, because the state is that of any killed job."""
         is_said = any(NO_MEMORY.search(line) for line in self._last_lines(loss.job))
         return loss.status.state == "OUT_OF_MEMORY" or is_said
 
     def call(self) -> None:
-        """Submit as many jobs as it takes for every waiting run to be taken by one that has no other."""
+        """Submit jobs until every waiting run has a job that has no other run."""
         busy = {claim.job for claim in self._queue.taken().values()}  # what is taken from now on is counted twice
         waiting = len(self._queue.waiting())
         missing = waiting - sum(job not in busy and self._has_room(job, self._statuses[job]) for job in self._statuses)
@@ -135,7 +120,7 @@ class SlurmJobs:
             missing -= len(made)
 
     def _ask(self) -> bool:
-        """Ask Slurm what became of the jobs, unless that was done just now. Return whether there is an answer."""
+        """Ask Slurm about the jobs, unless that was done just now. Return whether there is an answer."""
         if time.monotonic() - self._asked < SECONDS_BETWEEN_QUESTIONS:
             return False
         self._asked = time.monotonic()
@@ -197,11 +182,6 @@ class SlurmJobs:
 
 
 def import_submitit() -> Any:
-    """Import submitit.
-
-    Raises:
-        ConfigError: if submitit or a command of Slurm is not installed here.
-    """
     try:
         import submitit
     except ImportError as error:
@@ -218,13 +198,13 @@ def import_submitit() -> Any:
 
 
 def end_jobs_left(directory: RunDirectory, *, but: str = "") -> str:
-    """End the jobs that an earlier session left, except those of the queue `but`. Return in words what was done."""
+    """End the jobs that an earlier session left, except those of the queue `but`. Return a sentence about them."""
     left = [queue for queue in queues_left(directory) if queue.root.name != but]
     return " ".join(filter(None, [end_jobs(queue, directory) for queue in left]))
 
 
 def end_jobs(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = False) -> str:
-    """End the jobs of a queue, keep its runs that have ended, and delete it. Return in words what was done."""
+    """End the jobs of a queue, keep its ended runs, and delete it. Return a sentence about them."""
     take_in(queue, directory)
     queue.close()
     try:
@@ -239,12 +219,11 @@ def end_jobs(queue: RunQueue, directory: RunDirectory, *, keep_logs: bool = Fals
 
 
 def queues_left(directory: RunDirectory) -> List[RunQueue]:
-    """Return the queues that a command left behind when it was killed."""
     return [queue for queue in map(RunQueue, sorted(directory.slurm.glob("fiesta-*"))) if queue.is_open]
 
 
 def take_in(queue: RunQueue, directory: RunDirectory) -> Set[str]:
-    """Move the runs that have ended to where the next session looks for them. Return their tickets."""
+    """Move ended runs to where the next session looks for them, and return their tickets."""
     done = queue.done()
     for ticket, claim in done.items():
         queue.keep(ticket, directory.evaluation(claim.run))
@@ -253,13 +232,13 @@ def take_in(queue: RunQueue, directory: RunDirectory) -> Set[str]:
 
 
 def _number(job: str) -> List[int]:
-    """Return the number of a job, and that within its array: later ones are larger."""
+    """Return the number of a job, and its number within an array: later ones are larger."""
     return [int(part) for part in job.split("_")]
 
 
 @contextmanager
 def _outside_of_a_job() -> Iterator[None]:
-    """Hide what Slurm told this process of a job that it runs in: the jobs that it submits would take it for theirs."""
+    """Hide the variables of a job that this process runs in: the jobs that it submits would take them for theirs."""
     inside = "SLURM_JOB_ID" in os.environ
     told = [name for name in os.environ if inside and name.startswith("SLURM_") and name != "SLURM_CONF"]
     hidden = {name: os.environ.pop(name) for name in told}

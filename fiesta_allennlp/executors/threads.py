@@ -16,18 +16,9 @@ class ThreadExecutor(Executor):
     """Makes runs in threads of this process, for evaluators that hold connections to other programs and wait for
     answers.
 
-    Do not use it to train models: that needs processes. The class is not registered, because no training may run in it.
-
-    A thread cannot be killed. An abandoned run continues, and the executor drops its outcome. The evaluator must
-    enforce time limits itself.
-
-    Args:
-        directory: the run directory.
-        workers: number of runs at once.
-        on_stop: function that the executor calls when it is closed, to make the current runs end soon.
-
-    Raises:
-        ConfigError: if `workers` is below 1.
+    Do not use it to train models: that needs processes. It is not registered for that reason. A thread cannot be
+    killed: an abandoned run continues, and its outcome is dropped. The evaluator must enforce time limits itself.
+    `close` calls `on_stop`, which makes the current runs end soon.
     """
 
     def __init__(
@@ -100,7 +91,7 @@ class ThreadExecutor(Executor):
 
 
 def _kind(error: Exception) -> str:
-    """Return the kind of failure. A connection that fails may work the next time: the candidate did not fail."""
+    """Return the kind of failure. A failed connection may work the next time, so the candidate did not fail."""
     if isinstance(error, TimeoutError):
         return "timeout"
     return "machine" if isinstance(error, ConnectionError) else "error"

@@ -1,15 +1,15 @@
 """Starts fresh processes from a server that has loaded what they need, such as AllenNLP.
 
-Neither AllenNLP nor torch is imported here, because every Ray worker imports this file.
-
-The server's socket lies in the temporary directory of `multiprocessing`, which the server deletes if the process that
-started it was killed.
+Neither AllenNLP nor torch is imported here, because every Ray worker imports this file. The server's socket lies in the
+temporary directory of `multiprocessing`, which the server deletes if the process that started it was killed.
 """
 
 import multiprocessing
 import os
 import shutil
+import sys
 import time
+import traceback
 from concurrent.futures import TimeoutError, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,10 +20,37 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence
 from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, NO_GUARD
 from fiesta_allennlp.isolation.process_tree import end_orphaned_trees, end_tree, name_session
 from fiesta_allennlp.isolation.worker import Work, evaluate_here
 from fiesta_allennlp.records import Failure, Outcome, Request
+
+NO_GUARD = 117
+"""Ends a process that finds itself making the call again, as its exit status. The parent process tells the user."""
+
+MISSING_GUARD = (
+    'this call needs `if __name__ == "__main__":` above it, because each process that it starts imports your script '
+    "and would repeat the call. Write that line above the call and indent the call below it."
+)
+
+OUR_NAMES = ("fiesta-worker", "pebble")
+"""Begin the names of our processes."""
+
+
+def refuse_to_be_imported() -> None:
+    """Refuse a call that starts processes if the script makes it without `if __name__ == "__main__":`. Each process
+    imports the script, and would make the call again: end such a process. Raise a `ConfigError` in any other."""
+    if not _is_importing_script():
+        return
+    if multiprocessing.current_process().name.startswith(OUR_NAMES):
+        os._exit(NO_GUARD)
+    raise ConfigError(MISSING_GUARD)
+
+
+def _is_importing_script() -> bool:
+    """Return whether the script's lines run under the name that `multiprocessing` gives them in a process."""
+    frames = traceback.walk_stack(sys._getframe())
+    return any(f.f_code.co_name == "<module>" and f.f_globals.get("__name__") == "__mp_main__" for f, _ in frames)
+
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -51,11 +78,11 @@ a `random.py` or another copy of this package. The value tells us that nobody el
 
 
 def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multiprocessing.context.ForkServerContext:
-    """Return the context whose processes start with those of `packages` imported that are ours.
+    """Return a context whose processes start with our own modules among `packages` imported.
 
-    Its server finds the thread variables when it imports torch, and starts with the first process. Sets of texts have
-    one order in all its processes, on every machine and after every interruption: readers that go through them read the
-    same.
+    The server starts with the first process, and finds the thread variables when it imports torch. Sets of texts have
+    one order in all processes, on every machine and after every interruption, so that readers that iterate over them
+    read the same.
     """
     os.environ.setdefault("PYTHONHASHSEED", "0")  # for the server, which is not started yet
     os.environ.update({name: str(num_threads) for name in THREAD_VARIABLES})
@@ -80,26 +107,21 @@ def _without_current_directory() -> Iterator[None]:
 
 
 def forget_safe_path() -> None:
-    """Have the programs that this process starts find modules beside them as always."""
+    """Let programs that this process starts find modules next to them as usual."""
     if os.environ.get(SAFE_PATH) == BY_US:
         del os.environ[SAFE_PATH]
 
 
 def worker_name(request: Request) -> str:
-    """Return the name of the process that makes this run."""
     return f"{WORKER_NAME} {request.name}"
 
 
 def in_process(
     work: Callable[..., Any], context: Any, *, name: str = WORKER_NAME, timeout: Optional[float] = None
 ) -> Callable[..., Any]:
-    """Return `work` as a call that returns a future. The call starts the fork server again if that was killed.
-
-    The process is not a daemon, so that AllenNLP's data loaders may have processes too.
-
-    Raises:
-        FiestaError: by the call, where no process can be started.
-    """
+    """Return `work` as a call that returns a future. The call restarts the fork server if that was killed, and raises a
+    `FiestaError` if that fails repeatedly. The process is not a daemon, so that AllenNLP's data loaders may have
+    processes too."""
     begin = concurrent.process(name=name, daemon=False, timeout=timeout, context=context)(work)
 
     def begin_again(*args: Any, **kwargs: Any) -> Any:
@@ -121,7 +143,7 @@ def in_process(
 
 @dataclass(frozen=True)
 class Begun:
-    """Holds when a run began: `started_at` is ISO 8601 in UTC, `start` on the monotonic clock."""
+    """The beginning of a run: `started_at` is ISO 8601 in UTC, `start` on the monotonic clock."""
 
     request: Request
     started_at: str
@@ -132,16 +154,12 @@ class Begun:
         return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic())
 
     def failed(self, kind: str, error: str) -> Failure:
-        """Return the failure that the run ends with at this moment."""
+        """Return the failure of a run that ends at this moment."""
         return Failure(self.request, kind, error, seconds=time.monotonic() - self.start, started_at=self.started_at)
 
 
 def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Outcome:
-    """Return what came of a process that ran `evaluate_here` and is done, however it ended.
-
-    Raises:
-        ConfigError: where the script that started it lacks its guard.
-    """
+    """Return the outcome of a process that ran `evaluate_here` and is done, however it ended."""
     raised = future.exception()
     if raised is None:
         outcome = future.result()
@@ -157,14 +175,14 @@ def outcome_of(future: Any, begun: Begun, *, time_limit: Optional[float]) -> Out
 
 
 def plain_cause(raised: BaseException) -> BaseException:
-    """Return what a process raised; an error that says how it died where it could raise nothing."""
+    """Return the error of a process, or one that says how it died without raising."""
     if isinstance(raised, ProcessExpired):
         return FiestaError(f"the process died: {_exit_reason(raised.exitcode)}")
     return raised
 
 
 def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: True) -> Outcome:
-    """Make one run in a fresh process and return what came of it. Stop it when it is not wanted any more."""
+    """Make one run in a fresh process and return its outcome. Stop it once it is not wanted any more."""
     begun = Begun.now(work.request)
     future = in_process(evaluate_here, context, timeout=work.time_limit)(work)
     try:
@@ -177,11 +195,7 @@ def make(work: Work, context: Any, *, is_wanted: Callable[[], bool] = lambda: Tr
 
 
 def check_guard(raised: Optional[BaseException]) -> None:
-    """Refuse to go on where a process found the call that started it without a guard.
-
-    Raises:
-        ConfigError: with the line to write.
-    """
+    """Raise a `ConfigError` if a process found the call that started it without a guard."""
     if isinstance(raised, ProcessExpired) and raised.exitcode == NO_GUARD:
         raise ConfigError(MISSING_GUARD)
 
@@ -189,9 +203,8 @@ def check_guard(raised: Optional[BaseException]) -> None:
 def stop_all(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> None:
     """End all workers, or those with these names, with their children, and wait until they and these futures are done.
 
-    Also workers without a future: an interrupt may come between starting a process and noting its future.
-
-    The futures are not cancelled: pebble would complain where a result comes in at the same moment.
+    Workers without a future end too: an interrupt may come between starting a process and storing its future. Futures
+    are not cancelled, because pebble would complain if a result arrives at the same moment.
     """
     workers = [
         child
@@ -223,6 +236,6 @@ def has_lost_parent() -> bool:
 
 
 def delete_of_lost_parent() -> None:
-    """Delete the directory if the parent process has ended, and so cannot do it itself."""
+    """Delete the directory of a parent process that has ended, and cannot do it itself."""
     if has_lost_parent() and SOCKETS in os.environ:
         shutil.rmtree(os.environ[SOCKETS], ignore_errors=True)

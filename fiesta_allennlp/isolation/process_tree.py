@@ -46,7 +46,7 @@ def name_session() -> None:
 
 
 def become_root() -> None:
-    """Make this process the root of a tree: mark all that it starts from now on, and adopt what these leave running."""
+    """Make this process the root of a tree: mark everything that it starts, and adopt what these leave running."""
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)
     os.environ[WORKER] = mark(os.getpid())
@@ -55,19 +55,18 @@ def become_root() -> None:
 
 
 def die_with_parent() -> None:
-    """Have Linux kill this process when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def end_this_tree() -> None:
-    """End all of this process's tree, then its group with this process itself."""
+    """End this process's tree, then its group with this process itself."""
     end_below(os.getpid())
     os.killpg(0, signal.SIGKILL)
 
 
 def end_tree(root: Optional[int]) -> None:
-    """End what a root left running that has died: its group keeps its number until the last process of it has ended."""
+    """End what a dead root left running: its group keeps its number until the last process of it has ended."""
     if not root:
         return
     with suppress(ProcessLookupError, PermissionError):
@@ -111,7 +110,7 @@ def _processes() -> List[int]:
 
 
 def _descendants() -> Set[int]:
-    """Return the processes below this one, other than those that have ended."""
+    """Return the processes below this one that have not ended."""
     parents = {pid: parent for pid in _processes() if (parent := _parent(pid)) is not None}
     found: Set[int] = set()
     newest = {os.getpid()}
@@ -122,7 +121,7 @@ def _descendants() -> Set[int]:
 
 
 def _parent(pid: int) -> Optional[int]:
-    """Return the parent; None where the process has ended."""
+    """Return the parent; None if the process has ended."""
     try:
         state, parent = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[:2]
     except OSError:
@@ -131,7 +130,7 @@ def _parent(pid: int) -> Optional[int]:
 
 
 def _environment(pid: int) -> List[bytes]:
-    """Return the variables; none where the process has ended, is being started, or is another user's."""
+    """Return the variables; none if the process has ended, is being started, or is another user's."""
     try:
         return [entry for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if entry]
     except OSError:
@@ -139,8 +138,8 @@ def _environment(pid: int) -> List[bytes]:
 
 
 def _is_starting(pid: int) -> bool:
-    """Return whether it runs a program whose environment is not there yet, as for a moment after `exec`; also of a
-    program that was started without one. Neither a process that has ended nor one of the kernel has a program."""
+    """Return whether a process has a program but no environment yet, as for a moment after `exec`, or was started
+    without one. Neither an ended process nor one of the kernel has a program."""
     try:
         return bool(os.readlink(f"/proc/{pid}/exe"))
     except OSError:
@@ -148,7 +147,8 @@ def _is_starting(pid: int) -> bool:
 
 
 def main() -> int:
-    """Run a command until it ends, the descriptor is closed or a signal comes, then end its tree. Return its status."""
+    """Run a command until it ends, the descriptor is closed or a signal comes; then end its tree, and return its
+    status."""
     alive = int(sys.argv[1])
     os.set_inheritable(alive, False)
     become_root()

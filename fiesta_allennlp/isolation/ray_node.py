@@ -1,8 +1,7 @@
-"""Makes a run in a Ray task, on whatever node it comes to: in a fresh process below Ray's worker, with its files as a
-value.
+"""Makes a run in a Ray task, on any node: in a fresh process below Ray's worker, with its files as a value.
 
-Ray keeps a worker for each run that is made at once on a node, and uses it again. Neither AllenNLP nor torch is
-imported here: only the fork server below each worker loads what its runs need, once.
+Ray keeps a worker for each run that a node makes at once, and uses it again. Neither AllenNLP nor torch is imported
+here: only the fork server below each worker loads what its runs need, once.
 """
 
 import os
@@ -26,14 +25,11 @@ from fiesta_allennlp.records import Failure, Outcome
 
 @dataclass(frozen=True)
 class NodeWork:
-    """Describes a run for whatever node it comes to.
+    """A run for any node.
 
-    Attributes:
-        work: the run as the driver's machine would make it. The node has other places, and Ray gives it its device.
-        current_directory: that of the driver, taken where the node has it too.
-        num_gpus: GPUs that Ray reserves for the run.
-        needed: files that the node must have.
-        sent: files that come along, as Ray object references by their path on the driver's machine.
+    `work` is the run as the driver's machine would make it. `current_directory` is the driver's, and is taken if the
+    node has it too. The node must have the files that are `needed`. `sent` are files as Ray object references, by their
+    path on the driver's machine.
     """
 
     work: Work
@@ -45,19 +41,14 @@ class NodeWork:
 
 @dataclass(frozen=True)
 class Returned:
-    """Holds an outcome, and the files of the run's directory by their path below it."""
+    """An outcome, and the files of the run's directory by their path below it."""
 
     outcome: Outcome
     files: Mapping[str, bytes]
 
 
 def evaluate_on_node(node_work: NodeWork) -> Returned:
-    """Make one run in a fresh process and in a directory of this node that is deleted afterwards.
-
-    Raises:
-        DataError: if the node lacks a data file.
-        OSError: if the node cannot write one.
-    """
+    """Make one run in a fresh process, in a directory of this node that is deleted afterwards."""
     check_files(node_work.needed)
     if os.path.isdir(node_work.current_directory):
         os.chdir(node_work.current_directory)
@@ -80,11 +71,7 @@ def evaluate_on_node(node_work: NodeWork) -> Returned:
 
 
 def check_files(paths: Sequence[str]) -> None:
-    """Refuse to work on a node that lacks one of these files, which is no fault of a candidate.
-
-    Raises:
-        DataError: with the node, the file and what to do.
-    """
+    """Refuse to work on a node that lacks one of these files, which is not a candidate's fault."""
     for path in paths:
         if not os.path.exists(path):
             raise DataError(
@@ -95,13 +82,8 @@ def check_files(paths: Sequence[str]) -> None:
 
 @contextmanager
 def scratch_directory(root: Path) -> Iterator[Path]:
-    """Make a directory in `root` that is deleted at the end or, after a kill, by the next one that is made there.
-
-    One that is in use has a lock file next to it, which ends with the process that holds it, however that ends.
-
-    Raises:
-        PermissionError: where `root` belongs to somebody else.
-    """
+    """Make a directory in `root` that is deleted at the end or, after a kill, by the next call. While it is in use, it
+    has a lock file next to it, which ends with its process. Refuse a `root` of another user."""
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if root.stat().st_uid != os.getuid():
         raise PermissionError(f"{root} belongs to another user. Set TMPDIR for this node's Ray to another directory.")
@@ -123,10 +105,8 @@ def scratch_directory(root: Path) -> Iterator[Path]:
 
 
 def _unpack(sent: Mapping[str, Any], directory: Path) -> Dict[str, str]:
-    """Write the files that came along into `directory`. Returns their new paths by the old ones.
-
-    Names keep their endings: readers may go by them.
-    """
+    """Write the files that came along into `directory`, and return their new paths by the old ones. Names keep their
+    endings, because readers may go by them."""
     import ray
 
     places = {}

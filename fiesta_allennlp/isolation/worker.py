@@ -28,8 +28,6 @@ from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent,
 from fiesta_allennlp.records import Failure, Outcome, Request
 from fiesta_allennlp.registry import import_package
 
-logger = logging.getLogger(__name__)
-
 LAST = -1000
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -42,13 +40,8 @@ or its memory."""
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """Sets up a worker.
-
-    Attributes:
-        num_threads: threads of torch.
-        packages: packages to import first, so that what they register is there.
-        device: the CUDA devices that the worker sees; None for all of the machine.
-    """
+    """The set-up of a worker: threads of torch, packages to import first, and the CUDA devices that it sees (None for
+    all)."""
 
     num_threads: int = 1
     packages: Tuple[str, ...] = ()
@@ -57,14 +50,10 @@ class WorkerSettings:
 
 @dataclass(frozen=True)
 class Work:
-    """Describes one run for a fresh process.
+    """One run for a fresh process.
 
-    Attributes:
-        evaluator: the pickled evaluator: only the fresh process need import what it needs.
-        places: where this machine has the files that the evaluator names.
-        directory: where the run writes its files.
-        log: where its output goes.
-        time_limit: seconds after which the run is killed; None for no limit.
+    `evaluator` is pickled, because only the fresh process has to import what it needs. `places` maps files that the
+    evaluator names to where this machine has them. The run is killed after `time_limit` seconds.
     """
 
     evaluator: bytes
@@ -77,10 +66,8 @@ class Work:
 
 
 def evaluate_here(work: Work) -> Outcome:
-    """Make a run in this process, which is a fresh one. Whatever it raises, `SystemExit` included, becomes a `Failure`.
-
-    When it ran and for how long is for the executor to say, which knows it of a process that died too.
-    """
+    """Make a run in this fresh process. Anything that it raises, `SystemExit` included, becomes a `Failure`. The
+    executor adds the times, because it knows them of a process that died too."""
     try:
         reading = pickle.loads(work.evaluator).reading(work.places)
         return run_logged(reading.evaluate, work.request, work.directory, log=work.log, settings=work.settings)
@@ -89,8 +76,8 @@ def evaluate_here(work: Work) -> Outcome:
 
 
 def _kind(error: BaseException, directory: Path) -> str:
-    """Return the kind of failure. What the machine lacks may be there the next time, so it gets kinds of its own; and a
-    full disk fails all alike, whatever the library that was writing makes of it."""
+    """Return the kind of failure. Something that the machine lacks may be there the next time, so it has its own kind.
+    A full disk fails all runs, whatever the library that was writing reports."""
     if isinstance(error, ReaderError) and error.__cause__ is not None:
         return _kind(error.__cause__, directory)
     if isinstance(error, DataChangedError):
@@ -105,7 +92,6 @@ def _kind(error: BaseException, directory: Path) -> str:
 
 
 def _has_room(directory: Path) -> bool:
-    """Return whether the disk takes `ROOM` bytes more."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
@@ -115,7 +101,7 @@ def _has_room(directory: Path) -> bool:
 
 
 def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
-    """Call `work` as a well-behaved worker does: all output in `log`, never outliving the parent process."""
+    """Call `work` as a well-behaved worker: all output goes to `log`, and it never outlives the parent process."""
     _die_with_parent()
     _redirect_output(log)
     if settings.device is not None:
@@ -135,7 +121,7 @@ def run_logged(work: Callable[..., Any], *args: Any, log: Path, settings: Worker
 
 
 def _redirect_output(log: Path) -> None:
-    """Send file descriptors 1 and 2 to the log: prints, logging, progress bars and what C code writes."""
+    """Send file descriptors 1 and 2 to the log: prints, logging, progress bars and the output of C code."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab", buffering=0, opener=not_through_links) as out:
         os.dup2(out.fileno(), 1)
@@ -146,11 +132,8 @@ def _redirect_output(log: Path) -> None:
 
 
 def _die_with_parent() -> None:
-    """Become the root of a tree of processes, and end all of it on SIGTERM, when the parent dies, however it dies, and
-    as the last thing that this process does: its result has been sent by then.
-
-    A training that outlived its parent would fight for the machine, and for its directory, with the resumed run.
-    """
+    """Become the root of a tree of processes, and end the tree on SIGTERM, when the parent dies, and as the last act of
+    this process, after its result was sent. A training that outlived its parent would compete with the resumed run."""
     become_root()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: end_this_tree())

@@ -261,7 +261,7 @@ def _in_processes(
 
     from pebble import ProcessPool
 
-    from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, refuse_to_be_imported
+    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD, refuse_to_be_imported
 
     refuse_to_be_imported()
     with ProcessPool(max_workers=num_processes, context=_context()) as pool:

@@ -6,11 +6,11 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Set, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Set, Union
 
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import replacing
-from fiesta_allennlp.records import Candidate, Evaluation, Failure, History, Request
+from fiesta_allennlp.records import Evaluation, Failure, History, Request
 
 SCHEMA_VERSION = 1
 
@@ -49,11 +49,7 @@ CREATE TABLE failures (
 
 
 def create_database(path: Path) -> sqlite3.Connection:
-    """Create a database with empty tables.
-
-    Raises:
-        StoreError: where there is a file already, or none can be written.
-    """
+    """Create a database with empty tables. Raise a `StoreError` if the file exists, or cannot be written."""
     if path.exists():
         raise StoreError(f"{path}: there is a selection already. Use --recover to continue it.")
     try:
@@ -76,30 +72,18 @@ def _make_tables(path: Path) -> None:
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open a database that is there.
-
-    Raises:
-        StoreError: where it is no database, damaged, or of another version.
-    """
+    """Open an existing database. Raise a `StoreError` if it is not a store, damaged, or of another version."""
     return _checked(path, _connect, _unwritable)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a database that is there, as it is at this moment: what is written to it later is not seen, and nothing is
-    changed.
-
-    Raises:
-        StoreError: as `open_database`.
-    """
+    """Open an existing database as it is at this moment: later changes are not seen, and nothing is changed."""
     return _checked(path, connect_to_read, _unreadable)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Connect to a file that is there, as `open_to_read`, whatever is in it.
-
-    Raises:
-        sqlite3.DatabaseError: where it cannot be read.
-    """
+    """Connect to an existing file as `open_to_read` does, whatever is in it. Raise a `sqlite3.DatabaseError` if it
+    cannot be read."""
     is_closed = not path.with_name(path.name + "-wal").exists()
     mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
@@ -113,7 +97,8 @@ def _checked(
     connect: Callable[[Path], sqlite3.Connection],
     not_reached: Callable[[Path, sqlite3.DatabaseError], StoreError],
 ) -> sqlite3.Connection:
-    """Open a database of this version and without damage. `not_reached` tells of a disk or a lock, not of the file."""
+    """Open a database of this version and without damage. `not_reached` makes the error for a problem of disk or
+    lock."""
     try:
         database = connect(path)
         _check_version(path, database)
@@ -195,11 +180,7 @@ def _unwritable(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Write all of what is inside, or nothing. Wait for `SECONDS_TO_WAIT` for another program that is writing.
-
-    Raises:
-        StoreError: where the file cannot be written to.
-    """
+    """Write everything inside or nothing. Wait up to `SECONDS_TO_WAIT` for another program that is writing."""
     try:
         with closing(database.cursor()) as cursor:
             _begin(cursor)
@@ -228,17 +209,8 @@ def _begin(cursor: sqlite3.Cursor) -> None:
 # What the rows say.
 
 
-def read_candidates(database: sqlite3.Connection) -> List[Candidate]:
-    """Return all candidates in the order given."""
-    rows = database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
-    return [
-        Candidate(row["name"], row["source"], config=json.loads(row["config"]), facts=json.loads(row["facts"]))
-        for row in rows
-    ]
-
-
 def read_history(database: sqlite3.Connection, *, removed: Iterable[str]) -> History:
-    """Return the history that the tables give, with nobody withdrawn."""
+    """Return the history in the tables, with nobody withdrawn."""
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
     requests = {(row["candidate"], row["replicate"]): _request(row) for row in rows}
     finished = sorted((row for row in rows if row["status"] == "finished"), key=lambda row: row["finished_order"])

@@ -1,4 +1,4 @@
-"""On what a selection runs: versions and hardware, for those who want to repeat it."""
+"""The versions and the hardware of a selection, for those who want to repeat it."""
 
 import hashlib
 import os
@@ -18,9 +18,9 @@ PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "sc
 
 
 def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:
-    """Return `host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus` (their names), `versions` (by
-    distribution) and `code` (see `code_digests`) of this process's machine, as plain data. `packages` are further
-    modules to look up, `files` are programs."""
+    """Describe this machine as plain data: `host`, `python`, `platform`, `processor`, `cores`, `memory_gib`, `gpus`
+    (their names), `versions` (by distribution) and `code` (`code_digests`). `packages` are further modules to look up,
+    `files` are programs."""
     return {
         "host": platform.node(),
         "python": platform.python_version(),
@@ -37,14 +37,14 @@ def environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict
 def with_this(
     environments: Sequence[Dict[str, Any]], packages: Iterable[str] = (), files: Iterable[str] = ()
 ) -> List[Dict[str, Any]]:
-    """Return the environments of a selection's sessions, with that of this one where it is another than the last."""
+    """Return the environments of a selection's sessions, and this one if it differs from the last."""
     here = environment(packages, files)
     return [*environments] if here in environments[-1:] else [*environments, here]
 
 
 def code_digests(packages: Iterable[str], files: Iterable[str] = ()) -> Dict[str, str]:
-    """Return the SHA-256 of each of the files, and of all source files of each top-level module of the packages, as far
-    as they can be found."""
+    """Return the SHA-256 of each file, and of all source files of each top-level module of the packages that can be
+    found."""
     found = {file: digest_of(Path(file)) for file in files}
     for name in sorted({package.partition(".")[0] for package in packages}):
         digest = hashlib.sha256()
@@ -59,8 +59,7 @@ def code_digests(packages: Iterable[str], files: Iterable[str] = ()) -> Dict[str
 def changed_code(
     environments: Sequence[Mapping[str, Any]], packages: Iterable[str], files: Iterable[str] = ()
 ) -> List[str]:
-    """Return the files that are not what they were when a selection was at work last, and the modules whose source
-    files are not."""
+    """Return the files, and the modules with source files, that have changed since the selection last ran."""
     before = environments[-1].get("code", {}) if environments else {}
     return [name for name, digest in code_digests(packages, files).items() if before.get(name, digest) != digest]
 
@@ -80,7 +79,7 @@ def _sources(module: str) -> List[Path]:
 
 def _distributions(modules: Iterable[str]) -> List[str]:
     """Return the distributions that modules such as `my_models.lstm` come from. Python 3.10 does not know all of them;
-    those are mostly called as the module is."""
+    the others mostly have the module's name."""
     names = {module.partition(".")[0] for module in modules}
     known = packages_distributions() if names else {}
     return sorted({distribution for name in names for distribution in known.get(name, [name])})
@@ -106,13 +105,8 @@ def _processor() -> str:
 
 
 def gpus(fact: str) -> List[str]:
-    """Return one fact about each NVIDIA card, such as its `name`; empty without a card.
-
-    The driver's own program answers, because torch would take memory on each card.
-
-    Args:
-        fact: as `nvidia-smi --query-gpu` calls it. Numbers come without units.
-    """
+    """Return one fact about each NVIDIA card as `nvidia-smi --query-gpu` names it, without units; empty without a card.
+    torch is not asked, because it would take memory on each card."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []

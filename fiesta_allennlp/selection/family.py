@@ -27,7 +27,7 @@ class Resumed:
 
 @dataclass(frozen=True)
 class LoopParts:
-    """The parts that the loop works with, as `Selection` explains them."""
+    """The parts that the loop works with; fields of `Selection`."""
 
     strategy: Strategy
     evaluator: Evaluator
@@ -45,9 +45,9 @@ Prepared = TypeVar("Prepared")
 class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
     """A family of selections: its options, its checks before the first run, and its evaluator.
 
-    `name` is written into the store, `settings` are the class of its options, `given` is the one that names the
-    candidates, `step` is what a run is called, and `without` is how to go on without a candidate.
-    `may_be_unfit` says whether what is lacking for one candidate alone, again and again, is that candidate's failure.
+    `name` is written into the store, `settings` is the class of its options, and `given` the option that names the
+    candidates. `step` is the word for a run, and `without` the advice how to continue without a candidate. With
+    `may_be_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
     """
 
     name: ClassVar[str]
@@ -59,30 +59,21 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
 
     @abstractmethod
     def check(self, settings: Given, stored: Resumed, *, allow_removed: bool) -> Checked:
-        """Check all that can be known without writing: files and options, also against the store.
-
-        Raises:
-            FiestaError: on the first thing that is wrong.
-        """
+        """Check everything that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
     def prepared(
         self, checked: Checked, directory: RunDirectory, place: RunDirectory, console: Console
     ) -> ContextManager[Prepared]:
-        """Build, open and try what the runs need; close it at the end of the context.
-
-        Its logs, and files to work with, are written below `place` and are found below `directory` afterwards.
-
-        Raises:
-            FiestaError: naming the candidate and what is wrong.
-        """
+        """Build, open and try what the runs need; close it at the end of the context. Logs and working files are
+        written below `place` and are found below `directory` afterwards."""
 
     @abstractmethod
     def rows(self, prepared: Prepared) -> Sequence[Candidate]:
         """Return the candidates for the store, with their facts."""
 
     def settled(self, prepared: Prepared, settings: Given) -> Given:
-        """Return the settings for the store, with what only the preparation could tell."""
+        """Return the settings for the store, with what only the preparation could find out."""
         return settings
 
     def meta(self, prepared: Prepared) -> Mapping[str, Any]:
@@ -90,7 +81,7 @@ class SelectionFamily(ABC, Generic[Given, Checked, Prepared]):
         return {}
 
     def code(self, prepared: Prepared) -> Sequence[str]:
-        """Return files of code that runs execute, beside the packages of `--include-package`."""
+        """Return files of code that runs execute, in addition to the packages of `--include-package`."""
         return ()
 
     @abstractmethod

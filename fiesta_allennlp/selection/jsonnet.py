@@ -37,22 +37,14 @@ of dimensions."""
 
 
 def set_defaults() -> None:
-    """Put each default into the environment where its variable is not set, for AllenNLP's own commands."""
+    """Set each default whose variable is not in the environment, for AllenNLP's own commands."""
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
 
 
 def read_jsonnet(source: Source, *, overrides: str = "", variables: Optional[Variables] = None, where: str) -> Any:
-    """Return the content of a Jsonnet file, or of a Jsonnet text, as plain data.
-
-    Args:
-        overrides: Jsonnet of an object that is laid over the content; see `with_overrides`.
-        variables: texts for `std.extVar`, above those of the environment.
-        where: what a message calls the file.
-
-    Raises:
-        ConfigError: if the file is not valid Jsonnet, or an override has no place in it.
-    """
+    """Return the content of a Jsonnet file or text as plain data. `overrides` is Jsonnet for `with_overrides`;
+    `variables` win over those of the environment. Raise a `ConfigError` that calls the file `where`."""
     try:
         content = json.loads(_evaluated(source, variables or {}))
         return with_overrides(content, json.loads(_evaluated(overrides, variables or {}))) if overrides else content
@@ -79,7 +71,7 @@ def evaluating_together(sources: Sequence[Source], points: Sequence[Variables]) 
     """Let `read_jsonnet` know these sources at these points beforehand. No file may change meanwhile.
 
     One evaluation of Jsonnet takes 25 ms, nearly all of it for Jsonnet's own library, so hundreds of points share one.
-    Where that fails, as for a wrong point, or for an imported file that reads a variable, each is evaluated alone.
+    If that fails, as for a wrong point, or an imported file that reads a variable, each is evaluated alone.
     """
     distinct = list({_identity(point): point for point in points}.values())
     kept: Dict[Tuple[Source, str], str] = {}
@@ -99,12 +91,8 @@ def _identity(variables: Variables) -> str:
 
 
 def _at_all(source: Source, points: Sequence[Variables]) -> Iterator[Tuple[Variables, str]]:
-    """Evaluate a source at several points, with a `std.extVar` that looks into the point first.
-
-    Raises:
-        RuntimeError: where one of them fails.
-        OSError: where the file cannot be read.
-    """
+    """Evaluate a source at several points, with a `std.extVar` that looks into the point first. Raise a `RuntimeError`
+    if one of them fails."""
     from _jsonnet import evaluate_snippet
 
     text, name = (source, "") if isinstance(source, str) else (source.read_text(encoding="utf-8"), str(source))
@@ -122,13 +110,8 @@ def _at_all(source: Source, points: Sequence[Variables]) -> Iterator[Tuple[Varia
 
 
 def with_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
-    """Return a copy of a config with other values. A key with dots is a path into it, with positions for lists.
-
-    The last step of a path may be a new key of an object. All earlier ones must exist.
-
-    Raises:
-        ValueError: if a path leads nowhere.
-    """
+    """Return a copy of a config with other values. A key with dots is a path into it, with positions for lists. Only
+    the last step of a path may be a new key; raise a `ValueError` if an earlier one does not exist."""
     result = copy.deepcopy(content)
     for path, value in overrides.items():
         _put(result, path, copy.deepcopy(value), path)
@@ -147,12 +130,12 @@ def _put(holder: Any, path: str, value: Any, whole: str) -> None:
 
 
 def _places(holder: Any) -> Dict[str, Any]:
-    """Return the keys of an object, or the positions of a list, by their text; none of anything else."""
+    """Return the keys of an object, or the positions of a list, by their text; empty for anything else."""
     if isinstance(holder, (dict, list)):
         return {str(key): key for key in (holder if isinstance(holder, dict) else range(len(holder)))}
     return {}
 
 
 def _environment() -> Dict[str, str]:
-    """Return the variables that are valid Unicode, as Jsonnet needs them: without halves of surrogate pairs."""
+    """Return the variables without halves of surrogate pairs, which Jsonnet cannot read."""
     return {name: value for name, value in os.environ.items() if not SURROGATE.search(name + value)}

@@ -25,12 +25,8 @@ SECONDS_BETWEEN_NOTES = 60.0
 class WorkingTime:
     """The time that a selection has worked in all its sessions, and its limit.
 
-    It is written into the store as it passes, so a session that is killed leaves out a minute at most. Measured by a
-    clock that no change of the machine's time moves.
-
-    Args:
-        store: where the time of earlier sessions stands.
-        max_hours: the most for all sessions together; None for no limit.
+    It is written into the store every minute, so a killed session loses a minute at most. Changes of the machine's
+    clock do not affect it.
     """
 
     def __init__(self, store: RunStore, max_hours: Optional[float]) -> None:
@@ -49,7 +45,6 @@ class WorkingTime:
 
     @property
     def seconds_to_wait(self) -> float:
-        """Seconds to wait for an outcome before checking the time again."""
         if self._max_seconds is None:
             return SECONDS_BETWEEN_NOTES
         return min(SECONDS_BETWEEN_NOTES, max(0.0, self._max_seconds - self.seconds))
@@ -69,7 +64,7 @@ class Listener(Protocol):
         return None
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Called for every finished run and failure once it is written down."""
+        """Called for every finished run and failure once it is recorded."""
         return None
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
@@ -98,16 +93,10 @@ class Listeners:
 
 @dataclass(frozen=True)
 class Selection:
-    """A selection: everything that its loop needs. Where the store has a history, the loop goes on from there.
+    """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
 
-    Attributes:
-        seed: the root of all seeds.
-        shared_splits: replicate k of every candidate uses split k.
-        max_failures: a candidate with that many failures is withdrawn; see `History.num_counted_failures`.
-        max_hours: the most that all sessions may take together, these loops only; None for no limit.
-        retries: when to try again what the machine lacked something for.
-        without: how to go on without a candidate.
-        may_be_unfit: see `SelectionFamily`.
+    `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
+    `max_hours` limits the loops of all sessions together. `SelectionFamily` explains `without` and `may_be_unfit`.
     """
 
     strategy: Strategy
@@ -125,10 +114,10 @@ class Selection:
     may_be_unfit: bool = True
 
     def run(self) -> Decision:
-        """Go on until the strategy is done. Returns the decision, with `stopped_by` set.
+        """Continue until the strategy is done, and return the decision, with `stopped_by` set.
 
-        Ctrl-C (`KeyboardInterrupt`) ends it with `stopped_by` `interrupted`, and `max_hours` with that: what was
-        running stays pending in the store, and is started again with the same seeds when the selection is resumed.
+        After Ctrl-C (`interrupted`) or `max_hours`, unfinished runs stay pending in the store. They start again with
+        the same seeds when the selection is resumed.
         """
         working_time = WorkingTime(self.store, self.max_hours)
         logger.info("%son %s", at_work_words(os.getpid()), platform.node())
@@ -179,7 +168,7 @@ class Selection:
                 self._try_again(outcome, submitted)
 
     def _wait(self, submitted: Set[Request], *, most: float) -> Optional[Outcome]:
-        """Return the next outcome; None where none has come when it is time to look again."""
+        """Return the next outcome; None if none has come when it is time to look again."""
         if len(submitted) < self.executor.slots:
             most = self.retries.seconds_to_next(most)
         if submitted:
@@ -188,7 +177,7 @@ class Selection:
         return None
 
     def _resume_pending(self) -> Set[Request]:
-        """Take over finished work that was not recorded, and start the rest of the pending requests again."""
+        """Take over finished work that was not recorded, and start the other pending requests again."""
         submitted: Set[Request] = set()
         history = self._history()
         for request in history.pending:
@@ -203,7 +192,7 @@ class Selection:
         return submitted
 
     def _drop_withdrawn(self, submitted: Set[Request]) -> History:
-        """Stop runs of candidates that have been withdrawn, so that their slots are free. Returns the history."""
+        """Stop runs of withdrawn candidates, so that their slots are free, and return the history."""
         history = self._history()
         unwanted = [request for request in history.pending if request.candidate in history.withdrawn]
         if not unwanted:
@@ -239,7 +228,7 @@ class Selection:
         submitted.add(request)
 
     def _record(self, outcome: Outcome) -> bool:
-        """Write an outcome down; true where the request is to be started again."""
+        """Record an outcome. Return whether the request is to be started again."""
         if isinstance(outcome, Failure):
             return self._record_failure(outcome)
         self.store.record(outcome)
@@ -282,7 +271,6 @@ class Selection:
         logger.info("%s runs again later: something it needs is unavailable", request.name)
 
     def _forget(self, pending: Sequence[Request]) -> None:
-        """Stop what nobody waits for any more, and forget it."""
         self.executor.abandon(pending)
         self.retries.drop(pending)
         self.store.release(pending)

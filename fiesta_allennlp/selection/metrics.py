@@ -33,9 +33,9 @@ ERRORS = frozenset(
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric as AllenNLP's `validation_metric` notes it: `-NAME` is minimised, `NAME` and `+NAME` are maximised.
+    """A metric as AllenNLP's `validation_metric` writes it: `-NAME` is minimised, `NAME` and `+NAME` are maximised.
 
-    Scores have their natural sign wherever they are kept and shown. `History.turned` alone turns them, for strategies
+    Scores keep their natural sign wherever they are kept and shown. Only `History.turned` negates them, for strategies
     and beliefs.
     """
 
@@ -58,18 +58,13 @@ class Metric:
 
     @property
     def sign(self) -> int:
-        """A score times this is higher where it is better."""
+        """The factor that makes higher scores better."""
         return -1 if self.minimise else 1
 
 
 def check_sign(typed: str) -> None:
-    """Refuse the name of an error or a loss without a sign: its highest mean would win.
-
-    Parts of a name count, as in `val_loss` and `mean_absolute_error`. `+NAME` maximises such a metric all the same.
-
-    Raises:
-        ConfigError: with what to type.
-    """
+    """Refuse the name of an error or a loss without a sign, because its highest mean would win. Parts of a name count,
+    as in `val_loss` and `mean_absolute_error`. `+NAME` maximises such a metric anyway."""
     known = [part for part in re.split(r"[\W_]+", typed.lower()) if part in ERRORS]
     if known and typed[0] not in "-+":
         raise ConfigError(
@@ -79,11 +74,8 @@ def check_sign(typed: str) -> None:
 
 
 def usable(score: float, told: str) -> float:
-    """Return a score that can be compared. `told` says whose it is, for the message.
-
-    Raises:
-        FiestaError: where it is not a finite number, or larger than `LARGEST_SCORE`.
-    """
+    """Return a comparable score. Raise a `FiestaError` that begins with `told` if it is not finite, or above
+    `LARGEST_SCORE`."""
     from fiesta_allennlp.records import LARGEST_SCORE  # imports NumPy, which --help does without
 
     if not isinstance(score, int) and not math.isfinite(score):

@@ -35,18 +35,16 @@ class Option:
     """The declaration of a setting: its help, its option and its check.
 
     Attributes:
-        help: its text in `--help`.
-        group: the heading that it stands under; empty for what is not typed as an option.
-        metavar: the placeholder of its value in `--help`; several where it takes as many values.
+        group: the heading in `--help`; empty for what is not typed as an option.
+        metavar: the placeholder of its value in `--help`; several if it takes several values.
         short: its one-letter flag.
         choices: the values allowed; empty for all.
-        least: the least number allowed.
-        above: the number that it must be above.
-        parse: from what is typed to the value, where the field's type does not say it.
+        least, above: the smallest number allowed, or the number that it must exceed.
+        parse: makes the value from what is typed, if the field's type does not say how.
         can_be_undone: whether a switch has a `--no-` form.
         is_repeated: it is typed once for each of several values.
-        is_fixed: it decides which scores are made, so a selection that is resumed keeps it.
-        is_of_executor: it is an option of one executor or the other, and a key of `--executor` as JSON.
+        is_fixed: it decides which scores are made, so a resumed selection keeps it.
+        is_of_executor: it belongs to one executor or another, and is a key of `--executor` as JSON.
     """
 
     help: str
@@ -64,14 +62,14 @@ class Option:
 
 
 def option(default: Any, help: str, *, factory: Optional[Callable[[], Any]] = None, **declared: Any) -> Any:
-    """Declare a field of a settings record. `factory` makes the default where it is not plain; the others are of
+    """Declare a field of a settings record. `factory` makes a default that is not plain; `declared` are fields of
     `Option`."""
     metadata = {"option": Option(help, **declared)}
     return field(default_factory=factory, metadata=metadata) if factory else field(default=default, metadata=metadata)
 
 
 def options_of(settings: Any) -> "Iterator[Tuple[str, Option]]":
-    """Return the names and declarations of a record's fields, in their order. Takes a record or its class."""
+    """Return the names and declarations of the fields of a record or its class, in order."""
     return ((f.name, f.metadata["option"]) for f in fields(settings))
 
 
@@ -107,12 +105,11 @@ EARLIER_NAMES = {"entropy": "seed"}
 
 
 def flag(name: str) -> str:
-    """Return a setting's name as it is typed."""
     return "--" + name.replace("_", "-")
 
 
 def by_present_names(given: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return settings that a store or a file gives, by the names that they have now."""
+    """Return settings from a store or a file under their present names."""
     return {EARLIER_NAMES.get(name, name): value for name, value in given.items()}
 
 
@@ -120,11 +117,7 @@ def by_present_names(given: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def check_options(settings: Any) -> None:
-    """Refuse a value that its option does not allow: of another kind, no choice, or out of range.
-
-    Raises:
-        ConfigError: with the option, the rule and the value.
-    """
+    """Refuse a value that its option does not allow: of another kind, not a choice, or out of range."""
     check_values({name: getattr(settings, name) for name, _ in options_of(settings)}, settings)
 
 
@@ -162,11 +155,7 @@ def _check_range(name: str, value: Any, declared: Option) -> None:
 
 
 def check_names(names: Iterable[str], settings: Any) -> None:
-    """Refuse a name that is no field of the settings.
-
-    Raises:
-        ConfigError: with all such names and the near one of each, or else those that there are.
-    """
+    """Refuse a name that is not a field of the settings."""
     known = [f.name for f in fields(settings)]
     unknown = [name for name in names if name not in known]
     hints = [did_you_mean(name, known) for name in unknown]
@@ -180,10 +169,8 @@ def check_names(names: Iterable[str], settings: Any) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any]:
-    """Add every option of a settings class, under the headings of its `GROUPS` in their order.
-
-    None has a default here, so that only what was typed is given. Returns argparse's groups by heading.
-    """
+    """Add every option of a settings class below the headings of its `GROUPS`, and return argparse's groups by heading.
+    The options have no defaults, so that the result has only what was typed."""
     groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
     kinds = allowed_by(settings)
     earlier = {now: flag(before) for before, now in EARLIER_NAMES.items()}
@@ -208,7 +195,7 @@ def _how_to_parse(declared: Option, kind: Allowed) -> Dict[str, Any]:
 
 
 def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
-    """Return the settings that were typed; argparse's lists as tuples."""
+    """Return the settings that were typed, with tuples for argparse's lists."""
     typed = {f.name: getattr(args, f.name) for f in fields(settings) if hasattr(args, f.name)}
     tuples = {name: tuple(value) if isinstance(value, list) else value for name, value in typed.items()}
     return {name: value for name, value in tuples.items() if value != ()}
@@ -218,8 +205,8 @@ def typed_options(args: argparse.Namespace, settings: Any) -> Dict[str, Any]:
 
 
 def as_typed(settings: Any, *, positional: str, **given: Any) -> List[str]:
-    """Return the words of a command line that gives these settings: `positional` first, then every option that is not
-    its default. `given` stand for the record's own values, and are told whatever they are."""
+    """Return a command line that gives these settings: `positional` first, then every option that is not its default.
+    `given` replace the record's own values, and are always included."""
     words = list(getattr(settings, positional))
     for declared in fields(settings):
         value = given.get(declared.name, getattr(settings, declared.name))
@@ -233,7 +220,6 @@ def _default_of(declared: "Field[Any]") -> Any:
 
 
 def words_of(name: str, value: Any) -> List[str]:
-    """Return one setting as it is typed."""
     typed = flag(name)
     if isinstance(value, bool):
         return [typed if value else "--no-" + typed[2:]]
@@ -251,7 +237,7 @@ def as_json(settings: Any) -> Dict[str, Any]:
 
 
 def changed_options(old: Mapping[str, Any], new: Any) -> List[str]:
-    """Return in words the changes that a resumed selection must not make but does."""
+    """Describe the changes that a resumed selection makes but must not."""
     now = as_json(new)
     before = {**as_json(type(new)()), **old}  # an option that is newer than the selection had its default
     return [

@@ -17,11 +17,8 @@ MOST_AT_START = 2
 
 
 def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
-    """Return the error with which a failure ends the selection in the directory `root`; None where the selection goes
-    on.
-
-    A full disk fails all runs, and those on other data than before cannot be pooled.
-    """
+    """Return the error with which a failure ends the selection, or None. A full disk fails all runs, and runs on other
+    data cannot be pooled."""
     if failure.kind == "data":
         return DataError(
             f"{failure.error}. The runs in {root} were made with the old data: put them back, then continue with "
@@ -36,9 +33,8 @@ def ended_by(failure: Failure, root: Path) -> Optional[FiestaError]:
 
 
 def is_to_be_tried_again(failure: Failure, history: History, *, max_failures: int) -> bool:
-    """Return whether its request is started again: where its process died, but not `max_failures` times, in earlier
-    sessions too; and where the machine lacked something. A run that raised would raise again with the same
-    seeds."""
+    """Return whether a run is started again: if its process died, but not `max_failures` times, earlier sessions
+    included; and if the machine lacked something. A run that raised would raise again with the same seeds."""
     if failure.kind == "killed":
         deaths = sum((f.request, f.kind) == (failure.request, "killed") for f in history.failures)
         return 1 + deaths < max_failures
@@ -46,12 +42,9 @@ def is_to_be_tried_again(failure: Failure, history: History, *, max_failures: in
 
 
 class Retries:
-    """The requests that are to be tried again, each after a pause of its own that grows from try to try.
+    """The requests that are to be tried again, each after a pause that grows from try to try.
 
-    Kept in memory only: a selection that is resumed tries all of them at once, as often as a new one.
-
-    Args:
-        pauses: in seconds; see `PAUSES`.
+    They are kept in memory only: a resumed selection tries all of them at once, as often as a new one.
     """
 
     def __init__(self, pauses: Sequence[float]) -> None:
@@ -69,11 +62,9 @@ class Retries:
 
     @property
     def waiting(self) -> List[Request]:
-        """The runs whose next try has not begun."""
         return list(self._due)
 
     def put(self, request: Request) -> None:
-        """Have it tried again, for it has failed."""
         pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]
         self._num_tries[request] += 1
         self._failed.setdefault(request, self._num_finished)
@@ -81,20 +72,20 @@ class Retries:
         self._due[request] = time.monotonic() + pause
 
     def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
-        """Return whether it has failed after every pause, and twice since a run finished the last time; `at_start`
-        none ever has."""
+        """Return whether a run has failed after every pause, and twice since a run last finished; `at_start` no run
+        ever has."""
         most = min(MOST_AT_START, len(self._pauses)) if at_start else len(self._pauses)
         return self._num_tries[request] > most and self._in_vain[request] > 1
 
     def judged(self, failure: Failure, history: History, *, max_failures: int) -> Failure:
-        """Count what the machine lacks for one candidate or one run alone as its failure while others finish.
+        """Turn a lack of the machine that hits one candidate or one run alone into its failure, while others finish.
 
-        - A candidate of which nothing has ever finished, such as one that is too large for the card: after
-          `max_failures` tries, if others have finished since it failed the first time. If they have only finished since
-          it began, because the strategy now waits for this candidate alone: after a try for every pause, and its
-          further runs at once.
-        - One run of a candidate that can finish others, such as one with a long batch: after a try for every pause, if
-          others have finished since it failed the first time.
+        - For a candidate that has never finished a run, such as one that is too large for the card: after
+          `max_failures` tries, if others have finished since it first failed. If they have only finished since it
+          began, because the strategy now waits for this candidate alone: after a try for every pause, and its further
+          runs at once.
+        - For one run of a candidate that can finish others, such as one with a long batch: after a try for every pause,
+          if others have finished since it first failed.
         """
         if failure.kind != "machine":
             return failure
@@ -110,11 +101,10 @@ class Retries:
         return replace(failure, kind="unfit") if is_unfit else failure
 
     def _works_since(self, when: Mapping[Request, int], requests: Sequence[Request]) -> bool:
-        """Return whether a run has finished since one of these began, or failed, for the first time."""
+        """Return whether a run has finished since one of these first began, or failed."""
         return any(self._num_finished > when.get(request, self._num_finished) for request in requests)
 
     def take(self, most: int) -> List[Request]:
-        """Remove and return at most `most` runs whose pause is over."""
         now = time.monotonic()
         taken = [request for request, due in self._due.items() if due <= now][: max(0, most)]
         for request in taken:
@@ -122,17 +112,15 @@ class Retries:
         return taken
 
     def drop(self, requests: Sequence[Request]) -> None:
-        """Forget those that nobody waits for any more."""
         for request in requests:
             self._due.pop(request, None)
             self._in_vain.pop(request, None)
 
     def note_begun(self, request: Request) -> None:
-        """Note that it is started, for the first time or again."""
         self._begun.setdefault(request, self._num_finished)
 
     def note_finished(self) -> None:
-        """Note that a run has finished, so the machine does work."""
+        """Record that a run has finished, so the machine does work."""
         self._in_vain.clear()
         self._num_finished += 1
 
@@ -141,5 +129,4 @@ class Retries:
         return len(self._in_vain)
 
     def seconds_to_next(self, most: float) -> float:
-        """Return seconds until the next pause is over, at most `most`."""
         return max(0.0, min([most, *(due - time.monotonic() for due in self._due.values())]))

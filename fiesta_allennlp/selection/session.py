@@ -1,7 +1,5 @@
-"""A selection from what was given to its result, whatever gives the scores: flags, settings, checks, directory, loop.
-
-What differs between them is a `SelectionFamily`.
-"""
+"""A selection from its settings to its result: flags, checks, directory, loop. A `SelectionFamily` fills in the
+rest."""
 
 import os
 import tempfile
@@ -48,18 +46,14 @@ def run_selection(
     force: bool = False,
     allow_removed: bool = False,
 ) -> Dict[str, Any]:
-    """Run a selection to its decision, or go on with one. Returns the content of `selection.json`.
+    """Run a selection to its decision, or resume one, and return the content of `selection.json`.
 
     Args:
-        given: the settings that are not defaults; when recovering, what the store has stands below them.
-        root: the directory where everything is kept.
-        recover: go on with the selection in the directory.
-        force: delete the selection in the directory first, but only once the new one has passed all checks.
-        allow_removed: when recovering, withdraw candidates of the store that are not given; else that is an error.
-
-    Raises:
-        FiestaError: where a setting, a file or the directory is wrong; before the first run, wherever that can
-            be known.
+        given: the settings that are not defaults. If recovering, they win over those in the store.
+        root: the directory that keeps everything.
+        recover: continue the selection in the directory.
+        force: delete the selection in the directory, but only once the new one has passed all checks.
+        allow_removed: if recovering, withdraw candidates of the store that are not given, instead of refusing.
     """
     if recover and force:
         raise ConfigError("--recover continues a selection and --force deletes it. Give only one.")
@@ -74,11 +68,7 @@ def run_selection(
 def rehearsed(
     family: SelectionFamily[Given, Checked, Prepared], settings: Given, console: Console
 ) -> Iterator[Prepared]:
-    """Check, build and open everything for a new selection, and keep nothing, for a dry run.
-
-    Raises:
-        FiestaError: as `run_selection`, of settings and files.
-    """
+    """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
         checked = family.check(settings, Resumed(directory), allow_removed=False)
@@ -98,7 +88,7 @@ class _Begun(Generic[Given, Prepared]):
 
 @dataclass(frozen=True)
 class _Session(Generic[Given, Checked, Prepared]):
-    """A call of `run_selection`. What it opens is closed with the stack."""
+    """A call of `run_selection`. The stack closes everything that it opens."""
 
     family: SelectionFamily[Given, Checked, Prepared]
     given: Mapping[str, Any]
@@ -140,8 +130,8 @@ class _Session(Generic[Given, Checked, Prepared]):
         return _Begun(settings, prepared, self._opened(create=True))
 
     def run(self, begun: _Begun[Given, Prepared]) -> Dict[str, Any]:
-        """Write everything that the selection is about into the store, all or none: from then on it can be recovered.
-        Then choose, and write down what came out."""
+        """Write everything about the selection into the store in one step, from which on it can be recovered. Then
+        choose, and write the results."""
         family, prepared, store = self.family, begun.prepared, begun.store
         settings = family.settled(prepared, begun.settings)
         meta = store.meta()
@@ -186,7 +176,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         return self.stack.enter_context(self.family.prepared(checked, self.directory, place, self.console))
 
     def _resumed_settings(self, meta: Meta, *, is_scored: bool) -> Given:
-        """Return the given settings above those in the store. While nothing is scored, the metric may be another."""
+        """Return the given settings above those in the store. Until a run is scored, the metric may change."""
         family, given, root = self.family, self.given, self.directory.root
         if not meta.begun:
             self._check_begun()
@@ -208,7 +198,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         return settings
 
     def _check_begun(self) -> None:
-        """Refuse to resume where the store has no settings, unless they are given anew and no run is there."""
+        """Refuse to resume a store without settings, unless they are given again and no run is there."""
         directory, family = self.directory, self.family
         if directory.finished_runs:
             raise StoreError(
@@ -223,7 +213,7 @@ class _Session(Generic[Given, Checked, Prepared]):
             )
 
     def _changes(self, meta: Meta, settings: Given, num_done: int) -> List[Dict[str, Any]]:
-        """List the changes that a resumed selection makes to its choice of runs and its end, after `num_done` runs."""
+        """List how a resumed selection changes its choice of runs and its end, after `num_done` runs."""
         if not num_done:
             return []
         of = self.family.settings
@@ -235,7 +225,7 @@ class _Session(Generic[Given, Checked, Prepared]):
         ]
 
     def _note_owner(self) -> None:
-        """Warn of another user's directory: going on with it runs its configs and imports its packages."""
+        """Warn of another user's directory: resuming there runs its configs and imports its packages."""
         owner = self.directory.store.stat().st_uid
         if owner != os.getuid():
             self._say(

@@ -1,4 +1,4 @@
-"""The options that every family has in common, and how layers of given values are laid over each other."""
+"""The options that every family has in common, and how layers of given values are merged."""
 
 import json
 from dataclasses import dataclass
@@ -29,11 +29,10 @@ RESOURCES = "Resources"
 class ChoiceSettings:
     """Settings that decide which candidate runs next and when a selection ends.
 
-    `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`; `strategy` None stands for
-    `top_two`, or `sequential_halving` where a budget is given; `belief` None for `split_paired`, or `unpaired` on
-    official splits; `stop` None for `rule_of_three`.
-
-    A subclass adds its own options as fields made with `option`. `GROUPS` are the headings of all of them in order.
+    `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`. None stands for the strategy
+    `top_two`, or `sequential_halving` if a budget is given; for the belief `split_paired`, or `unpaired` on official
+    splits; and for the stopping rule `rule_of_three`. A subclass adds options as fields made with `option`, and lists
+    all headings in `GROUPS`.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (CHOOSING,)
@@ -87,10 +86,8 @@ class ChoiceSettings:
         return "unpaired" if self.on_official_splits else "split_paired"
 
     def deciding(self) -> Dict[str, Any]:
-        """Return all that decides which candidate runs next and when the selection ends, defaults included.
-
-        By option; None where there is no such limit, and for the default of `max_evaluations`.
-        """
+        """Return everything that decides which candidate runs next and when the selection ends, by option, defaults
+        included. None stands for no limit, and for the default of `max_evaluations`."""
         params = self.strategy_params()
         options = ("belief", "budget", "confidence", "margin", "max_evaluations", "stop")
         named = {name: params.pop(name, None) for name in options}
@@ -101,11 +98,7 @@ class ChoiceSettings:
         return {"strategy": params, **known, "max_hours": getattr(self, "max_hours", None)}
 
     def strategy_params(self) -> Dict[str, Any]:
-        """Return the strategy as a config, with the options that belong to it filled in.
-
-        Raises:
-            ConfigError: where options contradict each other or the strategy's own entries.
-        """
+        """Return the strategy as a config, with the options that belong to it filled in."""
         if self.confidence is not None and self.budget is not None and self.strategy is None:
             raise ConfigError(
                 "--confidence and --budget are mutually exclusive: stop at a confidence, or after N runs."
@@ -147,7 +140,7 @@ class SelectionSettings(ChoiceSettings):
 
 
 def registered(value: Any, option_name: str) -> Dict[str, Any]:
-    """Return a registered name, a JSON text or an object, as a config with a `type`."""
+    """Return a registered name, a JSON text or an object as a config with a `type`."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value)
@@ -161,11 +154,8 @@ def registered(value: Any, option_name: str) -> Dict[str, Any]:
 
 
 def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
-    """Put the options that were given into the config of what they belong to, which was given as the option `where`.
-
-    Raises:
-        ConfigError: where an entry of the config says otherwise.
-    """
+    """Fill given options into the config of their owner, which the option `where` gave. Refuse an entry that
+    differs."""
     for name, value in given.items():
         if value is not None:
             if name in params and params[name] != value:
@@ -178,11 +168,8 @@ def fill(params: Dict[str, Any], given: Mapping[str, Any], where: str) -> None:
 def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, Any]:
     """Merge layers of given values of the class `of`; later layers win.
 
-    A layer that gives a budget takes the confidence of the layers below away, with the strategy that goes with it, and
-    the other way round. A layer that gives another executor takes the options of the one below away.
-
-    Raises:
-        ConfigError: on a name that is no setting, with the near ones.
+    A budget removes the confidence of the layers below, with the strategy that goes with it, and vice versa. Another
+    executor removes the options of the one below.
     """
     merged: Dict[str, Any] = {}
     rivals = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
@@ -203,12 +190,8 @@ def overlay(*layers: Mapping[str, Any], of: Type[ChoiceSettings]) -> Dict[str, A
 
 
 def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
-    """Return the given values of a `--config` file: Jsonnet with the options' names, dashes or underscores. They are
-    those of the class `of`. Whether they go together is for their class to check, once flags are laid over them.
-
-    Raises:
-        ConfigError: where the file is missing or no Jsonnet object, a name is no setting, or a value not allowed.
-    """
+    """Return the values of a `--config` file: Jsonnet with the names of options, with dashes or underscores. The class
+    `of` checks whether they go together once flags are laid over them."""
     if not path.is_file():
         raise ConfigError(f"--config {path}: there is no such file.")
     try:
@@ -232,8 +215,8 @@ def settings_from_file(path: Path, of: Type[ChoiceSettings]) -> Dict[str, Any]:
 
 
 def of_earlier_version(settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """Rename settings of a store that has no `kind`. The default strategy was called `ttts` then: that name without a
-    `challenger` is `top_two` now. The default stopping rule was P(best) alone."""
+    """Rename settings of a store without `kind`, whose default strategy was called `ttts`: without a `challenger`, that
+    is `top_two` now. The default stopping rule was P(best) alone."""
     result = dict(settings)
     given = settings.get("strategy")
     params = registered(given, "--strategy") if given else {}

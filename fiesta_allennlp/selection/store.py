@@ -15,7 +15,6 @@ from fiesta_allennlp.selection.database import (
     create_database,
     open_database,
     open_to_read,
-    read_candidates,
     read_history,
     transaction,
 )
@@ -39,11 +38,11 @@ NEXT_ORDER = (
 class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
-    `settings` are None until the checks were passed. `kind` is that of the selection, `seed` the root of all seeds
-    as text. `removed` are the candidates that the user took out; their runs stay. `environments` are the
-    machines and versions of its sessions, `working_seconds` the time that all of them took. `changes` are those of
-    how runs are chosen and when they end: option, before, now, and how many runs there were. The others belong to a
-    selection by documents: the fingerprint of the file, what it holds, and the name under which answers are paid for.
+    `settings` are None until the checks were passed. `seed` is the master seed as text. `removed` are the candidates
+    that the user removed; their runs stay. `environments` and `working_seconds` are about all sessions. `changes`
+    record how the choice of runs, or their end, was changed: option, before, now, and the number of runs. The others
+    belong to a selection by documents: the fingerprint of the file, its facts, and the name under which answers are
+    paid for.
     """
 
     settings: Optional[Mapping[str, Any]] = None
@@ -85,23 +84,23 @@ class StoreReader:
         return Meta(**values)
 
     def candidates(self) -> List[Candidate]:
-        """Return all candidates in the order given."""
-        return read_candidates(self._database)
+        rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
+        return [
+            Candidate(row["name"], row["source"], config=json.loads(row["config"]), facts=json.loads(row["facts"]))
+            for row in rows
+        ]
 
     def history(self, *, max_failures: int) -> History:
-        """Return everything so far, with all metrics of every run.
-
-        A candidate that was removed, or has `max_failures` failures that count, is withdrawn. The latter is not
-        written down, so a selection that is resumed with a larger number gives it another chance.
-        """
+        """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
+        failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
+        chance."""
         return self._known().withdrawing(max_failures=max_failures)
 
     def _known(self) -> History:
         return read_history(self._database, removed=self.meta().removed)
 
     def rows(self) -> List[Dict[str, Any]]:
-        """Return every outcome in order of finishing, each with all of its columns, and `status` `finished` or
-        `failed`."""
+        """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`."""
         finished = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
         failed = self._database.execute(
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed FROM failures f"
@@ -112,11 +111,7 @@ class StoreReader:
 
 @contextmanager
 def reading(directory: RunDirectory) -> Iterator[StoreReader]:
-    """Yield the store of a directory as it is at this moment, also while a selection is writing it.
-
-    Raises:
-        StoreError: where there is none, or it is damaged or of another version.
-    """
+    """Yield the store of a directory as it is at this moment, even while a selection is writing it."""
     if not directory.store.is_file():
         given = f"Give the directory that {command('select')} was given with -s."
         remedy = START_AGAIN if directory.ended_before_its_first_run else given
@@ -128,11 +123,8 @@ def reading(directory: RunDirectory) -> Iterator[StoreReader]:
 
 
 def lock(directory: RunDirectory) -> "FileLock":
-    """Acquire the lock of a run directory. It ends with the process, however that ends. The directory is made.
-
-    Raises:
-        StoreError: where another process holds it, or the directory cannot be written to.
-    """
+    """Acquire the lock of a run directory, which is made if necessary. The lock ends with the process, however that
+    ends."""
     from filelock import FileLock, Timeout  # readers need none, and `fiesta status` is to answer at once
 
     held = FileLock(str(directory.lock))
@@ -151,19 +143,11 @@ def lock(directory: RunDirectory) -> "FileLock":
 
 
 class RunStore(StoreReader):
-    """The store of a selection: every request is written down before its work starts, and every outcome in one
-    transaction when it is there. One process writes; others may read.
+    """The store of a selection. Every request is recorded before its work starts, and every outcome in one transaction.
+    One process writes, and holds the lock of the directory until `close`; others may read.
 
-    The file is read when it is opened. From then on the history is kept in memory as well, so that a step costs as much
-    after two thousand runs as after two. It is read again from the file where a change was interrupted.
-
-    Args:
-        directory: the run directory. It is locked until `close`, by a lock that ends with the process, however it ends.
-        create: make a new store; else open the one that is there.
-
-    Raises:
-        StoreError: where another selection holds the directory, or the store is missing, damaged, there already, or of
-            another version of this package.
+    The file is read when it is opened. From then on the history is kept in memory too, so that a step costs as much
+    after two thousand runs as after two. After an interrupted change, it is read from the file again.
     """
 
     def __init__(self, directory: RunDirectory, *, create: bool) -> None:
@@ -189,11 +173,10 @@ class RunStore(StoreReader):
     # What the selection is about.
 
     def set_meta(self, **values: Any) -> None:
-        """Write down fields of `Meta`."""
         self.put_candidates([], **values)
 
     def put_candidates(self, candidates: Sequence[Candidate], **values: Any) -> None:
-        """Write down candidates and fields of `Meta`, all or none; of a known candidate the facts again."""
+        """Record candidates and fields of `Meta` in one step. A known candidate gets its new facts."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
         with transaction(self._database):
             self._database.executemany(
@@ -211,7 +194,7 @@ class RunStore(StoreReader):
     # The way of an evaluation.
 
     def reserve(self, requests: Sequence[Request]) -> None:
-        """Write requests down as pending, before any of their work starts."""
+        """Record requests as pending, before any of their work starts."""
         with self._change(lambda history: history.reserving(requests)):
             for request in requests:
                 values = list(asdict(request).values())
@@ -223,7 +206,7 @@ class RunStore(StoreReader):
                 )
 
     def record(self, outcome: Outcome, *, try_again: bool = False) -> None:
-        """Write down what came of a pending request. With `try_again`, a failure leaves it pending."""
+        """Record the outcome of a pending request. With `try_again`, a failure leaves it pending."""
         if isinstance(outcome, Failure):
             failure = outcome
             with self._change(lambda history: history.failing(failure, try_again=try_again)):
@@ -258,8 +241,8 @@ class RunStore(StoreReader):
             )
 
     def release(self, requests: Sequence[Request]) -> None:
-        """Forget pending requests that will not be worked on, as when the decision came before they finished. One that
-        has failed before is a failed one: its failures stay, and need its seeds."""
+        """Forget pending requests that will not be worked on, as when the decision came first. A request that has
+        failed before stays as failed, because its failures need its seeds."""
         keys = [request.key for request in requests]
         is_pending = "candidate = ? AND replicate = ? AND status = 'pending'"
         with self._change(lambda history: history.releasing(requests)):
@@ -282,7 +265,7 @@ class RunStore(StoreReader):
 
     @contextmanager
     def _change(self, change: Callable[[History], History]) -> Iterator[None]:
-        """Change the file in a transaction and the history in memory, which is forgotten if either is cut short."""
+        """Change the file in a transaction, and the history in memory, which is forgotten if either is interrupted."""
         known, self._history = self._known(), None
         with transaction(self._database):
             yield
@@ -295,11 +278,9 @@ class RunStore(StoreReader):
         return self._history
 
     def num_reserved(self) -> int:
-        """Return the number of runs that were ever reserved and not released."""
         return int(self._database.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
 
     def next_replicate(self, candidate: str) -> int:
-        """Return the least replicate of a candidate that was never reserved."""
         row = self._database.execute(
             "SELECT IFNULL(MAX(replicate) + 1, 0) FROM evaluations WHERE candidate = ?", (candidate,)
         ).fetchone()

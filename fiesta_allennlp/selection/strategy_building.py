@@ -16,15 +16,8 @@ Built = TypeVar("Built")
 def build_strategy(
     choice: ChoiceSettings, names: List[str], *, has_counts: bool = False, minimise: bool = False
 ) -> Strategy:
-    """Build the strategy with its belief, and check it for these candidates.
-
-    Args:
-        has_counts: whether the runs will report counts of right and wrong answers, which some beliefs need.
-        minimise: whether the lowest mean is the best, which a belief about counts cannot know.
-
-    Raises:
-        ConfigError: where its name or an entry is unknown, or a value cannot work.
-    """
+    """Build the strategy with its belief, and check it for these candidates. `has_counts` says whether runs report
+    counts of right and wrong answers, which some beliefs need."""
     params = choice.strategy_params()
     _check_kind(params)
     try:
@@ -48,11 +41,7 @@ def build_strategy(
 
 
 def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
-    """Call `build`, and once more with these packages imported if it fails without them.
-
-    Raises:
-        ConfigError: where they cannot be imported, or do not help.
-    """
+    """Call `build`; if it fails, import these packages and call it again."""
     try:
         return build()
     except ConfigError:
@@ -63,11 +52,8 @@ def importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
 
 
 def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
-    """Call `build` for commands that only read: they import no package because a store names it.
-
-    Raises:
-        ConfigError: where something is not registered, with the packages that the selection was started with.
-    """
+    """Call `build` for commands that only read: they import no package because a store names it, but the error names
+    it."""
     try:
         return build()
     except ConfigError as error:
@@ -81,11 +67,7 @@ def not_importing(packages: Sequence[str], build: Callable[[], Built]) -> Built:
 
 
 def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
-    """Import what `--include-package` names. `whence` says in a message where that comes from.
-
-    Raises:
-        ConfigError: where one cannot be imported.
-    """
+    """Import the packages of `--include-package`. `whence` names their origin in a message."""
     for package in packages:
         try:
             import_package(package)
@@ -97,7 +79,7 @@ def import_packages(packages: Sequence[str], *, whence: str = "") -> None:
 
 
 def _check_kind(params: Dict[str, Any]) -> None:
-    """Refuse an option of the one kind of strategy that was given for the other."""
+    """Refuse an option that belongs to the other kind of strategy."""
     name = params["type"]
     if name not in Strategy.available():
         return

@@ -52,11 +52,8 @@ class CandidateSummary:
 
 
 def seconds_of_equal_allocation(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[float]:
-    """Compute the cost of an equal allocation, which evaluates every candidate as often as the leading one.
-
-    The cost is n_best sum_i s_i, where s_i is the mean seconds of a run of candidate i. It is None if nobody
-    leads. It excludes candidates without a run, because their mean is unknown.
-    """
+    """Return the cost of evaluating every candidate as often as the leading one: n_best sum_i s_i, where s_i is the
+    mean seconds of a run of candidate i. Candidates without a run are excluded. Return None if nobody leads."""
     num_evaluations = {candidate.name: candidate.num_evaluations for candidate in candidates}
     if best is None or not num_evaluations[best]:
         return None
@@ -77,9 +74,8 @@ OnSplits = Tuple[Sequence[int], Sequence[float]]
 
 
 def shared_splits(first: OnSplits, second: OnSplits) -> Tuple[Tuple[int, ...], np.ndarray]:
-    """Return the splits that both candidates have, in the order of the first one's scores, and the differences of mean
-    scores on these splits.
-    """
+    """Return the splits that both candidates have, in the first one's order, and the differences of mean scores on
+    them."""
     mine, theirs = _means_by_split(first), _means_by_split(second)
     seeds = tuple(seed for seed in mine if seed in theirs)
     return seeds, np.array([mine[seed] - theirs[seed] for seed in seeds])
@@ -112,10 +108,7 @@ CSV_COLUMNS = (
 
 
 def summarise(history: History, decision: Decision, settings: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the content of `selection.json`, with a record for each candidate.
-
-    It copies these `settings`: metric (as `Metric.typed`), strategy, belief, splits, seed.
-    """
+    """Return the content of `selection.json`, with a record for each candidate. `settings` are copied into it."""
     candidates = [summarise_candidate(history, decision, name) for name in history.candidates]
     return {
         "best": decision.best,
@@ -135,7 +128,6 @@ def summarise(history: History, decision: Decision, settings: Mapping[str, Any])
 
 
 def summarise_candidate(history: History, decision: Decision, name: str) -> CandidateSummary:
-    """Summarise the candidate called `name` in numbers."""
     seconds = [e.seconds for e in history.evaluations_of(name)]
     scores = history.scores(name)
     reasons = [f"{f.request.name} {f.kind}: {f.error}" for f in history.failures if f.request.candidate == name]
@@ -158,9 +150,8 @@ def summarise_candidate(history: History, decision: Decision, name: str) -> Cand
 def ahead_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
     """Compare `best` on shared splits with its rival, the other active candidate of the best mean.
 
-    The result gives the rival, whether its mean over all its runs is better, the number of shared splits, and the mean
-    difference on these. It is None if they share fewer than two splits, or if `best` is not ahead there. With `sign`
-    -1, the lowest mean is the best.
+    The result has the rival, whether its mean over all its runs is better, the number of shared splits, and the mean
+    difference on these. It is None if they share fewer than two splits, or if `best` is not ahead there.
     """
     means = {name: sign * history.scores(name).mean() for name in history.active if len(history.scores(name))}
     if best not in means or len(means) < 2:
@@ -185,13 +176,13 @@ def _why_withdrawn(history: History, name: str) -> Optional[str]:
 
 
 def write_json(content: Mapping[str, Any], path: Path) -> None:
-    """Write the file in one step, so that a reader never sees half a file. Records become plain data."""
+    """Write a file in one step, so that a reader never sees half a file. Records become plain data."""
     with replacing(path) as part:
         part.write_text(json.dumps(content, indent=2, allow_nan=False, default=asdict) + "\n", encoding="utf-8")
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write `evaluations.csv` from the rows of a store, with one line for every outcome, in order of finishing."""
+    """Write `evaluations.csv` from the rows of a store, one line for every outcome, in order of finishing."""
     metrics: List[Dict[str, Any]] = [json.loads(row.get("metrics") or "{}") for row in rows]
     names = sorted({name for reported in metrics for name in reported})
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as out:

@@ -1,4 +1,4 @@
-"""The run directory while a selection works in it: made room in, opened, closed, and logged to."""
+"""The run directory of a selection: how it is cleared, opened, closed and logged to."""
 
 import logging
 import os
@@ -16,11 +16,8 @@ from fiesta_allennlp.selection.store import RunStore, lock
 
 
 def has_begun(directory: RunDirectory) -> bool:
-    """Return whether the directory holds a selection that passed its checks, its runs, or a broken store.
-
-    Raises:
-        StoreError: where a selection is running there.
-    """
+    """Return whether the directory has a selection that passed its checks, its runs, or a broken store. Refuse a
+    directory where a selection is running."""
     if directory.finished_runs:
         lock(directory).release()
         return True
@@ -38,11 +35,7 @@ MOST_NAMED = 3
 
 
 def check_nobody_elses(directory: RunDirectory) -> None:
-    """Refuse to begin a selection among other files, where nobody could tell its files from these.
-
-    Raises:
-        StoreError: with the first of them.
-    """
+    """Refuse to begin a selection among other files, where nobody could tell its files from these."""
     ours = {path.name for path in directory.contents()}
     ours |= {path.name for path in (directory.lock, directory.detached_log)}
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
@@ -57,7 +50,6 @@ def check_nobody_elses(directory: RunDirectory) -> None:
 
 
 def already_there(directory: RunDirectory) -> StoreError:
-    """Return the refusal to begin a selection without --force where one has begun."""
     if not directory.store.exists():
         return StoreError(
             f"{directory.root}: {len(directory.finished_runs)} runs of a selection are in 'evaluations', but its "
@@ -71,12 +63,8 @@ def already_there(directory: RunDirectory) -> StoreError:
 
 
 def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, keep: Optional[Path] = None) -> None:
-    """Make room for a new selection. Deletes what a selection made and nothing else, and not what is at `keep`. What
-    the checks of the new one have made in the place `instead` is moved here.
-
-    Raises:
-        StoreError: where something cannot be deleted, or a selection is running there.
-    """
+    """Make room for a new selection: delete only what a selection made, except `keep`. Then move what the checks of the
+    new one made in the place `instead` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
     held = lock(directory)
@@ -98,7 +86,6 @@ def clear(directory: RunDirectory, *, instead: Optional[RunDirectory] = None, ke
 
 @contextmanager
 def made_room(directory: RunDirectory) -> Iterator[RunDirectory]:
-    """Yield an empty directory, deleted at the end."""
     shutil.rmtree(directory.root, ignore_errors=True)
     directory.root.mkdir(parents=True)
     try:
@@ -109,7 +96,7 @@ def made_room(directory: RunDirectory) -> Iterator[RunDirectory]:
 
 @contextmanager
 def opened(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
-    """Yield the store of the directory, closed at the end; one whose selection did not begin is deleted again."""
+    """Yield the store of the directory, closed at the end. Delete it again if its selection did not begin."""
     store = RunStore(directory, create=create)
     delete(directory.next.root)  # of a session that was killed
     try:
@@ -126,7 +113,7 @@ class _Log(logging.FileHandler):
         return open(self.baseFilename, "a", encoding="utf-8", opener=not_through_links)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write the escapes of what a terminal would obey."""
+        """Write the escapes of characters that a terminal would obey."""
         return visible(super().format(record), keep=LAYOUT)
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -135,7 +122,7 @@ class _Log(logging.FileHandler):
 
 @contextmanager
 def logging_to(path: Path) -> Iterator[None]:
-    """Send what this package logs to a file, and not to the terminal, where the progress is."""
+    """Send this package's log to a file, and not to the terminal, which shows the progress."""
     package = logging.getLogger("fiesta_allennlp")
     handler = _Log(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
@@ -154,11 +141,7 @@ def logging_to(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing_results(directory: RunDirectory) -> Iterator[None]:
-    """Say of an error in writing that the results are safe.
-
-    Raises:
-        StoreError: in place of an `OSError`.
-    """
+    """Turn an `OSError` into a `StoreError` that says that the results are safe."""
     try:
         yield
     except OSError as error:

@@ -20,29 +20,24 @@ class Span(NamedTuple):
 
 
 def split_tag(tag: str) -> Tuple[str, str]:
-    """Split `I-PER` into `I` and `PER`."""
     prefix, _, label = tag.partition("-")
     return prefix, label
 
 
 def is_tag(tag: str, encoding: str) -> bool:
-    """Return whether a tag belongs to the encoding, without regard to the tags around it."""
+    """Return whether a tag belongs to the encoding, regardless of the tags around it."""
     prefix, _ = split_tag(tag)
     return tag == OUTSIDE or (prefix != OUTSIDE and prefix in tuple(PREFIXES[encoding]))
 
 
 def in_words(encoding: str) -> str:
-    """List the tags of an encoding, for messages."""
     letters = [f"{letter}-..." for letter in PREFIXES[encoding] if letter != OUTSIDE]
     return ", ".join([OUTSIDE, *letters])
 
 
 def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]:
-    """Return the position of the first tag that the encoding forbids, and the reason. Return None if all tags are
-    valid.
-
-    In IOB1 a `B-` may begin any span. Every sentence in BIO is therefore also one in IOB1, with the same spans.
-    """
+    """Return the position of the first tag that the encoding forbids, and the reason; None if all tags are valid. In
+    IOB1 a `B-` may begin any span, so a sentence in BIO is also one in IOB1, with the same spans."""
     for position, tag in enumerate(tags):
         if not is_tag(tag, encoding):
             return position, f"'{tag}' is not a tag of {encoding}, which has {in_words(encoding)}"
@@ -61,10 +56,8 @@ def first_error(tags: Sequence[str], encoding: str) -> Optional[Tuple[int, str]]
 
 
 def spans_of(tags: Sequence[str]) -> List[Span]:
-    """Return the spans of a sentence, in their order, for any of the encodings.
-
-    Wrong tags count as in CoNLL's evaluation script: an `I-` or `L-` that continues nothing begins a span.
-    """
+    """Return the spans of a sentence, in order, for any of the encodings. Wrong tags count as in CoNLL's evaluation
+    script: an `I-` or `L-` that continues nothing begins a span."""
     spans: List[Span] = []
     is_open = False
     for position, tag in enumerate(tags):
@@ -81,7 +74,7 @@ def spans_of(tags: Sequence[str]) -> List[Span]:
 
 
 def tags_of(spans: Sequence[Span], num_words: int, encoding: str) -> List[str]:
-    """Return the tags in BIO or BIOUL of a sentence with these spans."""
+    """Return the tags, in BIO or BIOUL, of a sentence with these spans."""
     tags = [OUTSIDE] * num_words
     for label, first, last in spans:
         prefixes = ["B", *"I" * (last - first)]
@@ -95,11 +88,8 @@ def tags_of(spans: Sequence[Span], num_words: int, encoding: str) -> List[str]:
 class SpanScores(Metric):
     """Computes the scores of CoNLL's evaluation script: a span is right if its label and both of its ends are right.
 
-    Precision, recall and F1 are over the spans of all labels and all sentences. They are 0 if there is no right span. A
-    tagger without constraints may predict wrong tags; `spans_of` defines how they count.
-
-    Args:
-        has_spans: Whether tags write spans. If not, the only score is the accuracy.
+    Precision, recall and F1 are over the spans of all labels and all sentences, and 0 if no span is right. `spans_of`
+    defines how wrong tags of a tagger without constraints count. Without `has_spans`, the only score is the accuracy.
     """
 
     def __init__(self, has_spans: bool = True) -> None:
@@ -107,7 +97,7 @@ class SpanScores(Metric):
         self.reset()
 
     def __call__(self, predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> None:
-        """Adds sentences. `predicted` and `gold` have one tag for each word."""
+        """Add sentences, with one tag for each word."""
         for guess, truth in zip(predicted, gold, strict=True):
             self.num_words += len(truth)
             self._num_right_tags += sum(one == other for one, other in zip(guess, truth, strict=True))

@@ -1,4 +1,4 @@
-"""Tagged sentences from column files, read so that every complaint names file, line and tag."""
+"""Tagged sentences from column files. Every error names file, line and tag."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ WHITE_SPACE = " \t\r"
 
 @dataclass
 class Sentence:
-    """The words of a sentence, their tags, the line number of each, and a name for the document of the sentence."""
+    """The words of a sentence, the tag and the line of each, and a name for its document."""
 
     words: List[str] = field(default_factory=list)
     tags: List[str] = field(default_factory=list)
@@ -42,12 +42,7 @@ class ColumnFormat:
     encoding: Optional[str] = "BIO"
 
     def read(self, path: Union[str, PathLike]) -> List[Sentence]:
-        """Read all sentences from a file or a URL.
-
-        Raises:
-            DataError: with file, line and tag, if the file is missing, is not UTF-8 or has no sentence. Also if a line
-                lacks these columns, or if the encoding forbids the tags.
-        """
+        """Read all sentences from a file or a URL. A `DataError` names file, line and tag."""
         lines = _text(path).split("\n")
         documents = [document for document in self._documents(lines, str(path)) if document]
         if not documents:
@@ -198,7 +193,6 @@ def _check_choice(name: str, value: Optional[str], choices: Iterable[str]) -> No
 
 
 def _text(path: Union[str, PathLike]) -> str:
-    """Return the file's content, without a mark of its byte order."""
     try:
         content = Path(cached_path(path)).read_bytes()
     except OSError as error:

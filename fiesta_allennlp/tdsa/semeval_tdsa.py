@@ -1,6 +1,11 @@
-"""Target-dependent sentiment from SemEval-2014 task 4."""
+"""Target-dependent sentiment from the XML files of SemEval-2014 task 4: the format, the tokenizer and the reader."""
 
-from typing import Any, Dict, Iterable, List, Optional
+import re
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, Optional, Union
+from xml.etree import ElementTree
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
@@ -8,8 +13,97 @@ from allennlp.data.fields import LabelField, MetadataField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.tdsa.semeval_xml import read_sentences
-from fiesta_allennlp.tdsa.words import WordTokenizer
+
+_WORD = re.compile(
+    r"n't\b"  # the second half of "don't"
+    r"|'(?:s|m|d|re|ve|ll)\b"  # the second half of "it's"
+    r"|[^\W_]+(?=n't\b)"  # the first half of "don't"
+    r"|[^\W_]+(?:-[^\W_]+)*"  # words, numbers, "top-notch"
+    r"|\.\.\.|--|\S",
+    re.IGNORECASE,
+)
+
+
+@Tokenizer.register("words")
+class WordTokenizer(Tokenizer):
+    """Splits contractions as the Penn Treebank does (`do n't`, `it 's`) and keeps a hyphenated word whole.
+
+    The result is close to the tokens of the texts behind GloVe, so that few words lack a vector. The tokenizer needs no
+    spaCy model, unlike AllenNLP's default. For a language without spaces between words, use another tokenizer.
+
+    """
+
+    def tokenize(self, text: str) -> List[Token]:
+        return [Token(match.group(), idx=match.start()) for match in _WORD.finditer(text)]
+
+    def _to_params(self) -> Dict[str, Any]:
+        return {"type": "words"}
+
+
+POLARITIES = ("positive", "negative", "neutral", "conflict")
+
+
+@dataclass(frozen=True)
+class AspectTerm:
+    """An opinion target: `text[start:end]` of its sentence, with the polarity towards it."""
+
+    term: str
+    polarity: str
+    start: int
+    end: int
+
+
+@dataclass
+class Sentence:
+    """A sentence with its aspect terms, in the order of the file."""
+
+    sentence_id: str
+    text: str
+    terms: List[AspectTerm] = field(default_factory=list)
+
+
+def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
+    """Read all sentences of a file, including those without aspect terms. A `DataError` names file and sentence."""
+    try:
+        root = ElementTree.fromstring(Path(path).read_bytes())
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise DataError(f"{path} is not well-formed XML: {error}. The file starts with <sentences>.") from error
+    if root.tag != "sentences":
+        raise DataError(f"{path}: the root element must be <sentences> but is <{root.tag}>.")
+    return [_sentence(element, f"{path}, sentence {place}") for place, element in enumerate(root.iter("sentence"), 1)]
+
+
+def _sentence(element: ElementTree.Element, where: str) -> Sentence:
+    sentence_id, text = element.get("id"), element.find("text")
+    if sentence_id is None:
+        raise DataError(f'{where} of the file: <sentence> lacks the attribute "id".')
+    where += f' ("{sentence_id}")'
+    if text is None:
+        raise DataError(f"{where}: <sentence> lacks its <text>.")
+    sentence = Sentence(sentence_id, "".join(text.itertext()))
+    sentence.terms += (_term(sentence.text, term, where) for term in element.iter("aspectTerm"))
+    return sentence
+
+
+def _term(text: str, element: ElementTree.Element, where: str) -> AspectTerm:
+    try:
+        term, polarity = element.attrib["term"], element.attrib["polarity"]
+        start, end = int(element.attrib["from"]), int(element.attrib["to"])
+    except KeyError as error:
+        raise DataError(f"{where}: <aspectTerm> lacks the attribute {error}.") from None
+    except ValueError as error:
+        raise DataError(f'{where}: "from" and "to" must be whole numbers ({error}).') from None
+    if polarity not in POLARITIES:
+        raise DataError(f'{where}: polarity must be one of {", ".join(POLARITIES)} but is "{polarity}".')
+    if not 0 <= start < end <= len(text) or text[start:end] != term:
+        raise DataError(
+            f'{where}: "{term}" is not at the characters {start} to {end} of its text, which has {len(text)}: there is '
+            f'"{text[max(0, start) : end]}".'
+        )
+    return AspectTerm(term, polarity, start, end)
+
 
 TEXT_INPUTS = ("left", "target", "right", "text")
 
@@ -84,12 +178,8 @@ class SemEvalTdsaReader(DatasetReader):
         label: Optional[str] = None,
         sentence_id: Optional[str] = None,
     ) -> Instance:
-        """Build the instance for `target`, which is `text[start:end]`.
-
-        Raises:
-            Exception: `DataError` if the target holds no word or the offsets are not the target's. Without offsets,
-                also if the target does not occur exactly once.
-        """
+        """Build the instance for `target`, which is `text[start:end]`, or occurs exactly once if there are no
+        offsets."""
         start, end = _target_span(text, target, start, end)
         left, middle, right = (self._words(piece) for piece in (text[:start], text[start:end], text[end:]))
         if not middle:

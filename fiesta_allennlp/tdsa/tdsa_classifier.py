@@ -1,5 +1,4 @@
-"""The base of all classifiers of a target's sentiment: words in, a representation, labels and scores out. And their
-predictor."""
+"""The base of all classifiers of a target's sentiment, and their predictor."""
 
 from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
@@ -62,9 +61,8 @@ class TdsaClassifier(Model):
         self._projection = torch.nn.Linear(representation_dim, self.vocab.get_vocab_size(self._label_namespace))
 
     def represent(self, texts: Dict[str, EmbeddedText]) -> torch.Tensor:
-        """Compute every instance's representation from the fields that the model `reads`. Shape: (batch_size,
-        representation_dim)
-        """
+        """Compute the representations from the fields that the model `reads`. Shape: (batch_size,
+        representation_dim)"""
         raise NotImplementedError
 
     def forward(
@@ -76,13 +74,8 @@ class TdsaClassifier(Model):
         label: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
     ) -> Dict[str, Any]:
-        """Compute the logits, the probabilities and the loss of a batch. Fields that the model does not read are
-        ignored.
-
-        Returns:
-            `logits` and `probs`, each of shape (batch_size, num_labels). `metadata` if it was given, and `loss` if
-                `label`, of shape (batch_size,), was given.
-        """
+        """Compute `logits`, `probs` and, if there is a `label`, the `loss` of a batch, ignoring fields that the model
+        does not read. Shapes: `logits` and `probs` (batch_size, num_labels), `label` (batch_size,)."""
         given = {"left": left, "target": target, "right": right, "text": text}
         # Shape: (batch_size, representation_dim)
         representation = self._dropout(self.represent({name: self._embed(name, given[name]) for name in self.reads}))
@@ -115,9 +108,7 @@ class TdsaClassifier(Model):
         return output_dict
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Return `accuracy`, `<label>_f1` for each label of the vocabulary, and `macro_f1`, the mean of these F1
-        scores.
-        """
+        """Return `accuracy`, `<label>_f1` for each label of the vocabulary, and `macro_f1`, their mean."""
         scores = self._f1.get_metric(reset)["fscore"]
         names = self.vocab.get_index_to_token_vocabulary(self._label_namespace)
         metrics = {"accuracy": self._accuracy.get_metric(reset), "macro_f1": sum(scores) / len(scores)}

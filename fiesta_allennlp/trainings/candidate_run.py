@@ -16,7 +16,7 @@ from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.selection.metrics import usable
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.data_files import NO_DATA, DataMark, unchanged
+from fiesta_allennlp.trainings.data_files import DataMark, unchanged
 
 Run = TypeVar("Run", bound="CandidateRun")
 
@@ -25,13 +25,8 @@ Run = TypeVar("Run", bound="CandidateRun")
 class CandidateRun(Evaluator):
     """Runs a candidate on one split of its data with given seeds.
 
-    Attributes:
-        configs: the config of each candidate, as plain data.
-        metric: the name under which a run reports the score.
-        group_by: what the splits keep whole; None for nothing.
-        places: where this machine has files that the configs name.
-        data: the data of each candidate as they were at the start; those of others are not looked at.
-        division: how the training, validation and test set come about, and which of the last two is scored.
+    `places` maps files that the configs name to where this machine has them. `data` are the candidates' data as they
+    were at the start, of each candidate that is to be compared with that. `group_by` names what the splits keep whole.
     """
 
     configs: Mapping[str, Config]
@@ -43,28 +38,18 @@ class CandidateRun(Evaluator):
 
     @abstractmethod
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
-        """Make the run in `directory`. Return all that it reports."""
+        """Make the run in `directory`, and return all that it reports."""
 
     @abstractmethod
     def scored(self, request: Request, reported: Mapping[str, Any], directory: Path) -> Evaluation:
-        """Return the evaluation of a run.
-
-        Args:
-            reported: the metrics, when the run started, and how many seconds it took.
-
-        Raises:
-            FiestaError: if the score is missing or not a finite number.
-        """
+        """Return the evaluation of a run from its metrics, its start and its seconds. Raise a `FiestaError` if the
+        score is missing or not a finite number."""
 
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Make the run, score it, and leave `outcome.json` in `directory`.
-
-        Raises:
-            DataChangedError: if the data are not what they were.
-            Exception: whatever `metrics_of` and `scored` raise.
-        """
+        """Make the run, score it, and leave `outcome.json` in `directory`. Raise a `DataChangedError` if the data have
+        changed."""
         started_at, start = datetime.now(timezone.utc), time.monotonic()
-        with unchanged(self.data.get(request.candidate, NO_DATA), self.places):
+        with unchanged(self.data.get(request.candidate, DataMark()), self.places):
             metrics = self.metrics_of(request, directory)
         seconds = time.monotonic() - start
         reported = {"metrics": metrics, "seconds": seconds, "started_at": started_at.isoformat(timespec="seconds")}
@@ -82,16 +67,14 @@ class CandidateRun(Evaluator):
 
 
 def write_outcome(evaluation: Evaluation, directory: Path) -> None:
-    """Leave an outcome for whoever recovers the selection, should the parent die before it records it."""
+    """Leave an outcome for whoever recovers the selection, in case the parent dies before it records it."""
     with replacing(directory / OUTCOME) as part:
         part.write_text(json.dumps(_recorded(evaluation)), encoding="utf-8")
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:
-    """Return the outcome that `write_outcome` left of this request; None if there is none or its metric is another.
-
-    A file of another form, which a model or a program may write under the same name, is no outcome.
-    """
+    """Return the outcome that `write_outcome` left of this request; None if there is none or it has another metric. A
+    file of another form, which a model or a program may have written under this name, is not an outcome."""
     try:
         outcome = json.loads((directory / OUTCOME).read_text(encoding="utf-8"))
         evaluation = Evaluation(request=request, **outcome)

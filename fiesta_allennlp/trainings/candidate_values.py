@@ -25,9 +25,6 @@ class Point:
 
     A key with a dot is the path of a config key, as in `--overrides`; a key of the config's top begins with the dot
     (`.vocabulary`). Every other key is an external variable, which the template reads with `std.extVar`.
-
-    Raises:
-        ConfigError: where a key cannot be typed, or a value is not JSON.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -39,7 +36,7 @@ class Point:
 
     @property
     def variables(self) -> Dict[str, str]:
-        """The external variables: a text is itself, and anything else is JSON, for `std.parseJson`."""
+        """The external variables: a text as it is, and anything else as JSON, for `std.parseJson`."""
         return {key: _text(value) for key, value in self.values.items() if "." not in key}
 
     @property
@@ -53,13 +50,13 @@ class Point:
 
     @property
     def identity(self) -> str:
-        """Equal for points with equal values."""
+        """A text that is equal for points with equal values."""
         return json.dumps(self.values, sort_keys=True)
 
     @property
     def name(self) -> str:
-        """The candidate's name: what is typed. Where that is long, or no file can be called so, it is cut and cleaned,
-        and ends with a digest of the values."""
+        """The candidate's name: the text as typed. If it is long, or cannot name a file, it is cut and cleaned, and
+        ends with a digest of the values."""
         if _can_be_a_name(self.typed) and len(self.typed.encode()) <= MOST_BYTES:
             return self.typed
         short = ",".join(f"{key.rpartition('.')[2]}={_text(value)}" for key, value in self.values.items())
@@ -69,11 +66,7 @@ class Point:
 
 
 def read_point(text: str) -> Point:
-    """A point from `lr=0.01,layers=2`: each value is JSON, or else a text that ends at the next comma.
-
-    Raises:
-        ConfigError: where a name or a value is missing, a name appears twice, or JSON is broken.
-    """
+    """Read a point such as `lr=0.01,layers=2`. Each value is JSON, or else a text that ends at the next comma."""
     values: Dict[str, Any] = {}
     rest = text
     while rest.strip():
@@ -91,14 +84,8 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class CandidateSpec:
-    """A candidate as it is given.
-
-    Attributes:
-        path: its config.
-        point: the values with which the config is a template.
-        given_name: its name; by default, the values or the file name it.
-        command: the command of a program without a config, as it is typed. `path` is then empty.
-    """
+    """A candidate as it is given: a config `path`, with the values of a `point` if it is a template, or the `command`
+    of a program without a config, for which `path` is empty."""
 
     path: Path
     point: Point = NO_VALUES
@@ -107,7 +94,7 @@ class CandidateSpec:
 
     @property
     def name(self) -> str:
-        """The given name, or the values, or the config's file without its ending."""
+        """The given name, or the values, or the config's file name without its ending."""
         return (self.point.name or self.path.stem) if self.given_name is None else self.given_name
 
     @property
@@ -124,11 +111,7 @@ class CandidateSpec:
 
 
 def read_place(place: str, *, name: Optional[str] = None) -> CandidateSpec:
-    """The candidate that is given as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command.
-
-    Raises:
-        ConfigError: where the values cannot be read.
-    """
+    """Read a candidate that is given as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command."""
     if is_command(place):
         return CandidateSpec(Path(), given_name=name, command=place)
     path, mark, values = place.partition("?")
@@ -147,14 +130,8 @@ def is_command(text: str) -> bool:
 
 
 def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
-    """The candidates that are typed as `PLACE` or `NAME=PLACE`, each point of the template as one of them.
-
-    Args:
-        points: a JSONL file with a point in each line, a list of points, or None or `none` for none.
-
-    Raises:
-        ConfigError: where a point is wrong, two are equal, or it is not clear which config is the template.
-    """
+    """Read candidates that are typed as `PLACE` or `NAME=PLACE`; each point of the template makes one. `points` is a
+    JSONL file, a list of points, or None or `none` for none."""
     template = None if points in (None, NONE) else _template([text for text in texts if not is_command(text)])
     made = [] if template is None else [CandidateSpec(Path(template), point) for point in read_points(points)]
     specs: List[CandidateSpec] = []
@@ -167,11 +144,7 @@ def read_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateS
 
 
 def read_points(points: Any) -> List[Point]:
-    """Read the points of a JSONL file, or of a list of objects.
-
-    Raises:
-        ConfigError: where a point is wrong, or two are equal.
-    """
+    """Read the points of a JSONL file, or of a list of objects, which must all differ."""
     if isinstance(points, str):
         rows = [(f"--points {points}, line {line}", row) for line, row in read_lines(Path(points), distinct_keys=True)]
     elif isinstance(points, (list, tuple)):
@@ -194,11 +167,7 @@ def read_points(points: Any) -> List[Point]:
 
 
 def given_points(points: Any) -> Any:
-    """Return points that Python gives as plain data: the path of a file as text, or a list.
-
-    Raises:
-        ConfigError: where they are neither, or a point is wrong.
-    """
+    """Return points from Python as plain data: the path of a file as text, or a checked list."""
     if points is None or isinstance(points, (str, Path)):
         return None if points is None else str(points)
     return [dict(point.values) for point in read_points(points)]
@@ -239,7 +208,7 @@ def _check_key(key: Any) -> None:
 
 
 def _plain(value: Any, key: str) -> Any:
-    """A value as JSON has it. Numbers have no kinds there: 2.0 is 2."""
+    """Return a value as JSON has it. JSON does not distinguish kinds of numbers: 2.0 is 2."""
     value = value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {name: _plain(inner, key) for name, inner in value.items()}
@@ -274,7 +243,7 @@ def _typed(value: Any) -> str:
 
 
 def _first_value(text: str, key: str) -> Tuple[Any, str]:
-    """The value at the beginning of a text, and what follows its comma."""
+    """Return the value at the beginning of a text, and the text after its comma."""
     text = text.lstrip()
     found = _first_json(text)
     if found is not None:

@@ -33,9 +33,9 @@ from fiesta_allennlp.trainings.settings import Settings
 class Roster:
     """The candidates of a selection.
 
-    `given` are those that take part. `stored` are all that the store has, `removed` those of them that are not given.
-    `late` are those that join a selection which has begun: new ones, and removed ones that are given again. `data` are
-    the data of those that are given, as they are now. `division` says which sets a run gets.
+    `given` take part, with their `data` as they are now. `stored` are all that the store has; `removed` are those of
+    them that are not given. `late` join a selection that has begun: new candidates, and removed ones that are given
+    again.
     """
 
     given: Mapping[str, Candidate]
@@ -52,12 +52,12 @@ class Roster:
 
     @property
     def configs(self) -> Dict[str, Config]:
-        """The config of every candidate, of removed ones the store's."""
+        """The config of every candidate; that of a removed one comes from the store."""
         each = {**self.stored, **self.given}
         return {name: dict(each[name].config) for name in self.names}
 
     def joined(self, history: History, *, max_failures: int) -> History:
-        """The history as it is once the late ones have joined and the removed ones have gone."""
+        """Return the history after the late candidates have joined and the removed ones have left."""
         changed = replace(history, candidates=tuple(self.names), removed=self.removed)
         return changed.withdrawing(max_failures=max_failures)
 
@@ -67,11 +67,7 @@ CACHE = "ALLENNLP_CACHE_ROOT"
 
 
 def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidate]:
-    """The candidates by name, in the order given, each with its config, the overrides applied.
-
-    Raises:
-        ConfigError: with every candidate that is wrong, or where there are fewer than `least`.
-    """
+    """Return the candidates by name, in the order given, each with its config and the overrides applied."""
     specs = read_candidates(settings.candidates, settings.points)
     remedy = "Give several config files."
     check_names(((spec.name, spec.place) for spec in specs), what="candidate", least=least, remedy=remedy)
@@ -96,11 +92,7 @@ def load_candidates(settings: Settings, *, least: int = 2) -> Dict[str, Candidat
 
 
 def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
-    """Refuse a variable that its template reads at none of its points; a variable that some points read is allowed.
-
-    Raises:
-        ConfigError: with the template and the variable.
-    """
+    """Refuse a variable that its template reads at none of its points."""
     for path in dict.fromkeys(spec.path for spec in specs):
         same = [spec for spec in specs if spec.path == path]
         for name in dict.fromkeys(name for spec in same for name in spec.point.variables):
@@ -113,8 +105,8 @@ def check_variables(specs: Sequence[CandidateSpec], overrides: str) -> None:
 
 
 def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
-    """Return whether a config that is valid at this point is invalid without the variable. Variables of the environment
-    and those with a default count as read."""
+    """Return whether the config needs the variable at this point. Variables of the environment and those with a default
+    count as read."""
     others = {key: text for key, text in spec.point.variables.items() if key != name}
     try:
         read_jsonnet(spec.path, overrides=overrides, variables=others, where=str(spec.path))
@@ -124,13 +116,8 @@ def _reads(spec: CandidateSpec, name: str, overrides: str) -> bool:
 
 
 def _check_allennlp() -> None:
-    """Refuse a missing AllenNLP, and a cache directory that AllenNLP cannot make, which it does even if every file is
-    on this machine.
-
-    Raises:
-        ModuleNotFoundError: with the line that installs AllenNLP.
-        ConfigError: with the directory and the variable that names another one.
-    """
+    """Refuse a missing AllenNLP, or a cache directory that cannot be made, which AllenNLP makes even if every file is
+    here."""
     find_spec("allennlp")
     place = Path(os.environ.get(CACHE) or Path.home() / ".allennlp") / "cache"
     try:
@@ -143,11 +130,6 @@ def _check_allennlp() -> None:
 
 
 def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
-    """The candidate with its config, which is checked.
-
-    Raises:
-        ConfigError: where the config is wrong, or the template reads a variable that has no value.
-    """
     config = load_config(spec, settings.overrides, settings.data_of_commands)
     try:
         check_config(config, metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
@@ -157,7 +139,8 @@ def candidate_of(spec: CandidateSpec, settings: Settings) -> Candidate:
 
 
 def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
-    """The names of candidates whose configs train the same model: they are equal but for seeds, which are replaced."""
+    """Return the names of candidates whose configs train the same model: they are equal apart from seeds, which are
+    replaced."""
     same: Dict[str, List[str]] = {}
     for name, config in configs.items():
         trained = {**with_absolute_paths(config), **dict.fromkeys(SEED_KEYS)}
@@ -173,16 +156,8 @@ def read_roster(
     division: Division = AT_OFFICIAL_RATIOS,
     points: Any = None,
 ) -> Roster:
-    """Compare the given candidates with those of the store.
-
-    Args:
-        division: which of their data runs read.
-        points: the `--points` that some of them come of.
-
-    Raises:
-        ConfigError: where a candidate of the store is not given and `allow_removed` is false, or a config or its data
-            have changed, with the first key that differs.
-    """
+    """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
+    `allow_removed`, a candidate of the store that is not given. `points` is the setting, for the message."""
     known = {candidate.name: candidate for candidate in stored.candidates}
     before = stored.meta.removed
     data = _marks(given, division)
@@ -211,7 +186,7 @@ def _how(points: Any) -> str:
 
 
 def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataMark]:
-    """Return the data of each candidate. Files that several have in common are read once."""
+    """Return the data of each candidate. Files that several candidates share are read once."""
     known: Dict[str, DataMark] = {}
     marks: Dict[str, DataMark] = {}
     for name, candidate in candidates.items():
@@ -221,11 +196,7 @@ def _marks(candidates: Mapping[str, Candidate], division: Division) -> Dict[str,
 
 
 def mark_of(candidate: Candidate, division: Division) -> DataMark:
-    """Return the data of a candidate as they are now.
-
-    Raises:
-        ConfigError: if a file cannot be read, or if the data are given as two sets.
-    """
+    """Return the data of a candidate as they are now. Refuse data that cannot be read, or are given as two sets."""
     config = dict(candidate.config)
     try:
         mark = mark_data(division.used(official_paths(config)))

@@ -27,12 +27,8 @@ UNDEFINED = re.compile(r"undefined external variable: (.+)")
 def load_config(
     spec: CandidateSpec, overrides: str = "", data_of_commands: Optional[Mapping[str, str]] = None
 ) -> Config:
-    """The config of a candidate with its values and the overrides applied, as plain data. What the values override lies
-    above `overrides`. A command becomes the config of a program over `data_of_commands`.
-
-    Raises:
-        ConfigError: where the file is missing, is not valid Jsonnet, or lacks something that a selection needs.
-    """
+    """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
+    win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
     if not spec.command and not spec.path.is_file():
         command = " A command names what it is given, such as {train}, {test} and {seed}." if " " in spec.place else ""
         raise ConfigError(f"{spec.path}: there is no such config file.{command}")
@@ -107,24 +103,24 @@ def is_resplit(reader: Any) -> bool:
 
 
 def unwrapped(reader: Any) -> Any:
-    """The reader of the data files: the one inside a resplit reader, or else the reader itself."""
+    """Return the reader of the data files: the one inside a resplit reader, or else the reader itself."""
     return reader["reader"] if is_resplit(reader) else reader
 
 
 def readers_of(config: Config) -> Dict[str, Any]:
-    """The readers that the config has, by key. To AllenNLP, a `validation_dataset_reader` that is null is none."""
+    """Return the readers of the config, by key. AllenNLP ignores a `validation_dataset_reader` that is null."""
     return {key: config[key] for key in READER_KEYS if config.get(key) is not None}
 
 
 def part_key(config: Config, part: str) -> str:
-    """The key under which a config names an official part."""
+    """Return the key under which a config names an official part."""
     if is_program(config):
         return f"data.{part}"
     return f"dataset_reader.paths.{part}" if is_resplit(config["dataset_reader"]) else f"{part}_data_path"
 
 
 def own_group_by(config: Config) -> Dict[str, str]:
-    """The keys of what the candidate's own resplit readers, or its data, keep whole; empty where they name none."""
+    """Return what the candidate's own resplit readers, or its data, keep whole, by config key."""
     if is_program(config):
         said = (config.get("data") or {}).get("group_by")
         return {} if said is None else {"data.group_by": said}
@@ -133,12 +129,8 @@ def own_group_by(config: Config) -> Dict[str, str]:
 
 
 def official_paths(config: Config) -> Dict[str, Any]:
-    """The data paths of the official parts that the config names, by part. Files are made absolute. None for a program
-    that cuts its own sets.
-
-    Raises:
-        ConfigError: where there is no training part.
-    """
+    """Return the data paths that the config names, by part, with absolute files. A program that cuts its own sets has
+    none. Raise a `ConfigError` if there is no training part."""
     paths = {part: _absolute(path) for part, path in _named_paths(config).items() if path is not None}
     if "train" not in paths and not (is_program(config) and config.get("data") is None):
         raise ConfigError(f"the key '{part_key(config, 'train')}' is missing.")
@@ -159,7 +151,8 @@ def _named_paths(config: Config) -> Mapping[str, Any]:
 
 
 def with_absolute_paths(config: Config) -> Config:
-    """The config with the files of its official parts named so that they are found from any current directory."""
+    """Return the config with the files of its official parts named so that they are found from any current
+    directory."""
     result = json.loads(json.dumps(config))
     if is_program(result):
         (result.get("data") or {}).update(official_paths(config))
@@ -171,7 +164,7 @@ def with_absolute_paths(config: Config) -> Config:
 
 
 def moved(value: Any, places: Mapping[str, str]) -> Any:
-    """A config in which every text that is a key of `places` is replaced by its value. A copy."""
+    """Return a copy of a config in which every text that is a key of `places` is replaced by its value."""
     if isinstance(value, dict):
         return {key: moved(child, places) for key, child in value.items()}
     if isinstance(value, list):
@@ -196,16 +189,12 @@ def evaluation_config(
     free_device: bool = False,
     division: Division = AT_OFFICIAL_RATIOS,
 ) -> Config:
-    """The complete config of one evaluation: `allennlp train` on it repeats the evaluation without us.
+    """Return the complete config of one run: plain `allennlp train` on it repeats the run.
 
-    The seeds are written out. The readers are wrapped to draw the split, but for official splits, and the test part is
-    evaluated after training where it is scored.
-
-    Args:
-        group_by: what the splits keep whole, whatever the config's own reader says; see the `resplit` reader.
-        vectors: word-vector files to read in place of those that the config names.
-        free_device: drop the config's own `cuda_device`, where the executor gives each worker a device.
-        division: how the training, validation and test set come about.
+    The seeds are written out. The readers are wrapped to draw the split, except for official splits, and the test part
+    is evaluated after training if it is scored. `group_by` wins over the config's own reader. `vectors` replace the
+    word-vector files that the config names. `free_device` drops `cuda_device`, because the executor gives each worker a
+    device.
     """
     result = with_absolute_paths(config)
     if not division.is_official:
@@ -240,11 +229,8 @@ def _draw_split(config: Config, split_seed: int, group_by: Optional[str], divisi
 
 
 def vector_references(config: Config) -> List[Tuple[Dict[str, Any], str]]:
-    """Every place of a config that names a text file of word vectors, as `(dict, key)` pairs.
-
-    None at all where the vocabulary does not come from the data alone: other words than the pool's would then
-    need their vectors too.
-    """
+    """Return every place of a config that names a text file of word vectors, as `(dict, key)` pairs. Return none if the
+    vocabulary does not come from the data alone: words outside of the pool would then need their vectors too."""
     vocabulary = config.get("vocabulary") or {}
     if vocabulary.get("type", "from_instances") != "from_instances" or vocabulary.get("min_pretrained_embeddings"):
         return []
@@ -274,7 +260,6 @@ def leaves_of(value: Any, key: str = "") -> Iterator[Tuple[str, Any]]:
 
 
 def keys_of(config: Mapping[str, Any]) -> FrozenSet[str]:
-    """Return the keys of a config, on every level."""
     return frozenset(name for path, _ in leaves_of(config) for name in path.split("."))
 
 

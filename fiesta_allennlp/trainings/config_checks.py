@@ -38,16 +38,7 @@ REMEDIES = {
 def check_config(
     config: Config, *, metric: Metric, group_by: Optional[str] = None, division: Division = AT_OFFICIAL_RATIOS
 ) -> None:
-    """Refuse what can be known of a candidate without building it.
-
-    Args:
-        metric: what `--metric` says, or its default.
-        group_by: what `--group-by` says.
-        division: what `--splits`, `--split-ratios` and `--score` say.
-
-    Raises:
-        ConfigError: with the keys, the values and the remedy.
-    """
+    """Refuse what can be known to be wrong with a candidate without building it."""
     division = division_for(config, division)
     if not division.has_validation and not is_program(config):
         raise ConfigError(
@@ -64,11 +55,7 @@ def check_config(
 
 
 def check_sets(config: Config, *, group_by: Optional[str], division: Division) -> None:
-    """Refuse data that do not give every run its sets. The parameters are those of `check_config`.
-
-    Raises:
-        ConfigError: with the keys and the options.
-    """
+    """Refuse data that do not give every run its sets."""
     if division.is_official:
         check_official(config, division)
     else:
@@ -79,11 +66,7 @@ def check_sets(config: Config, *, group_by: Optional[str], division: Division) -
 
 
 def check_official(config: Config, division: Division) -> None:
-    """Refuse a config that does not name every set that a run on official splits needs.
-
-    Raises:
-        ConfigError: with the key and the other ways.
-    """
+    """Refuse a config that does not name every set that a run on official splits needs."""
     for key, reader in readers_of(config).items():
         if is_resplit(reader):
             raise ConfigError(
@@ -101,11 +84,7 @@ def check_official(config: Config, division: Division) -> None:
 
 
 def check_drawn(config: Config, division: Division) -> None:
-    """Refuse a config that does not tell how large the sets of a random split are.
-
-    Raises:
-        ConfigError: with the key and the option to give.
-    """
+    """Refuse a config that does not tell how large the sets of a random split are."""
     if division.ratios or len(division.used(official_paths(config))) > 1:
         return
     if "test" not in division.parts:
@@ -123,11 +102,7 @@ def check_drawn(config: Config, division: Division) -> None:
 
 
 def check_resplit(config: Config, division: Division) -> None:
-    """Refuse a resplit reader of the candidate's own that says otherwise than its runs would.
-
-    Raises:
-        ConfigError: with the key.
-    """
+    """Refuse a resplit reader of the candidate's own that contradicts what its runs would do."""
     readers = readers_of(config)
     made = {
         "paths": official_paths(config),
@@ -178,11 +153,7 @@ def _check_data_paths(config: Config) -> None:
 
 
 def check_group_by(config: Config, group_by: Optional[str]) -> None:
-    """Refuse a resplit reader that keeps other instances together than the option or the other reader.
-
-    Raises:
-        ConfigError: with both.
-    """
+    """Refuse a resplit reader that keeps other instances together than the option or the other reader."""
     own = own_group_by(config)
     said = {**({} if group_by is None else {"--group-by": group_by}), **own}
     for key, value in own.items():
@@ -203,12 +174,6 @@ def check_parts(config: Config, division: Division, mark: DataMark) -> None:
     """Refuse data that are given as two parts: a run would be scored on what it was trained on, or chose its epoch by.
 
     Two parts are the same if they share a file, or if the contents of one are all among those of the other.
-
-    Args:
-        mark: the data as they are now.
-
-    Raises:
-        ConfigError: with the two keys.
     """
     paths, digests = official_paths(config), {file.path: file.digest for file in mark.files}
     for one, other in combinations([part for part in division.parts if part in paths], 2):
@@ -241,12 +206,8 @@ def _twice(config: Config, pair: Tuple[str, str], what: str, *, division: Divisi
 
 
 def check_test_loader(config: Config) -> None:
-    """Refuse a data loader that would leave some of the test part out: AllenNLP scores it by the loader for validation,
-    or else by that for training.
-
-    Raises:
-        ConfigError: with the key.
-    """
+    """Refuse a data loader that would leave out some of the test part: AllenNLP scores it with the loader for
+    validation, or else with that for training."""
     loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
     for key, value in leaves_of(config[loader], loader):
         if key.rpartition(".")[2] in SHORTENING and value is not None and value is not False:
@@ -262,11 +223,7 @@ def check_test_loader(config: Config) -> None:
 
 
 def check_direction(config: Config, metric: Metric) -> None:
-    """Refuse a metric of which the trainer wants the opposite: the worst candidate would win.
-
-    Raises:
-        ConfigError: with both.
-    """
+    """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
     wanted = config.get("trainer", {}).get("validation_metric")
     opposite = ("+" if metric.minimise else "-") + metric.name
     if opposite in (wanted if isinstance(wanted, list) else [wanted]):

@@ -1,5 +1,4 @@
-"""The files behind the data paths of a config: which there are, whether two paths name the same data, and whether the
-data are what they were."""
+"""The files behind the data paths of a config: which there are, and whether they have changed."""
 
 import glob
 import hashlib
@@ -21,13 +20,13 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def files_behind(data_path: Any) -> List[Path]:
-    """The files that a data path names, in a fixed order: the file itself, all files of a directory but hidden ones,
-    those that a glob matches, all of these for a list or an object of paths. None for a URL or `archive!member`."""
+    """Return the files that a data path names, in a fixed order: a file, all files of a directory except hidden ones,
+    those that a glob matches, or all of these for a list or an object of paths. There are none for a URL or
+    `archive!member`."""
     return [file for path in _texts(data_path) for file in _files_of(path)]
 
 
 def _texts(data_path: Any) -> List[str]:
-    """The single paths in a data path."""
     if isinstance(data_path, Mapping):
         data_path = [data_path[key] for key in sorted(data_path)]
     if isinstance(data_path, (list, tuple)):
@@ -41,7 +40,8 @@ def _files_of(path: str) -> List[Path]:
 
 
 def _sources_of(path: str) -> List[str]:
-    """The files that one path names, or else the URL, or the file or URL of the archive of which it names a member."""
+    """Return the files that one path names; or else the URL; or the archive, a file or URL, of which it names a
+    member."""
     files = [str(file) for file in _files_of(path)]
     if files:
         return files
@@ -50,8 +50,8 @@ def _sources_of(path: str) -> List[str]:
 
 
 def _fetched(source: str) -> Optional[Path]:
-    """Find the file that a reader gets on this machine for a path or a URL, of a URL after AllenNLP has fetched
-    its newest version; None where it cannot, or where the URL is that of a whole repository."""
+    """Find the file that a reader gets here for a path or a URL, after AllenNLP has fetched the newest version of a
+    URL. Return None if it cannot be fetched, or the URL is that of a whole repository."""
     if not URL.match(source):
         return Path(source)
     try:
@@ -74,12 +74,8 @@ def _files_in(path: Path) -> List[Path]:
 
 @dataclass(frozen=True)
 class FileMark:
-    """Identifies a file or the content of a URL.
-
-    Attributes:
-        stamp: size in bytes, and nanoseconds of the last change of the content and of the file itself.
-        digest: SHA-256 of the content, which counts if the stamp differs.
-    """
+    """Identifies a file or the content of a URL: `stamp` is its size in bytes and the nanoseconds of the last changes
+    of content and file, `digest` the SHA-256 of the content, which counts if the stamp differs."""
 
     path: str
     stamp: Tuple[int, int, int]
@@ -88,22 +84,18 @@ class FileMark:
 
 @dataclass(frozen=True)
 class DataMark:
-    """Identifies the data of a candidate: its data paths, the files behind them, and a fingerprint of all, which stays
-    the same if the files are moved."""
+    """Identifies the data of a candidate. The fingerprint stays the same if the files are moved."""
 
     data_paths: Tuple[Any, ...] = ()
     files: Tuple[FileMark, ...] = ()
     fingerprint: str = ""
 
 
-NO_DATA = DataMark((), ())
-
-
 def mark_data(paths: Mapping[str, Any]) -> DataMark:
-    """Look at the data as they are now, at each file once.
+    """Mark the data paths, by part, as they are now, reading each file once.
 
-    URLs are fetched into AllenNLP's cache, as readers do; of one that cannot be fetched, the name counts. Of an archive
-    with a member all content counts. `paths` are data paths by part.
+    URLs are fetched into AllenNLP's cache, as readers do; if a URL cannot be fetched, its name counts. Of an archive
+    with a member, the whole content counts.
     """
     whole = hashlib.sha256()
     marks: List[FileMark] = []
@@ -124,7 +116,7 @@ def mark_data(paths: Mapping[str, Any]) -> DataMark:
 
 
 def _marked(source: str, file: Path, *digests: Any) -> FileMark:
-    """A file as it is, its content added to `digests` too. The stamp is taken first, so that no change is missed."""
+    """Mark a file, and add its content to `digests` too. The stamp is taken first, so that no change is missed."""
     stamp, own = _stamp(file), hashlib.sha256()
     with file.open("rb") as content:
         while chunk := content.read(CHUNK):
@@ -135,16 +127,10 @@ def _marked(source: str, file: Path, *digests: Any) -> FileMark:
 
 @contextmanager
 def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
-    """Check the data before the work and after it, also where the work fails: it may have read them half written.
+    """Check the data before the work and after it, even if the work fails: it may have read them half written.
 
-    Args:
-        mark: the data as they were.
-        places: where this machine has files that the mark names.
-
-    Raises:
-        DataChangedError: with the first file that is another, or new.
-        FileNotFoundError: where one is not there before the work. It may be there again later. After the work it is not
-            missed.
+    Raise a `DataChangedError` for the first file that has changed or is new. Raise a `FileNotFoundError` if a file is
+    missing before the work; it may return later. A file that is missing after the work is ignored.
     """
     here = found_again(mark, places)
     try:
@@ -155,7 +141,7 @@ def unchanged(mark: DataMark, places: Mapping[str, str]) -> Iterator[None]:
 
 
 def found_again(mark: DataMark, places: Mapping[str, str]) -> DataMark:
-    """Return the mark with the places and the stamps of this machine. Raises the errors of `unchanged`."""
+    """Return the mark with the places and the stamps of this machine. Raise the errors of `unchanged`."""
     data_paths = moved(list(mark.data_paths), places)
     wanted = {places.get(file.path, file.path): file for file in mark.files}
     new = sorted({str(file) for file in files_behind(data_paths)} - set(wanted))
@@ -184,7 +170,7 @@ def _stamp(file: Path) -> Tuple[int, int, int]:
 
 def missing_file(config: Mapping[str, Any], said: str, source: Path) -> Optional[str]:
     """Describe the file of a config that an error calls missing: its key, where it was looked for, and whether it is
-    next to the config `source`. Return None for another error, or for one that names no file of the config."""
+    next to the config `source`. Return None for any other error."""
     if not any(words in said for words in ("not found", "No such file")):
         return None
     texts = [(key, value) for key, value in leaves_of(config) if isinstance(value, str) and value]

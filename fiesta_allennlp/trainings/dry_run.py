@@ -25,8 +25,8 @@ from fiesta_allennlp.trainings.settings import Settings
 
 @dataclass(frozen=True)
 class Plan:
-    """The result of a dry run. `least` and `most` are numbers of runs. `commands` are, of programs, the command of
-    their first run."""
+    """The result of a dry run. `least` and `most` are numbers of runs; `commands` has the command of each program's
+    first run."""
 
     metric: Metric
     preparations: Mapping[str, Preparation]
@@ -46,14 +46,7 @@ class Plan:
 
 
 def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
-    """Check everything and build every model once, without writing anything that stays. Trains nothing.
-
-    Args:
-        directory: the directory that the selection would have.
-
-    Raises:
-        FiestaError: as `select`.
-    """
+    """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
     with rehearsed(TRAININGS, settings, console) as prepared:
         console.print(f"It would train {prepared.executor.describe()}.", highlight=False, soft_wrap=True)
     least, most = prepared.checked.strategy.bounds(len(prepared.checked.roster.given))
@@ -86,12 +79,8 @@ class Measured(Evaluator):
 
 
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
-    """Make one short run of each candidate, and keep nothing: of 200 records of a program's data, or of one epoch of an
-    AllenNLP config. Yields what came of each; says under which names programs report the metric.
-
-    Raises:
-        FiestaError: as `select`.
-    """
+    """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
+    AllenNLP config. Yield the outcomes; print under which names programs report the metric."""
     with rehearsed(TRAININGS, settings, console) as prepared:
         if not isinstance(prepared.executor, ProcessExecutor):
             raise ConfigError("--trial makes its runs on this machine. Leave --executor out.")

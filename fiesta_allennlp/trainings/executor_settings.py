@@ -31,8 +31,8 @@ def _number_or_auto(text: str) -> Union[int, str]:
 
 @dataclass(frozen=True)
 class ExecutorSettings(SelectionSettings):
-    """`executor` is a registered name or a JSON object with a `type`. `workers` is a number or `auto`. The options of
-    one executor or the other are named as the arguments of its constructor."""
+    """Settings of how runs are made. `executor` is a registered name or a JSON object with a `type`, `workers` a number
+    or `auto`. The options of a single executor are named as the arguments of its constructor."""
 
     workers: Any = option(
         1,
@@ -121,11 +121,7 @@ class ExecutorSettings(SelectionSettings):
             raise ConfigError(f"--workers must be a whole number or auto but got {json.dumps(self.workers)}.")
 
     def executor_params(self) -> Dict[str, Any]:
-        """The executor as a config, with the options that belong to it filled in; those that all have are left out.
-
-        Raises:
-            ConfigError: where options contradict the executor's own entries.
-        """
+        """Return the executor as a config, with its own options filled in and the common ones left out."""
         params = registered(self.executor, "--executor")
         for key, typed in OF_EVERY_EXECUTOR.items():
             if key in params:
@@ -142,5 +138,5 @@ class ExecutorSettings(SelectionSettings):
 
 
 def executor_options() -> List[str]:
-    """The settings that are options of one executor or the other."""
+    """Return the settings that belong to one executor or another."""
     return [name for name, declared in options_of(ExecutorSettings) if declared.is_of_executor]

@@ -16,11 +16,10 @@ from fiesta_allennlp.splits import Division
 class Pool:
     """The properties that all candidates must share, so that their scores can be compared, and the words.
 
-    `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the
-    data files, `fingerprint` one of the instances' groups and labels in their order. `words` are those of all
-    vocabulary namespaces, `counts` how often each occurs, by namespace. `pairing` are digests by which a program and an
-    AllenNLP config have the same items at the same positions; see `pairing_digests`. `is_of_program`: it is what the
-    files hold, not what a reader makes of them. `untrained` are labels by `untrained_labels`.
+    `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the data
+    files, `fingerprint` one of the instances' groups and labels in order. `counts` is how often each word occurs, by
+    vocabulary namespace. `pairing` are the digests of `pairing_digests`. With `is_of_program`, the pool is what the
+    files hold, not what a reader makes of them.
     """
 
     official: Mapping[str, int]
@@ -46,11 +45,8 @@ Vectors = Tuple[Tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Preparation:
-    """The result of building a candidate once: the pool, the parameters and the names of its metrics. Of a program only
-    the pool is known.
-
-    `coverage` is, for each file of word vectors, the share of the tokens in the data that have a vector.
-    """
+    """The result of building a candidate once. For a program, only the pool is known. `coverage` is, for each file of
+    word vectors, the share of the tokens in the data that have a vector."""
 
     pool: Pool
     num_parameters: Optional[int] = None
@@ -60,7 +56,7 @@ class Preparation:
 
 
 def facts_of(preparation: Preparation) -> Dict[str, Any]:
-    """Return a preparation as plain data for the store, without the words of the pool and notes on it."""
+    """Return a preparation as plain data for the store, without words and notes."""
     facts = asdict(preparation)
     for name in ("words", "counts", "untrained"):
         del facts["pool"][name]
@@ -84,7 +80,7 @@ def vectors_are_there(preparation: Preparation) -> bool:
 
 
 def scored_on(official: Mapping[str, int], division: Division) -> str:
-    """Say in one line what the scores of a selection are about, whose official sets have these sizes."""
+    """Say in one line what the scores of a selection are about."""
     scored = f"the official {division.scored} set"
     if division.is_official:
         return f"Scores are on {scored}, and only seeds vary."
@@ -102,16 +98,11 @@ def untrained_labels(
     sizes: Mapping[str, int],
     division: Division,
 ) -> Tuple[str, ...]:
-    """Return the labels that no training set has while they are tested.
+    """Return the labels that are tested but never trained.
 
-    On official splits these are the labels that the training set lacks. On random splits a label is never tested and
-    trained if all its items are in one group.
-
-    Args:
-        groups: the group of each item. Shape: `(num_items,)`.
-        fields: the labels of each item by field; a tuple has several. Shape of each: `(num_items,)`.
-        sizes: the sizes of the official sets, of which the training set comes first.
-        division: how runs get their sets.
+    On official splits, the training set, which comes first in `sizes`, lacks them. On random splits, all items with
+    such a label are in one group. `fields` has the label of each item, or a tuple of labels; shape of each:
+    `(num_items,)`.
     """
     found: List[str] = []
     sides = [number < sizes["train"] for number in range(len(groups))] if division.is_official else groups
@@ -144,17 +135,13 @@ def note_on_labels(pool: Pool, division: Division) -> str:
 
 
 def first_said(keys: Iterable[Optional[str]]) -> Optional[str]:
-    """The first group key that is given; None where that is `none`, or none is."""
+    """Return the first group key that is given; None if that is `none`, or no key is given."""
     key = next((key for key in keys if key is not None), None)
     return None if key == "none" else key
 
 
 def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:
-    """Refuse a group that fills a whole part: splits could not keep the official sizes.
-
-    Raises:
-        DataError: with the group, its size and that of the part.
-    """
+    """Refuse a group that fills a whole part: splits could not keep the official sizes."""
     (group, size), *_ = Counter(groups).most_common(1)
     part = min((name for name in targets if name != "train"), key=lambda name: targets[name])
     if group_by is not None and size > targets[part]:
@@ -165,14 +152,7 @@ def check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_b
 
 
 def check_same_pool(pools: Mapping[str, Pool]) -> None:
-    """Refuse candidates that would be scored on different data.
-
-    Args:
-        pools: those of the candidates, by name.
-
-    Raises:
-        ConfigError: naming the first candidate whose pool differs from that of the first one, and how.
-    """
+    """Refuse candidates that would be scored on different data."""
     (first_name, first), *others = pools.items()
     for name, other in others:
         told = _difference(first, other)
@@ -184,10 +164,10 @@ def check_same_pool(pools: Mapping[str, Pool]) -> None:
 
 
 def _difference(first: Pool, other: Pool) -> Optional[str]:
-    """The first difference of two pools, with the remedy; None where they are equal.
+    """Return the first difference of two pools, with the remedy; None if they are equal.
 
-    What the config's reader makes of an item is known only to that reader, so an AllenNLP config and a program have the
-    same items where groups and labels of one are at the same positions as those of the other.
+    Only the config's reader knows what it makes of an item. An AllenNLP config and a program therefore have the same
+    items if groups and labels of one are at the same positions as those of the other.
     """
     if not (first.official and other.official) and first.official != other.official:
         return f"one of them has no data of the selection, because its program splits its data itself. {_GIVE_DATA}"
@@ -234,20 +214,17 @@ _UNPAIRED = (
 
 
 def codes_of(values: Iterable[Hashable]) -> List[int]:
-    """Each value as the number of distinct ones before it: equal for values that are only renamed."""
+    """Return each value as the number of distinct values before it: equal for values that are only renamed."""
     codes: Dict[Hashable, int] = {}
     return [codes.setdefault(value, len(codes)) for value in values]
 
 
 def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
-    """A digest of the groups in their order, and one with each of the fields that tell items apart, in sorted order.
+    """Return a digest of the groups in order, and one with each field that tells items apart, sorted. Shapes:
+    `(num_items,)`.
 
-    A field tells something of the order where its values repeat but are not all equal. Of two candidates, digests in
-    common mean that their items have equal groups and, but for names, equal labels at equal positions.
-
-    Args:
-        groups: of each item. Shape: `(num_items,)`.
-        fields: values of each item by name. Shape of each: `(num_items,)`.
+    A field says something about the order if its values repeat but are not all equal. Two candidates with a digest in
+    common have items with equal groups and, apart from names, equal labels at equal positions.
     """
     grouped = codes_of(groups)
     told = [codes for codes in map(codes_of, fields.values()) if 1 < len(set(codes)) < len(codes)]
@@ -255,7 +232,7 @@ def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Ha
 
 
 def with_labels(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
-    """Digests that include a field; where no field tells items apart, the digest of the groups."""
+    """Return the digests that include a field; if no field tells items apart, the digest of the groups."""
     alone = pairing_digests(groups, {})
     return tuple(digest for digest in pairing_digests(groups, fields) if digest not in alone) or alone
 

@@ -28,11 +28,11 @@ from fiesta_allennlp.trainings.candidates import Roster
 from fiesta_allennlp.trainings.config import Config, keys_of
 from fiesta_allennlp.trainings.config_checks import check_direction
 from fiesta_allennlp.trainings.data_files import missing_file
-from fiesta_allennlp.trainings.evaluator_choice import packages_of
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.programs.config import is_program
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.settings import DEFAULT_METRIC, Settings
+from fiesta_allennlp.trainings.workers import packages_of
 
 
 def prepare_all(
@@ -43,12 +43,9 @@ def prepare_all(
     place: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
-    """Build each of these candidates of the roster once, in a process of its own. What they print goes to `checks/` of
-    `place`, and word vectors to `vectors/`; they are found in `directory` afterwards.
-
-    Raises:
-        ConfigError: naming each candidate that is wrong, and what is wrong with it.
-    """
+    """Build each of these candidates once, in a process of its own. Output goes to `checks/` of `place`, and word
+    vectors to `vectors/`; both are found in `directory` afterwards. Raise a `ConfigError` with all candidates that are
+    wrong."""
     num_tasks = f"{len(candidates)} candidates" if len(candidates) > 1 else "1 candidate"
     are_built = not all(is_program(candidate.config) for candidate in candidates.values())
     building = " and building each model once" if are_built else ""
@@ -91,7 +88,7 @@ def _found_in(directory: RunDirectory, preparation: Preparation) -> Preparation:
 
 
 def _at_once(settings: Settings) -> int:
-    """No more than this machine has cores for, wherever the trainings will run."""
+    """Return at most as many processes as this machine has cores for, wherever the runs will be made."""
     room = num_workers("auto", settings.threads_per_worker)
     return room if settings.workers == "auto" else min(room, settings.workers)
 
@@ -116,12 +113,8 @@ def with_metric(
     preparations: Mapping[str, Preparation],
     console: Console,
 ) -> Settings:
-    """The settings with a metric that every candidate reports. Where none was given it is the default, or else the only
-    one that all of them report; the console says so.
-
-    Raises:
-        ConfigError: with every candidate that does not report it, or where it has no direction.
-    """
+    """Return the settings with a metric that every candidate reports: the given one, the default, or else the only one
+    that all of them report, which the console then prints."""
     if settings.metric is None:
         settings = replace(settings, metric=_metric_of(candidates, preparations, console))
     refusals = [_metric_refusal(name, preparation, settings.scored_by) for name, preparation in preparations.items()]
@@ -150,8 +143,8 @@ def _metric_of(candidates: Mapping[str, Candidate], preparations: Mapping[str, P
 
 
 def _metric_refusal(name: str, preparation: Preparation, metric: Metric) -> Optional[str]:
-    """The refusal of a model that does not report the metric, with what it reports; None where it does, or that is
-    not known. The trainer reports the loss of every model."""
+    """Return the refusal of a model that does not report the metric; None if it does, or that is not known. The trainer
+    reports the loss of every model."""
     if preparation.metrics is None:
         return None
     reported = sorted(preparation.metrics | {LOSS})

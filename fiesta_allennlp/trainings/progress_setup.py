@@ -38,15 +38,8 @@ def watching(
     *,
     remaining: Callable[[History], str],
 ) -> Iterator[Listener]:
-    """All listeners of a selection as one. The live table is shown until the end.
-
-    Args:
-        settings: what was asked for.
-        directory: of the selection.
-        store: of the selection.
-        console: where the table and the notes go.
-        remaining: says how much more there is to do; see `outlook`.
-    """
+    """Yield all listeners of a selection as one, and show the live table until the end. `remaining` is the text of
+    `outlook`."""
     metric = settings.scored_by
     with ExitStack() as stack:
         progress = Progress(console, metric.name, title=metric.text, remaining=remaining)
@@ -63,13 +56,7 @@ def watching(
 
 class BestArchives(Listener):
     """Deletes the model of every run that is not the best of its candidate: the archive of a training, and the
-    directory `model` of a program.
-
-    Args:
-        directory: the run directory.
-        history: what finished before; of these runs too, only the best of each candidate is kept.
-        sign: -1 where the lowest score is the best.
-    """
+    directory `model` of a program. Runs of `history` count too. `sign` is -1 if the lowest score is the best."""
 
     def __init__(self, directory: RunDirectory, history: History, *, sign: int = 1) -> None:
         self._directory = directory
@@ -105,11 +92,7 @@ class BestArchives(Listener):
 
 
 class MetricNames(Listener):
-    """Says once for each name under which programs report the metric, if it is not its own name.
-
-    Args:
-        configs: the programs, by candidate.
-    """
+    """Prints once for each name under which programs report the metric, if it differs from the metric's own name."""
 
     def __init__(self, settings: Settings, configs: Mapping[str, Config], division: Division, console: Console) -> None:
         self._metric, self._configs, self._division, self._console = settings.scored_by.name, configs, division, console
@@ -121,7 +104,7 @@ class MetricNames(Listener):
             self.say(name, outcome.metrics)
 
     def say(self, candidate: str, metrics: Mapping[str, float]) -> None:
-        """Say which of these metrics of a candidate is the score."""
+        """Print which of these metrics of a candidate is the score."""
         is_alone = not self._division.keeps_test
         found = metric_in(metrics, self._metric, scored=self._division.scored, alone=is_alone)
         if found == self._metric or found in self._told:
@@ -146,16 +129,10 @@ def _gpu_room(settings: Settings, console: Console) -> List[Listener]:
 def outlook(
     strategy: Strategy, executor: Executor, *, seed: int, worked: float, max_hours: Optional[float]
 ) -> Callable[[History], str]:
-    """Estimate how many more runs there will be and how long they take.
+    """Return a function that estimates how many more runs there will be and how long they take.
 
-    The draws of an estimate belong to the number of finished runs, so the same history gives the same text.
-
-    Args:
-        strategy: estimates the number.
-        executor: runs so many at once.
-        seed: the master seed.
-        worked: seconds of earlier sessions.
-        max_hours: of all sessions; None for no limit.
+    The draws of an estimate belong to the number of finished runs, so the same history gives the same text. `worked`
+    are the seconds of earlier sessions.
     """
     start = time.monotonic()
 
@@ -171,8 +148,8 @@ def outlook(
 
 @contextmanager
 def told_of_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
-    """End the jobs that an earlier session left on a cluster, unless this one continues with them; and say at the end
-    what became of those of this one."""
+    """End the jobs that an earlier session left on a cluster, unless this one continues with them. Print at the end
+    what became of this session's jobs."""
     left = executor.resume() if isinstance(executor, SlurmExecutor) else end_jobs_left(directory)
     if left:
         console.print(left, highlight=False, markup=False, soft_wrap=True)

@@ -23,8 +23,6 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidates import Roster, equal_candidates, load_candidates, read_roster
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config
 from fiesta_allennlp.trainings.data_files import found_again
-from fiesta_allennlp.trainings.evaluator_choice import evaluator_of, packages_of
-from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
 from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
@@ -39,11 +37,12 @@ from fiesta_allennlp.trainings.preparation import prepare_all, with_metric
 from fiesta_allennlp.trainings.programs.config import code_of, is_program, notes_on_program
 from fiesta_allennlp.trainings.progress_setup import BestArchives, MetricNames, outlook, told_of_jobs, watching
 from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.trainings.workers import build_executor, check_gpus, evaluator_of, packages_of
 
 
 @dataclass(frozen=True)
 class CheckedTrainings:
-    """Settings whose files and options are right."""
+    """Settings that passed the checks of files and options."""
 
     settings: Settings
     roster: Roster
@@ -52,7 +51,7 @@ class CheckedTrainings:
 
 @dataclass(frozen=True)
 class PreparedTrainings:
-    """A checked selection once every model has been built. `preparations` are by name, removed candidates included."""
+    """A checked selection once every model has been built. `preparations` include removed candidates."""
 
     checked: CheckedTrainings
     directory: RunDirectory
@@ -70,16 +69,14 @@ class PreparedTrainings:
 
     @property
     def programs(self) -> Dict[str, Config]:
-        """The configs of the candidates that are programs, by name."""
+        """The configs of the candidates that are programs."""
         given = {name: dict(candidate.config) for name, candidate in self.checked.roster.given.items()}
         return {name: config for name, config in given.items() if is_program(config)}
 
     def metric_names(self, console: Console) -> MetricNames:
-        """The listener that says under which name programs report the metric."""
         return MetricNames(self.checked.settings, self.programs, self.checked.roster.division, console)
 
     def evaluator(self, *, is_trial: bool = False) -> Evaluator:
-        """The evaluator of the runs."""
         checked, gives_devices = self.checked, self.executor.gives_devices
         return evaluator_of(
             checked.settings, checked.roster, self.preparations, gives_devices=gives_devices, is_trial=is_trial
@@ -87,7 +84,7 @@ class PreparedTrainings:
 
 
 class Trainings(SelectionFamily[Settings, CheckedTrainings, PreparedTrainings]):
-    """Candidates are AllenNLP configs or programs, and an evaluation is a training."""
+    """The family whose candidates are AllenNLP configs or programs, and whose runs are trainings."""
 
     name = "trainings"
     settings = Settings
@@ -190,7 +187,7 @@ def prepared_trainings(
     prepare: Prepare,
     notes: Iterable[str] = (),
 ) -> Iterator[PreparedTrainings]:
-    """Prepare as `SelectionFamily.prepared` says. `notes` are for the user, before the first model is built."""
+    """Implement `SelectionFamily.prepared`. `notes` are for the user, before the first model is built."""
     settings, roster = checked.settings, checked.roster
     packages = packages_of(settings, roster)
     built = importing(settings.include_package, lambda: build_executor(settings, directory, packages=packages))
@@ -244,8 +241,8 @@ def _notes_on_configs(roster: Roster) -> Iterator[str]:
 
 
 def _known(roster: Roster) -> Dict[str, Preparation]:
-    """The preparations in the store, by candidate. The data of those that are given have been checked, so they have
-    their fingerprint of now: older stores took that of names where new ones take that of contents."""
+    """Return the preparations in the store, by candidate. The data of given candidates have passed their check, so they
+    get their present fingerprint: older stores took it of names, new ones take it of contents."""
     known = {name: preparation_of(candidate.facts) for name, candidate in roster.stored.items()}
     for name in roster.given.keys() & known.keys():
         pool = replace(known[name].pool, data=roster.data[name].fingerprint)
@@ -254,11 +251,7 @@ def _known(roster: Roster) -> Dict[str, Preparation]:
 
 
 def _check_data(roster: Roster) -> None:
-    """Refuse data that changed while the candidates were being checked.
-
-    Raises:
-        DataError: with the candidate and its data.
-    """
+    """Refuse data that changed while the candidates were being checked."""
     for name, mark in roster.data.items():
         try:
             found_again(mark, {})
@@ -281,7 +274,7 @@ def select(
     force: bool = False,
     allow_removed: bool = False,
 ) -> Dict[str, Any]:
-    """Find the best of several configs, or go on with that; see `run_selection`."""
+    """Select the best of several candidates, or resume that; the parameters are those of `run_selection`."""
     return run_selection(
         TRAININGS, given, directory, console=console, recover=recover, force=force, allow_removed=allow_removed
     )

@@ -43,9 +43,9 @@ def _points(text: str) -> Any:
 class Settings(ExecutorSettings):
     """The settings of `fiesta-select`. Names and defaults are those of the command's options.
 
-    `candidates` are configs of trainings or programs, each as `CONFIG` or `NAME=CONFIG`, with or without
-    `?NAME=VALUE,...` behind; or commands of programs, each as `NAME=COMMAND`. `data` are the data files of these
-    commands. `points` is a JSONL file or a list of objects.
+    `candidates` are configs, each as `CONFIG` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or commands
+    of programs, each as `NAME=COMMAND`, for which `data` are the data files. `points` is a JSONL file or a list of
+    objects.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORING, CHOOSING, RESOURCES, CLUSTER, RAY, SLURM)
@@ -176,7 +176,6 @@ class Settings(ExecutorSettings):
 
     @property
     def division(self) -> Division:
-        """The division of the data into the sets of a run."""
         has_validation = self.score == "validation" or len(self.split_ratios) != len(PARTS) - 1
         return Division(
             self.on_official_splits, tuple(map(float, self.split_ratios)), self.score, has_validation=has_validation
@@ -184,11 +183,7 @@ class Settings(ExecutorSettings):
 
     @property
     def data_of_commands(self) -> Optional[Dict[str, str]]:
-        """Return the `data` of a program that is given as a command; None if it cuts its own sets.
-
-        Raises:
-            ConfigError: for a file whose ending is not that of a format.
-        """
+        """The `data` of a program that is given as a command; None if it cuts its own sets."""
         if not self.data:
             return None
         suffix = Path(self.data[0]).suffix.lower()
@@ -202,10 +197,10 @@ class Settings(ExecutorSettings):
 
     @property
     def scored_by(self) -> Metric:
-        """The metric, with its direction. While `metric` is None, the default one."""
+        """The metric with its direction: the default one while `metric` is None."""
         return Metric.of(self.metric or DEFAULT_METRIC)
 
 
 def merge(*layers: Mapping[str, Any]) -> Settings:
-    """Settings from layers of given values, later ones winning; see `overlay`."""
+    """Return the settings of several layers of given values, of which later ones win."""
     return Settings(**overlay(*layers, of=Settings))

@@ -32,7 +32,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.tagging.encodings import SpanScores
-from fiesta_allennlp.trainings.allennlp.vectors import filtered_vectors
+from fiesta_allennlp.trainings.allennlp.preparing import filtered_vectors
 
 CONFIG = Path("training_configs/tagging/cnn_crf.jsonnet")
 BATCH_SIZE = 64

@@ -29,8 +29,7 @@ from fiesta_allennlp.executors.processes import ProcessExecutor, run_apart
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.splits import Split, group_targets, split_pool
-from fiesta_allennlp.tdsa.semeval_xml import read_sentences
-from fiesta_allennlp.tdsa.words import WordTokenizer
+from fiesta_allennlp.tdsa.semeval_tdsa import WordTokenizer, read_sentences
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
 
 DIM = 50

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.beliefs import Belief
-from fiesta_allennlp.documents.limit import LimitedDocuments
+from fiesta_allennlp.documents.choice import LimitedDocuments
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo

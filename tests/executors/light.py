@@ -48,6 +48,19 @@ def start_selection(directory: Path, candidates: Sequence[str], *options: str) -
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
 
+RAISED: Dict[str, BaseException] = {
+    "raise": ValueError("no such\nluck"),
+    "lack": OSError(24, "Too many open files"),
+    "lack in a program": ProgramError(
+        "the program ended with exit status 1. The end of its output: CUDA out of memory"
+    ),
+    "lose a program": ProgramKilledError("the program was killed by signal 9"),
+    "find other data": DataChangedError("train.jsonl is gone"),
+    "interrupt": KeyboardInterrupt(),
+    "exit in order": SystemExit(0),
+}
+
+
 @dataclass(frozen=True)
 class Light(Evaluator):
     """Leaves its process id in its directory, then does what it is told; the score is its replicate, unless that gives
@@ -64,29 +77,16 @@ class Light(Evaluator):
         print("this is the log of", request.name, flush=True)
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "pid").write_text(str(os.getpid()))
+        if self.what in RAISED:
+            raise RAISED[self.what]
         score = getattr(self, f"_{self.what.replace(' ', '_')}")(request, directory)
         return Evaluation(request, float(request.replicate) if score is None else score, "m")
 
     def _score(self, *_: Any) -> None:
         """Do nothing else."""
 
-    def _raise(self, *_: Any) -> None:
-        raise ValueError("no such\nluck")
-
-    def _lack(self, *_: Any) -> None:
-        raise OSError(24, "Too many open files")
-
     def _lack_in_a_reader(self, *_: Any) -> None:
         raise ReaderError("a.txt, after 0 instances") from RuntimeError("CUDA out of memory")
-
-    def _lack_in_a_program(self, *_: Any) -> None:
-        raise ProgramError("the program ended with exit status 1. The end of its output: CUDA out of memory")
-
-    def _lose_a_program(self, *_: Any) -> None:
-        raise ProgramKilledError("the program was killed by signal 9")
-
-    def _find_other_data(self, *_: Any) -> None:
-        raise DataChangedError("train.jsonl is gone")
 
     def _fill_the_disk(self, *_: Any) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
@@ -97,12 +97,6 @@ class Light(Evaluator):
 
     def _exit(self, *_: Any) -> None:
         os._exit(3)
-
-    def _exit_in_order(self, *_: Any) -> None:
-        sys.exit(0)
-
-    def _interrupt(self, *_: Any) -> None:
-        raise KeyboardInterrupt
 
     def _hang(self, request: Request, directory: Path) -> None:
         """Hang with a child in a session of its own."""

@@ -23,9 +23,11 @@ from tests.conftest import REPOSITORY, until
 from tests.executors.conftest import Build, failure_of, score_of
 from tests.executors.light import Light, is_running, request
 
+Make = Callable[..., ProcessExecutor]
+
 
 @pytest.fixture
-def make(build: Build) -> Callable[..., ProcessExecutor]:
+def make(build: Build) -> Make:
     return partial(build, ProcessExecutor)
 
 
@@ -51,7 +53,7 @@ def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(tmp_path: Path) -
 
 
 def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_the_next(
-    make: Callable[..., ProcessExecutor], directory: RunDirectory
+    make: Make, directory: RunDirectory
 ) -> None:
     stale = directory.evaluation("a-0") / "best.th"
     stale.parent.mkdir(parents=True)
@@ -76,16 +78,12 @@ def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_
         ("exit", "killed", "exit status 3"),
     ],
 )
-def test_whatever_ends_a_run_is_a_failure(
-    make: Callable[..., ProcessExecutor], what: str, kind: str, reason: str
-) -> None:
+def test_whatever_ends_a_run_is_a_failure(make: Make, what: str, kind: str, reason: str) -> None:
     failure = failure_of(make(), Light(what))
     assert failure.kind == kind and reason in failure.error
 
 
-def test_out_of_time_ends_the_process_and_its_children(
-    make: Callable[..., ProcessExecutor], directory: RunDirectory
-) -> None:
+def test_out_of_time_ends_the_process_and_its_children(make: Make, directory: RunDirectory) -> None:
     failure = failure_of(make(time_limit=4), Light("hang on"))
     assert failure.kind == "timeout" and "--time-limit 4 seconds" in failure.error
     for name in ("pid", "child"):
@@ -94,9 +92,7 @@ def test_out_of_time_ends_the_process_and_its_children(
 
 
 @pytest.mark.parametrize("what", ["leave a child", "leave a child and exit", "leave a child and hang"])
-def test_what_a_training_left_running_ends_with_it(
-    make: Callable[..., ProcessExecutor], directory: RunDirectory, what: str
-) -> None:
+def test_what_a_training_left_running_ends_with_it(make: Make, directory: RunDirectory, what: str) -> None:
     """Also what is in a session of its own, where the training ends, dies or is ended."""
     executor = make(workers=2)
     executor.submit(Light(what), request(0))
@@ -114,9 +110,7 @@ def test_what_a_training_left_running_ends_with_it(
     assert all(is_running(int(child)) for child in other.read_text().split()), "of another training"
 
 
-def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(
-    make: Callable[..., ProcessExecutor], directory: RunDirectory
-) -> None:
+def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(make: Make, directory: RunDirectory) -> None:
     executor = make()
     executor.submit(Light("hang"), request(0))
     pid = directory.evaluation("a-0") / "pid"
@@ -129,7 +123,7 @@ def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(
 
 
 def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_device(
-    make: Callable[..., ProcessExecutor], directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+    make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.isolation.fork_server.SECONDS_TO_STOP", 1.0)
     executor = make(workers=2, cuda_devices=["4", "7"])
@@ -171,13 +165,13 @@ if __name__ == "__main__":
     until(lambda: not is_running(int(pid.read_text())))
 
 
-def test_texts_have_one_order_in_all_processes(make: Callable[..., ProcessExecutor]) -> None:
+def test_texts_have_one_order_in_all_processes(make: Make) -> None:
     score = score_of(make(), Light("order"))
     fresh = subprocess.run([sys.executable, "-c", "print(float(hash('a text')))"], capture_output=True, check=True)
     assert score == float(fresh.stdout), "also in another server, on another day"
 
 
-def test_the_device_with_the_fewest_workers_is_handed_out(make: Callable[..., ProcessExecutor]) -> None:
+def test_the_device_with_the_fewest_workers_is_handed_out(make: Make) -> None:
     executor = make(workers=5, cuda_devices=["4", "7"])
     assert executor.gives_devices
     devices = []
@@ -199,7 +193,7 @@ def test_the_device_with_the_fewest_workers_is_handed_out(make: Callable[..., Pr
     [(8, 1, None, 8), (8, 3, None, 2), (2, 4, None, 1), (8, 1, ["0", "1"], 2), (2, 1, ["0", "1", "2"], 2)],
 )
 def test_auto_is_as_many_workers_as_there_is_room_for(
-    make: Callable[..., ProcessExecutor],
+    make: Make,
     monkeypatch: pytest.MonkeyPatch,
     num_cores: int,
     num_threads: int,
@@ -242,7 +236,7 @@ class Loading(Evaluator):
 
 
 def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
-    make: Callable[..., ProcessExecutor], directory: RunDirectory, reviews: Path
+    make: Make, directory: RunDirectory, reviews: Path
 ) -> None:
     executor = make()
     executor.submit(Loading(str(reviews / "train.jsonl")), request(0))

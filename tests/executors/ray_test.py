@@ -18,14 +18,12 @@ from rich.console import Console
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError
-from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.ray import RayExecutor
-from fiesta_allennlp.executors.ray_cluster import connect
-from fiesta_allennlp.records import Evaluation, Failure, Outcome
+from fiesta_allennlp.executors.ray import RayExecutor, connect
+from fiesta_allennlp.records import Evaluation, Failure
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build
+from tests.executors.conftest import Build, failure_of, score_of
 from tests.executors.light import (
     Light,
     Reading,
@@ -43,22 +41,19 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiest
 pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
 
 
+Make = Callable[..., RayExecutor]
+
+
 @pytest.fixture
-def make(cluster: Any, build: Build) -> Callable[..., RayExecutor]:
+def make(cluster: Any, build: Build) -> Make:
     return partial(build, RayExecutor)
 
 
-def only(executor: RayExecutor, evaluator: Evaluator) -> Outcome:
-    executor.submit(evaluator, request(0))
-    (outcome,) = executor.completed()
-    return outcome
+def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(make: Make) -> None:
+    assert score_of(make(), Light("stay light")) == 0
 
 
-def test_a_worker_loads_neither_torch_nor_allennlp_unless_told(make: Callable[..., RayExecutor]) -> None:
-    assert isinstance(only(make(), Light("stay light")), Evaluation)
-
-
-def test_scores_and_files_come_back(make: Callable[..., RayExecutor], directory: RunDirectory) -> None:
+def test_scores_and_files_come_back(make: Make, directory: RunDirectory) -> None:
     executor = make(workers=2)
     for replicate in range(3):
         executor.submit(Light("score"), request(replicate))
@@ -77,40 +72,32 @@ def test_scores_and_files_come_back(make: Callable[..., RayExecutor], directory:
     ],
 )
 def test_a_failure_comes_back_with_its_reason_and_its_log(
-    make: Callable[..., RayExecutor], directory: RunDirectory, what: str, kind: str, words: str
+    make: Make, directory: RunDirectory, what: str, kind: str, words: str
 ) -> None:
-    failure = only(make(), Light(what))
-    assert isinstance(failure, Failure)
-    assert failure.kind == kind
-    assert words in failure.error
+    failure = failure_of(make(), Light(what))
+    assert failure.kind == kind and words in failure.error
     assert failure.log_path == "failures/a-0.1.log"
     assert "this is the log of a-0" in (directory.root / failure.log_path).read_text()
 
 
-def test_without_gpus_asked_for_none_is_seen(make: Callable[..., RayExecutor]) -> None:
-    failure = only(make(), Light("device"))
-    assert isinstance(failure, Failure)
-    assert "could not convert string to float: ''" in failure.error
+def test_without_gpus_asked_for_none_is_seen(make: Make) -> None:
+    assert "could not convert string to float: ''" in failure_of(make(), Light("device")).error
 
 
-def test_a_part_of_a_card_is_set_aside_and_the_card_is_seen(make: Callable[..., RayExecutor]) -> None:
+def test_a_part_of_a_card_is_set_aside_and_the_card_is_seen(make: Make) -> None:
     executor = make(workers="auto", cpus_per_evaluation=0.25, gpus_per_evaluation=0.5)
     assert executor.slots == 2
-    outcome = only(executor, Light("device"))
-    assert isinstance(outcome, Evaluation)
-    assert outcome.score == 0  # what CUDA_VISIBLE_DEVICES was
+    assert score_of(executor, Light("device")) == 0  # what CUDA_VISIBLE_DEVICES was
 
 
 @pytest.mark.parametrize("ship_data", [False, True])
 def test_made_files_are_always_sent_and_data_files_on_demand(
-    make: Callable[..., RayExecutor], directory: RunDirectory, tmp_path: Path, ship_data: bool
+    make: Make, directory: RunDirectory, tmp_path: Path, ship_data: bool
 ) -> None:
     (tmp_path / "train.txt").write_text("12345")
     (tmp_path / "vectors.txt").write_text("123")
     evaluator = Reading((str(tmp_path / "train.txt"),), (str(tmp_path / "vectors.txt"),))
-    outcome = only(make(ship_data=ship_data), evaluator)
-    assert isinstance(outcome, Evaluation)
-    assert outcome.score == 8
+    assert score_of(make(ship_data=ship_data), evaluator) == 8
     train, vectors = (directory.evaluation("a-0") / "places").read_text().splitlines()
     assert (train == str(tmp_path / "train.txt")) is not ship_data
     assert vectors != str(tmp_path / "vectors.txt")
@@ -119,15 +106,15 @@ def test_made_files_are_always_sent_and_data_files_on_demand(
 
 
 def test_a_program_gets_its_sets_and_its_script_on_a_node(
-    make: Callable[..., RayExecutor], directory: RunDirectory, reviews: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, directory: RunDirectory, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(reviews)
     (reviews / "score.sh").write_text('cp "$3" "$5/test"; echo "accuracy 0.$4"')
     command = ["sh", "score.sh", "{train}", "{validation}", "{test}", "{seed}", "{directory}"]
     config = program_config(reviews, "", command=command)
     executor = make(ship_data=True)
-    outcome = only(executor, ProgramRun({request(0).candidate: config}, "accuracy", working_directory=str(reviews)))
-    assert isinstance(outcome, Evaluation) and outcome.score == float(f"0.{request(0).random_seed}")
+    program = ProgramRun({request(0).candidate: config}, "accuracy", working_directory=str(reviews))
+    assert score_of(executor, program) == float(f"0.{request(0).random_seed}")
     left = directory.evaluation(request(0).name)
     assert len((left / "output" / "test").read_text().splitlines()) == 20 and not (left / "data").exists()
     sent = json.loads((left / "program.json").read_text())["command"][1]
@@ -145,14 +132,12 @@ def mine(tmp_path: Path) -> Iterator[str]:
     os.close(opened)
 
 
-def test_a_node_that_lacks_a_data_file_ends_the_selection_and_blames_no_candidate(
-    make: Callable[..., RayExecutor], mine: str
-) -> None:
+def test_a_node_that_lacks_a_data_file_ends_the_selection_and_blames_no_candidate(make: Make, mine: str) -> None:
     evaluator, executor = Reading((mine,), ()), make()
     executor.submit(evaluator, request(0))
     with pytest.raises(DataError, match=f"node {socket.gethostname()} does not have {mine}. .* --ship-data"):
         next(executor.completed())
-    assert isinstance(only(make(ship_data=True), evaluator), Evaluation)
+    assert score_of(make(ship_data=True), evaluator) == 5
 
 
 def test_a_cluster_of_ones_own_gets_a_token_that_no_file_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -170,27 +155,24 @@ def test_a_cluster_of_ones_own_gets_a_token_that_no_file_holds(monkeypatch: pyte
     assert found[2] == ""
 
 
-def test_a_full_disk_is_told_whichever_it_is(make: Callable[..., RayExecutor], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_whichever_it_is(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
     executor = make()
-    failure = only(executor, Light("fill the disk"))
-    assert isinstance(failure, Failure)
+    failure = failure_of(executor, Light("fill the disk"))
     assert (failure.kind, f"on node {socket.gethostname()} below " in failure.error) == ("disk", True)
     monkeypatch.setattr(executor, "_write", Mock(side_effect=full))
-    failure = only(executor, Light("score"))
-    assert isinstance(failure, Failure)
+    failure = failure_of(executor, Light("score"))
     assert (failure.kind, "No space left on device" in failure.error) == ("disk", True)
 
 
-def test_data_that_changed_are_told_with_the_node(make: Callable[..., RayExecutor]) -> None:
-    failure = only(make(), Light("find other data"))
-    assert isinstance(failure, Failure)
+def test_data_that_changed_are_told_with_the_node(make: Make) -> None:
+    failure = failure_of(make(), Light("find other data"))
     wanted = f"train.jsonl is gone, on node {socket.gethostname()}"
     assert (failure.kind, failure.error) == ("data", wanted)
 
 
 def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_again_elsewhere(
-    make: Callable[..., RayExecutor], cluster: Any, second_node: Any, tmp_path: Path
+    make: Make, cluster: Any, second_node: Any, tmp_path: Path
 ) -> None:
     """Of one that is killed, see `tests/scripts/benchmarks/random_kills_test.py`."""
     executor = make(workers="auto")
@@ -210,7 +192,7 @@ def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_ag
 
 
 def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
-    make: Callable[..., RayExecutor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fiesta_allennlp.executors.ray.MAX_LOSSES", 2)
     executor = make()
@@ -230,7 +212,7 @@ def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
     assert failure.error.startswith("lost 2 times with its node or Ray's worker")
 
 
-def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Callable[..., RayExecutor], tmp_path: Path) -> None:
+def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Make, tmp_path: Path) -> None:
     executor = make()
     executor.submit(Light("wait", str(tmp_path)), request(0))
     for replicate in (1, 2):
@@ -241,13 +223,13 @@ def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Callable[..., Ray
     assert [o.score for o in executor.completed() if isinstance(o, Evaluation)] == [2]
 
 
-def test_what_a_training_left_running_ends_with_it(make: Callable[..., RayExecutor], directory: RunDirectory) -> None:
-    only(make(), Light("leave a child and exit"))
+def test_what_a_training_left_running_ends_with_it(make: Make, directory: RunDirectory) -> None:
+    failure_of(make(), Light("leave a child and exit"))
     children = [int(child) for child in (directory.evaluation("a-0") / "child").read_text().split()]
     until(lambda: not any(map(is_running, children)))
 
 
-def test_close_ends_what_runs(make: Callable[..., RayExecutor], tmp_path: Path) -> None:
+def test_close_ends_what_runs(make: Make, tmp_path: Path) -> None:
     executor = make()
     executor.submit(Light("wait", str(tmp_path)), request(0))
     until(lambda: bool(started(tmp_path)))
@@ -256,7 +238,7 @@ def test_close_ends_what_runs(make: Callable[..., RayExecutor], tmp_path: Path) 
     assert list(executor.completed()) == []
 
 
-def test_more_than_any_node_has_is_refused(make: Callable[..., RayExecutor]) -> None:
+def test_more_than_any_node_has_is_refused(make: Make) -> None:
     with pytest.raises(ConfigError, match="no node of the Ray cluster has room .* takes 1 CPU, 2 GPU"):
         make(gpus_per_evaluation=2)
     assert make(workers="auto", cpus_per_evaluation=0.25).slots == 4

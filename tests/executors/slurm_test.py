@@ -36,8 +36,11 @@ HELD = {"slurm": ("hold",)}
 """A job that waits until it is released: it costs nothing."""
 
 
+Make = Callable[..., SlurmExecutor]
+
+
 @pytest.fixture
-def make(slurm: LocalSlurm, build: Build, directory: RunDirectory) -> Iterator[Callable[..., SlurmExecutor]]:
+def make(slurm: LocalSlurm, build: Build, directory: RunDirectory) -> Iterator[Make]:
     yield partial(build, SlurmExecutor)
     end_jobs_left(directory)
 
@@ -61,9 +64,7 @@ def scores(outcomes: Any) -> List[float]:
 # What jobs do.
 
 
-def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory
-) -> None:
+def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(make: Make, directory: RunDirectory) -> None:
     executor = make(runs_per_job=20, time_limit=4)
     for replicate, what in enumerate(("score", "raise", "lack", "die", "hang", "device", "stay light")):
         executor.submit(Light(what), request(replicate))
@@ -89,7 +90,7 @@ def test_a_job_makes_one_run_after_the_other_and_tells_what_came_of_each(
 
 
 def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
-    make: Callable[..., SlurmExecutor], slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
+    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:
     executor = make(workers=3)
     for replicate, what in enumerate(("wait", "wait", "wait when done")):
@@ -116,9 +117,7 @@ def test_a_lost_node_daemon_costs_nothing_and_a_lost_job_starts_its_run_again(
     assert scores(executor.completed()) == [0]
 
 
-def test_a_preempted_job_is_requeued_and_has_lost_its_run(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory, tmp_path: Path
-) -> None:
+def test_a_preempted_job_is_requeued_and_has_lost_its_run(make: Make, directory: RunDirectory, tmp_path: Path) -> None:
     executor = make(runs_per_job=2)
     executor.submit(Light("wait", str(tmp_path)), request(0))
     assert list(executor.completed(timeout=0)) == []
@@ -135,13 +134,13 @@ def test_a_preempted_job_is_requeued_and_has_lost_its_run(
     assert scores(executor.completed()) == [0]
 
 
-def test_memory_that_ran_out_is_told_apart_from_a_kill(make: Callable[..., SlurmExecutor]) -> None:
+def test_memory_that_ran_out_is_told_apart_from_a_kill(make: Make) -> None:
     failure = failure_of(make(memory_per_evaluation=0.4), Light("take memory"))
     assert failure.kind == "machine" and "because it ran out of memory: " in failure.error
 
 
 def test_a_job_goes_on_to_the_next_run_when_one_is_not_wanted(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory, tmp_path: Path
+    make: Make, directory: RunDirectory, tmp_path: Path
 ) -> None:
     executor = make(runs_per_job=5)
     executor.submit(Light("wait", str(tmp_path)), request(0))
@@ -168,7 +167,7 @@ def test_a_job_goes_on_to_the_next_run_when_one_is_not_wanted(
     ],
 )
 def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
-    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch, state: str, kind: "str | None"
+    make: Make, monkeypatch: pytest.MonkeyPatch, state: str, kind: "str | None"
 ) -> None:
     """This test takes the run as a job does, and Slurm says what the case is about."""
     executor = make(**HELD)
@@ -184,9 +183,7 @@ def test_what_becomes_of_a_run_depends_on_how_its_job_ended(
         assert list(executor.completed(timeout=0)) == [] and len(shared.waiting()) == 1
 
 
-def test_a_run_that_is_lost_time_and_again_fails_in_the_end(
-    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = make(**HELD)
     executor.submit(Light("score"), request(0))
     monkeypatch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.0)
@@ -204,9 +201,7 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(
         list(executor.completed())
 
 
-def test_a_lost_run_that_nobody_wants_any_more_hides_no_other(
-    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_run_that_nobody_wants_any_more_hides_no_other(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = make(workers=2, **HELD)
     monkeypatch.setattr(slurm_jobs, "SECONDS_BETWEEN_QUESTIONS", 0.0)
     monkeypatch.setattr(slurm_jobs, "statuses_of", lambda name: {"77": JobStatus("FAILED")})
@@ -220,9 +215,7 @@ def test_a_lost_run_that_nobody_wants_any_more_hides_no_other(
     assert [outcome.request.replicate for outcome in executor.completed(timeout=5)] == [2]
 
 
-def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(
-    make: Callable[..., SlurmExecutor], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     executor = make(**HELD)
     executor.submit(Light("score"), request(0))
     shared = executor._open()
@@ -235,9 +228,7 @@ def test_what_a_job_takes_while_slurm_is_asked_is_not_lost(
 # How many jobs there are, and which.
 
 
-def test_no_more_jobs_than_workers_and_as_arrays_if_asked_for(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory
-) -> None:
+def test_no_more_jobs_than_workers_and_as_arrays_if_asked_for(make: Make, directory: RunDirectory) -> None:
     executor = make(workers=3, array_size=2, **HELD)
     for replicate in range(5):
         executor.submit(Light("score"), request(replicate))
@@ -249,7 +240,7 @@ def test_no_more_jobs_than_workers_and_as_arrays_if_asked_for(
 
 
 def test_a_command_that_comes_back_finds_its_jobs_and_its_outcomes(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory, tmp_path: Path
+    make: Make, directory: RunDirectory, tmp_path: Path
 ) -> None:
     """The first command is lost without a word. Of its runs one has ended, one is at work, and one waits with its job;
     what the second one does not ask for is dropped."""
@@ -271,7 +262,7 @@ def test_a_command_that_comes_back_finds_its_jobs_and_its_outcomes(
 
 
 def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory
+    make: Make, directory: RunDirectory
 ) -> None:
     """The command was killed between `sbatch` and its answer."""
     lost = SlurmExecutor(directory, **HELD)
@@ -289,7 +280,7 @@ def test_a_job_of_a_lost_command_is_found_and_one_with_other_options_is_replaced
 
 
 def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(
-    slurm: LocalSlurm, make: Callable[..., SlurmExecutor], directory: RunDirectory
+    slurm: LocalSlurm, make: Make, directory: RunDirectory
 ) -> None:
     lost = SlurmExecutor(directory, workers=2, **HELD)
     for replicate in range(2):
@@ -306,7 +297,7 @@ def test_who_goes_on_without_slurm_ends_its_jobs_and_keeps_what_has_ended(
 
 
 def test_jobs_that_fail_before_they_take_a_run_end_the_selection(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+    make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     executor = make(workers=3)
@@ -320,7 +311,7 @@ def test_jobs_that_fail_before_they_take_a_run_end_the_selection(
 
 
 def test_a_slurm_that_gives_no_answer_is_asked_again(
-    make: Callable[..., SlurmExecutor], directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+    make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(*_: str) -> str:
         raise SlurmDown("Unable to contact slurm controller")

@@ -7,11 +7,16 @@ import sys
 from tests.conftest import REPOSITORY
 
 SCRIPT = """
-import os, subprocess, time
+import os, subprocess
 from fiesta_allennlp.isolation.process_tree import become_root, end_below
 become_root()
-command = "env -i setsid sleep 600 & env -i setsid sh -c 'env -i setsid sleep 600 & sleep 600' & echo done"
-subprocess.run(["/bin/sh", "-c", command], check=True, stdout=subprocess.DEVNULL)
+command = (
+    "env -i setsid sh -c 'echo up; exec sleep 600' &"
+    "env -i setsid sh -c 'env -i setsid sh -c \\"echo up; exec sleep 600\\" & echo up; exec sleep 600' &"
+)
+started = subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE)
+for _ in range(3):  # before that, the children have the environment of their parent, with its mark
+    started.stdout.readline()
 end_below(os.getpid())
 while True:  # only those that have ended are left, and none of them is running
     try:

@@ -9,11 +9,6 @@ from tests.conftest import REPOSITORY
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
 
-def test_neither_allennlp_nor_torch_is_imported() -> None:
-    code = "import sys, fiesta_allennlp.isolation.ray_node; print({'allennlp', 'torch'} & set(sys.modules))"
-    assert subprocess.check_output([sys.executable, "-c", code], env=ENVIRONMENT, text=True) == "set()\n"
-
-
 def test_a_scratch_directory_is_deleted_at_the_end_or_after_a_kill_by_the_next_one(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from fiesta_allennlp.isolation.ray_node import scratch_directory\n"

@@ -8,7 +8,7 @@ from typing import List, Optional
 import pytest
 
 from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.isolation.slurm_queue import Claim, RunQueue
+from fiesta_allennlp.isolation.slurm_job import Claim, RunQueue
 from fiesta_allennlp.isolation.worker import Work, WorkerSettings
 from fiesta_allennlp.records import Evaluation
 from tests.executors.light import request

@@ -11,7 +11,7 @@ from allennlp.data.fields import ArrayField, LabelField, MetadataField, Sequence
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer, TokenCharactersIndexer
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 
-from fiesta_allennlp.modules.unpacked_lstm import reverse
+from fiesta_allennlp.modules import reverse
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "tdsa" / "restaurants.xml"
 

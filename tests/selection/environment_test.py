@@ -2,7 +2,8 @@ import platform
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, List
+from unittest.mock import Mock
 
 import pytest
 
@@ -28,23 +29,20 @@ def test_another_machine_is_added_to_those_of_earlier_sessions() -> None:
     assert with_this([here, {"host": "elsewhere"}]) == [here, {"host": "elsewhere"}, here]
 
 
-def test_cards_are_named_as_their_driver_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(*args: Any, **kwargs: Any) -> Any:
-        return subprocess.CompletedProcess(args, 0, stdout="NVIDIA H100\nNVIDIA H200\n")
-
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        (subprocess.CompletedProcess([], 0, stdout="NVIDIA H100\nNVIDIA H200\n"), ["NVIDIA H100", "NVIDIA H200"]),
+        (OSError("no"), []),
+        (subprocess.TimeoutExpired("nvidia-smi", 20), []),
+    ],
+)
+def test_cards_are_named_as_a_driver_does_that_answers(
+    monkeypatch: pytest.MonkeyPatch, answer: Any, names: List[str]
+) -> None:
     monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(module.subprocess, "run", answer)
-    assert environment()["gpus"] == ["NVIDIA H100", "NVIDIA H200"]
-
-
-@pytest.mark.parametrize("error", [OSError("no"), subprocess.TimeoutExpired("nvidia-smi", 20)])
-def test_a_driver_that_does_not_answer_is_no_card(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(*args: Any, **kwargs: Any) -> Any:
-        raise error
-
-    monkeypatch.setattr(module.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(module.subprocess, "run", fail)
-    assert environment()["gpus"] == []
+    monkeypatch.setattr(module.subprocess, "run", Mock(side_effect=[answer]))
+    assert environment()["gpus"] == names
 
 
 def test_edited_code_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.registry import build
 from fiesta_allennlp.seeding import make_request
-from fiesta_allennlp.selection.loop import Selection
+from fiesta_allennlp.selection.loop import Listener, Selection
 from fiesta_allennlp.selection.retries import PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
@@ -74,15 +74,12 @@ class Inline(Executor):
         self.queue.clear()
 
 
-class Quiet:
+class Quiet(Listener):
     def __init__(self) -> None:
         self.waiting: List[List[str]] = []
 
     def on_state(self, history: History, decision: Decision) -> None:
         assert len(history.evaluations) + len(history.pending) <= 200
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        pass
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         self.waiting.append([request.name for request in requests])
@@ -321,40 +318,6 @@ def test_a_full_disk_and_changed_data_end_the_selection_and_are_nobodys_failure(
     assert run.scores() == other.scores()
 
 
-def test_a_candidate_that_joins_later_is_trained_and_the_old_evaluations_stay(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run.go()
-    before = run.scores()
-    monkeypatch.setitem(MEANS, "d", 0.66)
-    decision = run.go(resume=True)
-    assert decision.best == "d"
-    assert before < run.scores()
-    assert {replicate for name, replicate, _ in run.scores() if name == "d"} >= {0, 1, 2}
-
-
-def test_a_removed_candidate_plays_no_part_and_keeps_its_evaluations(run: Run) -> None:
-    assert run.go().best == "b"
-    of_b = {row for row in run.scores() if row[0] == "b"}
-    store = RunStore(run.directory, create=False)
-    store.set_meta(removed=["b"])
-    store.close()
-    decision = run.go(resume=True)
-    assert decision.best == "a"
-    assert set(decision.prob_best) == {"a", "c"}
-    assert {row for row in run.scores() if row[0] == "b"} == of_b
-    assert all(request.candidate != "b" for request in run.executor.started)
-
-
-@pytest.mark.parametrize(("failing", "kind", "best"), [("bc", "error", "a"), ("abc", "timeout", None)])
-def test_without_two_candidates_left_there_is_no_comparison(
-    run: Run, failing: str, kind: str, best: Optional[str]
-) -> None:
-    decision = run.go(fail=lambda request, attempt: kind if request.candidate in failing else None)
-    assert (decision.best, decision.stopped_by, decision.confidence) == (best, "failures", None)
-    assert run.history.pending == () and {e.request.candidate for e in run.history.evaluations} <= {"a"}
-
-
 def test_the_cap_ends_it_undecided(run: Run) -> None:
     run.params = {"type": "top_two", "confidence": 0.99999, "max_evaluations": 11, "stop": "bayesian"}
     decision = run.go(slots=4)
@@ -420,20 +383,6 @@ class Simulated(Executor):
         self.running.clear()
 
 
-@pytest.mark.parametrize(
-    "params", [{"type": "top_two", "confidence": 0.9999}, {"type": "thompson", "confidence": 0.9999}]
-)
-def test_candidates_of_unequal_lengths_keep_all_workers_busy(run: Run, params: dict) -> None:
-    """Only while the last starting evaluations, or the last of all, are waited for may a worker have nothing to do:
-    nothing is proposed."""
-    run.params = {**params, "max_evaluations": 200}
-    executor = Simulated({"a": 1.0, "b": 10.0, "c": 3.0})
-    run.go_with(executor)
-    assert len(run.history.evaluations) >= 20
-    assert executor.idle <= (executor.slots - 1) * 10.0
-    assert executor.idle < 0.1 * executor.slots * executor.now
-
-
 @pytest.mark.parametrize("name", ["top_two", "thompson", "non_adaptive_fb", "sequential_halving"])
 def test_a_worker_waits_only_where_the_strategy_had_nothing_for_it(
     run: Run, monkeypatch: pytest.MonkeyPatch, name: str
@@ -457,6 +406,9 @@ def test_a_worker_waits_only_where_the_strategy_had_nothing_for_it(
     assert free.count(0) > len(free) / 2
 
 
+Simulate = Callable[..., Simulated]
+
+
 class Hours:
     """A clock that shows the simulated time of an executor, counted from where the machine's clock stood."""
 
@@ -472,7 +424,7 @@ class Hours:
 
 
 @pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Simulated]:
+def simulated(monkeypatch: pytest.MonkeyPatch) -> Simulate:
     """Makes an executor whose time is that of the selection too."""
 
     def make(*args: Any, **kwargs: Any) -> Simulated:
@@ -490,11 +442,9 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Simulated]:
 EQUALLY = {"type": "non_adaptive_fb", "budget": 12}
 
 
-def test_the_others_are_trained_while_one_waits_to_be_tried_again(
-    run: Run, other: Run, simulated: Callable[..., Simulated]
-) -> None:
+def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, other: Run, simulated: Simulate) -> None:
     run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
-    hour = {"a": 3600.0, "b": 3600.0, "c": 3600.0}
+    hour = dict.fromkeys("abc", 3600.0)
     executor = simulated(hour, slots=2, is_lacking=lambda request, now: request.name == "a-0" and now < 2000.0)
     decision = run.go_with(executor)
     tries = [begun for begun, request in executor.begun if request.name == "a-0"]
@@ -511,7 +461,7 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(
 
 @pytest.mark.parametrize(("works_until", "tries"), [(9.0, [9.0, 20.0, 81.0, 382.0, 2183.0]), (0.0, [0.0, 11.0, 72.0])])
 def test_the_pauses_grow_until_the_selection_ends(
-    run: Run, simulated: Callable[..., Simulated], works_until: float, tries: List[float]
+    run: Run, simulated: Simulate, works_until: float, tries: List[float]
 ) -> None:
     """After all pauses, or two where no run ever finished."""
     run.pauses = PAUSES
@@ -525,11 +475,10 @@ def test_the_pauses_grow_until_the_selection_ends(
 @pytest.mark.parametrize("seconds_of_failure", [1.0, 3600.0])
 @pytest.mark.parametrize("slots", [1, 3])
 def test_a_machine_on_which_nothing_works_gets_few_requests(
-    run: Run, simulated: Callable[..., Simulated], slots: int, seconds_of_failure: float
+    run: Run, simulated: Simulate, slots: int, seconds_of_failure: float
 ) -> None:
     run.pauses = PAUSES
-    seconds = {"a": 9.0, "b": 9.0, "c": 9.0}
-    executor = simulated(seconds, slots=slots, is_lacking=lambda request, now: True)
+    executor = simulated(dict.fromkeys("abc", 9.0), slots=slots, is_lacking=lambda request, now: True)
     executor.seconds_of_failure = seconds_of_failure
     with pytest.raises(FiestaError, match="keeps failing because something it needs is unavailable"):
         run.go_with(executor)
@@ -540,7 +489,7 @@ def test_a_machine_on_which_nothing_works_gets_few_requests(
 
 @pytest.mark.parametrize("minutes", [1.0, 60.0])
 def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
-    run: Run, simulated: Callable[..., Simulated], minutes: float
+    run: Run, simulated: Simulate, minutes: float
 ) -> None:
     """As with one that is too large for the card: the others are trained all the same."""
     run.pauses = PAUSES
@@ -553,7 +502,7 @@ def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
 
 
 def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_after_all_pauses(
-    run: Run, simulated: Callable[..., Simulated]
+    run: Run, simulated: Simulate
 ) -> None:
     """As with a long batch at the end of an epoch: the strategy waits for it, and nothing else is left to do."""
     run.params = {"type": "top_two", "belief": {"type": "split_paired"}, "num_starts": 2}
@@ -569,7 +518,7 @@ def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_afte
 
 
 def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pauses(
-    run: Run, simulated: Callable[..., Simulated]
+    run: Run, simulated: Simulate
 ) -> None:
     """As with a long batch on one split: else it would be tried again and again, half of the time."""
     run.params, run.pauses = EQUALLY, PAUSES
@@ -582,7 +531,7 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
     assert "a-2" not in {evaluation.request.name for evaluation in run.history.evaluations}
 
 
-def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Callable[..., Simulated]) -> None:
+def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Simulate) -> None:
     """As an endpoint that answers nothing for its first minutes."""
     run.pauses, run.may_be_unfit = PAUSES, False
     executor = simulated(
@@ -593,9 +542,7 @@ def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Callable[..., S
     assert {failure.kind for failure in run.history.failures} == {"machine"}
 
 
-def test_a_selection_does_not_end_for_one_while_another_run_goes_on(
-    run: Run, other: Run, simulated: Callable[..., Simulated]
-) -> None:
+def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, other: Run, simulated: Simulate) -> None:
     """The first run of b takes ten hours; on the other worker nothing works meanwhile."""
     run.params, run.pauses, other.params = EQUALLY, PAUSES, EQUALLY
     long = dict.fromkeys("abc", 36000.0)
@@ -605,7 +552,7 @@ def test_a_selection_does_not_end_for_one_while_another_run_goes_on(
     assert run.scores() == other.scores()
 
 
-def test_max_hours_ends_a_pause(run: Run, simulated: Callable[..., Simulated]) -> None:
+def test_max_hours_ends_a_pause(run: Run, simulated: Simulate) -> None:
     run.max_hours, run.pauses = 0.5, PAUSES
     executor = simulated({"a": 9.0, "b": 9.0, "c": 9.0}, slots=1, is_lacking=lambda request, now: now >= 9.0)
     assert run.go_with(executor).stopped_by == "max_hours"
@@ -613,7 +560,7 @@ def test_max_hours_ends_a_pause(run: Run, simulated: Callable[..., Simulated]) -
 
 
 def test_max_hours_is_a_total_over_all_sessions(run: Run, other: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    hour = {"a": 3600.0, "b": 3600.0, "c": 3600.0}
+    hour = dict.fromkeys("abc", 3600.0)
     run.params = other.params = {"type": "non_adaptive_fb", "budget": 30}
     run.max_hours, begin, done = 2.5, 500.0, []
     for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):

@@ -1,7 +1,5 @@
 import itertools
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,7 +15,6 @@ from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.records import Candidate, Evaluation, Failure, History
 from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.selection.store import RunStore
-from tests.conftest import REPOSITORY
 
 
 def request(candidate: str, replicate: int):
@@ -249,44 +246,6 @@ def test_a_removed_candidate_is_withdrawn_and_keeps_its_evaluations(store: RunSt
     assert (history.active, history.num_finished("a"), set(store.meta().removed)) == (("b",), 1, {"a"})
     store.set_meta(removed=[])
     assert store.history(max_failures=3).active == ("b", "a")
-
-
-FULL = """
-import resource, sys
-from pathlib import Path
-from fiesta_allennlp.errors import StoreError
-from fiesta_allennlp.records import Evaluation
-from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.seeding import make_request
-
-store = RunStore(RunDirectory(Path(sys.argv[1])), create=False)
-size = 1_000_000
-resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-number = 0
-try:
-    for number in range(10_000):
-        request = make_request(7, "a", number, shared_splits=True)
-        store.reserve([request])
-        store.record(Evaluation(request, 0.5, "f1"))
-except StoreError as error:
-    print(number, error)
-"""
-
-
-def test_a_file_that_may_not_grow_is_told_and_loses_nothing(store: RunStore, directory: RunDirectory) -> None:
-    """The operating system refuses to write on: what the process recorded before is there."""
-    store.close()
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(directory.root)], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
-    number, _, message = done.stdout.partition(" ")
-    assert "store.sqlite: the store cannot be written to" in message
-    assert "Nothing recorded so far is lost: free some disk space, then continue with --recover." in message
-    reopened = RunStore(directory, create=False)
-    finished = reopened.history(max_failures=3).evaluations
-    reopened.close()
-    assert len(finished) == int(number) > 10
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import csv
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import pytest
@@ -22,15 +22,19 @@ from fiesta_allennlp.selection.summary import (
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 
 
+def runs(scores: Mapping[str, Sequence[float]]) -> Tuple[Evaluation, ...]:
+    return tuple(
+        Evaluation(make_request(0, name, replicate, shared_splits=True), score, "f1", seconds=2.0)
+        for name, row in scores.items()
+        for replicate, score in enumerate(row)
+    )
+
+
 @pytest.fixture
 def history() -> History:
     return History(
         candidates=("a", "b", "c"),
-        evaluations=tuple(
-            Evaluation(make_request(0, name, k, shared_splits=True), score, "f1", seconds=2.0)
-            for name, scores in SCORES.items()
-            for k, score in enumerate(scores)
-        ),
+        evaluations=runs(SCORES),
         failures=(Failure(make_request(0, "c", 0, shared_splits=True), "timeout", "out of time"),),
         withdrawn=frozenset({"c"}),
     )
@@ -43,15 +47,11 @@ def summary(history: History, **decision: Any) -> Dict[str, Any]:
 def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
     """On splits 0 and 1 a is .1 below b, but b has a third, easy one, which makes its mean the lowest."""
     scores = {"a": [0.5, 0.7], "b": [0.6, 0.8, 0.1]}
-    seen = [(make_request(0, n, k, shared_splits=True), x) for n, row in scores.items() for k, x in enumerate(row)]
-    history = History(("a", "b"), tuple(Evaluation(request, score, "loss") for request, score in seen))
+    history = History(("a", "b"), runs(scores))
     made = summarise(history, Decision(best="a", stopped_by="budget"), {"metric": "-loss"})
     expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.1)}
     assert made["ahead_on_shared_splits"] == expected
-    assert in_words(made) == (
-        "a is the best, by loss (lower is better), after 5 runs of 2 candidates. b has a lower mean, but "
-        "on other splits. On the 2 splits that both ran on, a is ahead by 0.1."
-    )
+    assert "b has a lower mean" in in_words(made)
     assert summarise(history, Decision(best="a"), {"metric": "loss"})["ahead_on_shared_splits"] is None
 
 
@@ -69,59 +69,27 @@ def test_numbers_of_every_candidate(history: History) -> None:
     assert c.failure_reasons == ("c-0 timeout: out of time",)
 
 
-@pytest.mark.parametrize(
-    ("stopped_by", "words"),
-    [
-        ("confidence", "a is the best with probability 0.900, by f1"),
-        ("max_evaluations", "--max-evaluations allows. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
-        ("max_hours", "--max-hours allows. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
-        ("interrupted", "nothing that finished is lost. Leading: a (P(best) 0.900), then b (P(best) 0.100)."),
-        ("failures", "No comparison: after 4 runs of 3 candidates and 1 failure only a is left"),
-    ],
-)
-def test_the_decision_in_words(history: History, stopped_by: str, words: str) -> None:
-    probabilities = {"a": 0.9, "b": 0.1}
-    made = summary(history, prob_best=probabilities, prob_within_margin=probabilities, stopped_by=stopped_by)
-    assert words in in_words(made) and "4 runs of 3 candidates and 1 failure" in in_words(made)
-
-
-def test_the_margin_that_would_decide_is_told(history: History) -> None:
-    probabilities = {"a": 0.9, "b": 0.1}
-    found = CredibleMargin(0.0049, "b")
-    made = summary(history, prob_best=probabilities, credible_margin=found, stopped_by="max_evaluations")
-    assert made["credible_margin"] == {"margin": 0.0049, "best": "b"}
-    assert in_words(made).endswith(" --margin 0.0049 would have selected b.")
-
-
-@pytest.mark.parametrize("stopped_by", ["max_evaluations", "interrupted"])
-def test_runs_that_are_lacking_for_a_probable_winner_are_told(history: History, stopped_by: str) -> None:
-    made = summary(history, prob_best={"a": 0.9, "b": 0.1}, lacking=("b", "a", "b"), stopped_by=stopped_by)
-    assert made["lacking"] == {"b": 2, "a": 1}
-    assert in_words(made).endswith(
-        " That is enough, but before a is named, b needs 2 more runs and a needs 1 more run."
-    )
+def test_what_an_undecided_selection_lacks_is_told(history: History) -> None:
+    undecided = {"prob_best": {"a": 0.9, "b": 0.1}, "stopped_by": "max_evaluations"}
+    made = summary(history, **undecided, credible_margin=CredibleMargin(0.0049, "b"))
+    assert made["credible_margin"] == {"margin": 0.0049, "best": "b"} and "--margin 0.0049 " in in_words(made)
+    assert "Leading: a (P(best) 0.900), then b (P(best) 0.100)." in in_words(made)
+    made = summary(history, **undecided, lacking=("b", "a", "b"))
+    assert made["lacking"] == {"b": 2, "a": 1} and "b needs 2 more runs and a needs 1 more run" in in_words(made)
 
 
 def test_a_winner_with_a_lower_mean_is_explained() -> None:
     """Worked by hand: a leads by .02 on the two splits that both have seen, and has a third, hard one to itself."""
     scores = {"a": (0.52, 0.62, 0.30), "b": (0.50, 0.60), "c": (0.1,)}
-    evaluations = tuple(
-        Evaluation(make_request(0, name, k, shared_splits=True), score, "f1")
-        for name, values in scores.items()
-        for k, score in enumerate(values)
-    )
+    evaluations = runs(scores)
     made = summary(History(tuple(scores), evaluations), stopped_by="confidence")
     expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.02)}
     assert made["ahead_on_shared_splits"] == expected
-    assert in_words(made).endswith(
-        " b has a higher mean, but on other splits. On the 2 splits that both ran on, a is ahead by 0.02."
-    )
+    assert "b has a higher mean" in in_words(made)
     for best in ("b", "c", None):
         assert summary(History(tuple(scores), evaluations), best=best)["ahead_on_shared_splits"] is None
     without_third = History(tuple(scores), tuple(e for e in evaluations if e.request.replicate < 2))
-    assert in_words(summary(without_third, stopped_by="confidence")).endswith(
-        " It is ahead of b by 0.02 on the 2 splits that both ran on."
-    )
+    assert "ahead of b by 0.02 on the 2 splits" in in_words(summary(without_third, stopped_by="confidence"))
 
 
 def test_the_time_saved_against_equal_allocation(history: History) -> None:
@@ -130,10 +98,7 @@ def test_the_time_saved_against_equal_allocation(history: History) -> None:
     others = tuple(e for e in history.evaluations if e is not b)
     made = summary(replace(history, evaluations=(*others, replace(b, seconds=10.0))))
     assert (made["seconds"], made["seconds_of_equal_allocation"]) == (16.0, 36.0)
-    assert savings_in_words(made) == (
-        "The runs took 16.0 s across all workers. Running every candidate as often as a would have taken 36.0 s, "
-        "so 56% was saved."
-    )
+    assert "36.0 s, so 56% was saved" in savings_in_words(made)
 
 
 @pytest.mark.parametrize("best", [None, "c", "b"])
@@ -151,12 +116,11 @@ def test_durations_in_words(seconds: float, text: str) -> None:
     assert duration_text(seconds) == text
 
 
-def test_words_without_probabilities_and_with_a_margin(history: History) -> None:
-    assert in_words(summary(history, stopped_by="budget")).startswith("a is the best, by f1, after 4 runs")
+def test_a_margin_has_a_probability_of_its_own(history: History) -> None:
     made = summary(history, stopped_by="confidence", margin=0.01, prob_within_margin={"a": 0.97}, prob_best={"a": 0.6})
-    words = "a is within 0.01 of the best with probability 0.970 (the very best with 0.600), by f1"
-    assert in_words(made).startswith(words)
-    assert made["candidates"][0].prob_within_margin == 0.97
+    a = made["candidates"][0]
+    assert (made["confidence"], a.prob_within_margin, a.prob_best) == (0.97, 0.97, 0.6)
+    assert "within 0.01 of the best with probability 0.970 (the very best with 0.600)" in in_words(made)
 
 
 @pytest.mark.parametrize(

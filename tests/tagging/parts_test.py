@@ -8,7 +8,7 @@ from allennlp.modules import ConditionalRandomField
 from allennlp.modules.conditional_random_field import allowed_transitions
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from fiesta_allennlp.tagging.crf_sequence_tagger import Transitions, best_paths, transitions_of
+from fiesta_allennlp.tagging.sequence_tagger import Transitions, best_paths, transitions_of
 
 TAGS = {
     "BIO": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"],

@@ -7,8 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
 from fiesta_allennlp.errors import DataError
-from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader
-from fiesta_allennlp.tdsa.words import WordTokenizer
+from fiesta_allennlp.tdsa.semeval_tdsa import SemEvalTdsaReader, WordTokenizer
 from tests.workbench import read_damaged
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "tdsa" / "restaurants.xml"

@@ -8,8 +8,8 @@ import torch
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Candidate
-from fiesta_allennlp.trainings.executor_building import build_executor, check_gpus
 from fiesta_allennlp.trainings.settings import merge
+from fiesta_allennlp.trainings.workers import build_executor, check_gpus
 
 
 def candidates(*trainers: Dict[str, Any]) -> Dict[str, Candidate]:

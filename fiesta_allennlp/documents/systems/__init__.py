@@ -1,4 +1,3 @@
-import fiesta_allennlp.documents.systems.archive
 import fiesta_allennlp.documents.systems.command
 import fiesta_allennlp.documents.systems.http
 import fiesta_allennlp.documents.systems.predictions  # noqa: F401

@@ -1,4 +1,4 @@
-"""The process of an archive: loads the model, says so, and answers one line of JSON after the other."""
+"""The process of an archive: loads the model, reports that, and answers one line of JSON after the other."""
 
 import json
 import os
@@ -47,11 +47,8 @@ def load(options: Mapping[str, Any]) -> Any:
 
 
 def answered(predictor: Any, fields: Dict[str, Any], key: Any) -> Dict[str, Any]:
-    """Return the annotation in the predictor's output, without logits and other large fields.
-
-    If the output has no annotation, return all of it. If the predictor fails, return its message as `error`, because it
-    may answer the next question.
-    """
+    """Return the annotation in the predictor's output, without logits and other large fields; or all of it if there is
+    no annotation. If the predictor fails, return its message as `error`, because it may answer the next question."""
     if "sentence" not in fields and "text" in fields:
         fields = {**fields, "sentence": fields["text"]}
     try:
@@ -63,7 +60,7 @@ def answered(predictor: Any, fields: Dict[str, Any], key: Any) -> Dict[str, Any]
 
 
 def _own_output() -> TextIO:
-    """Return the standard output for answers alone: whatever else is printed goes to the standard error."""
+    """Return the standard output for answers alone: anything else that is printed goes to the standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers

@@ -213,22 +213,15 @@ def _listed(value: Any, task: Task, num_items: int) -> List[Any]:
 
 
 def check_number(key: str, value: Any, *, least: float = 0, above: bool = False) -> None:
-    """Check that an option of a system is a finite number of at least, or above, `least`.
-
-    Raises:
-        ConfigError: if it is not.
-    """
+    """Check that an option of a system is a finite number of at least, or above, `least`."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not (value > least if above else value >= least) or value == float("inf"):
         raise ConfigError(f"'{key}' must be {'above' if above else 'at least'} {least:g} but is {shortened(value)}.")
 
 
 def render(body: Any, fields: Mapping[str, Any]) -> Any:
-    """Replace every `${name}` in the body by the field's value. Without a body, return all fields.
-
-    Raises:
-        DataError: if a field is missing. The message gives its name and the near ones.
-    """
+    """Replace every `${name}` in the body by the field's value. Without a body, return all fields. Raise a `DataError`
+    if a field is missing."""
     if body is None:
         return dict(fields)
     if isinstance(body, dict):

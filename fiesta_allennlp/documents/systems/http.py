@@ -249,7 +249,7 @@ class Outages:
 
 
 class _Again(Exception):
-    """A try that failed and may be repeated, after `seconds` where the server says so."""
+    """A try that failed and may be repeated, after `seconds` if the server says so."""
 
     def __init__(self, message: str, *, seconds: Optional[float] = None, error: Type[Unanswered] = Unanswered) -> None:
         super().__init__(message)

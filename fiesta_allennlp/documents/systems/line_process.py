@@ -20,13 +20,8 @@ LAST_WORDS = 2000
 class LineProcess:
     """Keeps a program running that reads one line and prints one line.
 
-    `start` starts the program, and starts it again if it died. The program dies with this process, however this process
-    ends (`process_tree`). Only one thread may ask at a time; any thread may call `kill`.
-
-    Args:
-        command: the program and its arguments.
-        directory: the working directory of the program.
-        log: a file to which the program's standard error is appended.
+    The program dies with this process, however this process ends (`process_tree`). Only one thread may ask at a time;
+    any thread may call `kill`. The program's standard error is appended to `log`.
     """
 
     def __init__(self, command: Sequence[str], *, directory: Optional[Path], log: Path) -> None:
@@ -73,13 +68,10 @@ class LineProcess:
             self._unread = b""
 
     def ask(self, line: Optional[str], *, time_limit: float) -> str:
-        """Send a line and return the next line of the program. Send None if the program speaks first.
+        """Send a line, or None if the program speaks first, and return the next line of the program.
 
-        Raises:
-            OutOfTime: if no line came in time. The call kills the program, so that no later question gets the late
-                answer.
-            Died: if the program ended.
-            Unanswered: if the program printed a line without a question.
+        Raise `OutOfTime` if no line came in time, after killing the program so that no later question gets the late
+        answer; `Died` if the program ended; and `Unanswered` if it printed a line without a question.
         """
         out_of_time = threading.Event()
 
@@ -107,7 +99,7 @@ class LineProcess:
             self._end()
 
     def close(self) -> None:
-        """End the program, never start it again, and close its streams. Call it when no thread asks any more."""
+        """End the program for good, and close its streams. Call it when no thread asks any more."""
         self._stopped = True
         self.kill()
         self._close_streams()
@@ -156,14 +148,14 @@ class LineProcess:
         )
 
     def _at_end(self) -> bool:
-        """Return whether the output has ended, and keep what was read to find out."""
+        """Return whether the output has ended. Keep anything that was read to find out."""
         if not self._unread and self._is_readable():
             self._unread = self._read()
             return not self._unread
         return False
 
     def _end(self) -> None:
-        """End what runs. The streams stay open, for another thread may be reading: it finds their end."""
+        """End the program. Its streams stay open, because another thread may be reading: it finds their end."""
         if self._alive < 0 or self._process is None:
             return
         os.close(self._alive)  # the guard then ends the program with its children

@@ -24,7 +24,6 @@ class Predictions(System):
     def __init__(self, path: str, *, id: str = "id", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._path = Path(path)
-        self._id = id
         self._answers: Dict[str, Any] = {}
         for line, record in read_lines(self._path):
             key = record.pop(id, None)

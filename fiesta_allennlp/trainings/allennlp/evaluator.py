@@ -1,21 +1,26 @@
-"""Trains one config on one split with given seeds and returns one score."""
+"""Trains one config on one split with given seeds and returns one score.
+
+Importing this module also changes two places of AllenNLP 2.10.1 that newer versions of torch and transformers refuse:
+Python 3.11 and later can install nothing older. With the versions of AllenNLP's own pins, both do what they did before.
+"""
 
 import gc
 import json
-import logging
 import shutil
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 import numpy as np
 import torch
 from allennlp.commands.train import TrainModel
-from allennlp.common import Params
+from allennlp.common import Params, cached_transformers
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.util import prepare_environment
 from allennlp.models.archival import CONFIG_NAME, archive_model
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.records import Evaluation, Request
@@ -25,23 +30,20 @@ from fiesta_allennlp.trainings.config import Config, evaluation_config, moved, o
 
 
 def number_of(value: Any) -> Optional[float]:
-    """The number that a metric is; None where it is none, such as a text or a truth value."""
+    """Return a metric as a number; None for anything else, such as a text or a truth value."""
     if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim == 0:
         value = value.item()
     return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
 
 
 def as_plain(metrics: Mapping[str, Any]) -> Dict[str, Any]:
-    """The metrics with numbers as Python has them, for AllenNLP cannot write others to `metrics.json`."""
+    """Return the metrics with Python's numbers, because AllenNLP cannot write others to `metrics.json`."""
     return {name: _plain(value) for name, value in metrics.items()}
 
 
 def _plain(value: Any) -> Any:
     number = None if isinstance(value, int) else number_of(value)
     return value if number is None else number
-
-
-logger = logging.getLogger(__name__)
 
 
 PREFIXES = {"test": "test", "validation": "best_validation"}
@@ -52,12 +54,9 @@ PREFIXES = {"test": "test", "validation": "best_validation"}
 class AllenNLPTraining(CandidateRun):
     """Trains a candidate with AllenNLP on one split and scores its best epoch on the test or the validation set.
 
-    A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`.
-
-    Attributes:
-        vectors: word-vector files to read instead of those that each candidate's config names.
-        keep_archives: leave `model.tar.gz` in the directory. Whatever else is large is deleted in any case.
-        free_device: train on the worker's own device, whatever the config says.
+    A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`, and with `keep_archives` also
+    `model.tar.gz`. With `free_device` it trains on the worker's own device, whatever the config says. `vectors` are the
+    word-vector files to read instead of those that each candidate's config names.
     """
 
     vectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -65,7 +64,7 @@ class AllenNLPTraining(CandidateRun):
     free_device: bool = False
 
     def config_of(self, request: Request) -> Config:
-        """The config that repeats this evaluation with plain `allennlp train`."""
+        """Return the config that repeats this run with plain `allennlp train`."""
         return evaluation_config(
             self.configs[request.candidate],
             request,
@@ -90,8 +89,8 @@ class AllenNLPTraining(CandidateRun):
         return Evaluation(request, score, self.metric, **{**reported, "metrics": numbers})
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """The outcome that a worker wrote just before the parent died, if it is of this request and this config,
-        wherever the run directory with its word vectors stood then."""
+        """Return the outcome that a worker wrote just before the parent died, if request and config are the same. The
+        run directory with its word vectors may have moved since."""
         try:
             config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -101,21 +100,18 @@ class AllenNLPTraining(CandidateRun):
         return read_outcome(request, directory, self.metric)
 
     def files(self, request: Request) -> List[str]:
-        """The official parts of the candidate. Anything else that its config names must be on every machine."""
+        """Return the official parts of the candidate. Anything else that its config names must be on every machine."""
         paths = self.division.used(official_paths(self.configs[request.candidate]))
         single = [one for path in paths.values() for one in (path.values() if isinstance(path, dict) else [path])]
         return [path for path in single if isinstance(path, str)]
 
     def made_files(self, request: Request) -> List[str]:
-        """The filtered word vectors."""
         return sorted(set(self.vectors.get(request.candidate, {}).values()))
 
 
 def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[str, Any]:
-    """Train as `allennlp train` does, without an archive. Returns all metrics, test metrics included.
-
-    Files are read where `places` says; the `config.json` it leaves is the config as it was given.
-    """
+    """Train as `allennlp train` does, without an archive, and return all metrics. Files are read where `places` says;
+    the `config.json` that stays is the config as it was given."""
     directory.mkdir(parents=True, exist_ok=True)
     Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
     params = Params(moved(config, places))
@@ -131,18 +127,13 @@ def train(config: Config, directory: Path, places: Mapping[str, str]) -> Dict[st
 
 
 def built(params: Params, directory: Path) -> TrainModel:
-    """Everything that a config describes, built to train in this process. `params` is consumed."""
+    """Build everything that a config describes, to train in this process. `params` is consumed."""
     for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
         params.pop(key, None)
     return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
 
 
 def score_of(metrics: Mapping[str, Any], name: str) -> float:
-    """The metric called `name`.
-
-    Raises:
-        FiestaError: where it is missing, not a finite number, or larger than `LARGEST_SCORE`.
-    """
     score = metrics.get(name)
     if score is None:
         raise FiestaError(f"the run reported no metric '{name}'; it reported: {', '.join(sorted(metrics))}.")
@@ -156,8 +147,54 @@ def _delete_large_files(directory: Path) -> None:
 
 
 def _with_bare_vectors(config: Config) -> Config:
-    """The config with the names of its word-vector files, without their directories. A name tells the content."""
+    """Return the config with its word-vector files without their directories. A name identifies the content."""
     result = json.loads(json.dumps(config))
     for holder, key in vector_references(result):
         holder[key] = Path(holder[key]).name
     return result
+
+
+# AllenNLP with newer libraries.
+
+_get_tokenizer = cached_transformers.get_tokenizer
+
+
+def get_tokenizer(model_name: str, **kwargs: Any) -> Any:
+    """Drop `add_special_tokens`, which `PretrainedTransformerTokenizer` gives here although no tokenizer used it at
+    this point, and which transformers 4.45 refuses as the name of a method."""
+    kwargs.pop("add_special_tokens", None)
+    return _get_tokenizer(model_name, **kwargs)
+
+
+cached_transformers.get_tokenizer = get_tokenizer
+
+
+@LearningRateScheduler.register("reduce_on_plateau", exist_ok=True)
+class ReduceOnPlateau(ReduceOnPlateauLearningRateScheduler):
+    """AllenNLP's scheduler without `verbose`, which torch 2.12 refuses. Here the argument has no effect."""
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: bool = False,
+        threshold_mode: str = "rel",
+        threshold: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: Union[float, List[float]] = 0,
+        eps: float = 1e-8,
+    ) -> None:
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            optimizer,
+            mode=mode,
+            factor=factor,
+            patience=patience,
+            threshold=threshold,
+            threshold_mode=threshold_mode,
+            cooldown=cooldown,
+            min_lr=min_lr,
+            eps=eps,
+        )
+        super(ReduceOnPlateauLearningRateScheduler, self).__init__(scheduler)

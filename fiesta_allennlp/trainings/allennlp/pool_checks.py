@@ -18,20 +18,12 @@ OTHER_WAY = "or give --splits official, where each set is read by its own reader
 
 
 def check_match(training: Sequence[Identity], evaluated: Sequence[Identity], group_by: Optional[str]) -> None:
-    """Refuse readers of which a random split could not say what of the one belongs to what of the other.
+    """Refuse two readers whose instances a random split could not match with each other.
 
     With a group key, instances of equal groups belong together: the validation reader has to give every group that the
     training reader gives, with a label in common. The training reader may leave out groups, and instances of a group,
     or add some. Without a key, instances at equal positions belong together, so both readers have to give the same
     number of instances with the same labels.
-
-    Args:
-        training: what `dataset_reader` reads of all data files.
-        evaluated: what `validation_dataset_reader` reads of the same files.
-        group_by: the group key; None where there are no groups.
-
-    Raises:
-        ConfigError: with the first difference and the remedy.
     """
     if training == evaluated:
         return
@@ -86,12 +78,7 @@ def _named(labels: Set[Tuple[Any, ...]]) -> str:
 
 
 def check_same_fields(parts: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str) -> None:
-    """Refuse instances with different fields: splits mix them, and no batch can hold both. `key` is that of the reader
-    in the config.
-
-    Raises:
-        DataError: with the data path and number of one that lacks a field, and of one that has it.
-    """
+    """Refuse instances with different fields: splits mix them, and no batch can hold both."""
     numbered = [(part, number, one) for part, given in parts.items() for number, one in enumerate(given, 1)]
     for other in numbered[1:]:
         for has, lacks in ((numbered[0], other), (other, numbered[0])):
@@ -113,18 +100,9 @@ MOST_READ_AT_ONCE = 10_000
 def check_reads_alike(
     reader: DatasetReader, paths: Mapping[str, Any], by_part: Dict[str, List[Instance]], *, key: str = "dataset_reader"
 ) -> None:
-    """Read the first instances again with a fresh reader, and compare their labels and spans; of instances without any,
-    their texts. A reader that only varies its texts, as for augmentation, passes.
-
-    Args:
-        reader: a fresh one: its own generator, if it has one, is where it was before the first reading.
-        paths: the official files by part.
-        by_part: what was read of them before.
-        key: the reader's in the config.
-
-    Raises:
-        ConfigError: with the first instance that is another one.
-    """
+    """Read the first instances again with a fresh reader, and refuse other labels and spans, or other texts where there
+    are none. A reader that only varies its texts, as for augmentation, passes. `reader` must be fresh, so that its own
+    generator is where it was before the first reading."""
     if not inspect.isgeneratorfunction(reader._read) and sum(map(len, by_part.values())) > MOST_READ_AT_ONCE:
         return
     left = MOST_READ_AGAIN

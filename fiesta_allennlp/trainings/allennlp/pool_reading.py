@@ -1,39 +1,89 @@
-"""The pool of an AllenNLP config, read by its own readers."""
+"""The pool of an AllenNLP config, read by its own readers, of several tasks too."""
 
 import hashlib
 import itertools
+import json
 from collections import defaultdict
-from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    DefaultDict,
+    Dict,
+    FrozenSet,
+    Hashable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from allennlp.common import Params
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DataLoader, DatasetReader, Instance
+from allennlp.data.data_loaders import MultiTaskDataLoader
+from allennlp.data.dataset_readers.multitask import MultiTaskDatasetReader
 from allennlp.data.fields import LabelField, SequenceLabelField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
-from fiesta_allennlp.errors import DataError
+from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division, group_targets
-from fiesta_allennlp.trainings.allennlp.multitask import by_task, check_one_task
 from fiesta_allennlp.trainings.allennlp.pool_checks import check_match, check_reads_alike, check_same_fields
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_parts
 from fiesta_allennlp.trainings.config import Config, official_paths, own_group_by, readers_of, unwrapped
 from fiesta_allennlp.trainings.pool import Pool, check_groups, first_said, untrained_labels, with_labels
 
 
+def check_one_task(key: str, reader: DatasetReader) -> None:
+    """Refuse a reader of several tasks where random splits are drawn."""
+    if isinstance(reader, MultiTaskDatasetReader):
+        raise ConfigError(
+            f"'{key}' is a multitask reader for the tasks {', '.join(reader.readers)}, but random splits are drawn "
+            "from the data of one task. Give --splits official, or use the reader of one task."
+        )
+
+
+def by_task(key: str, reader: DatasetReader, paths: Mapping[str, Any]) -> List[Tuple[DatasetReader, Dict[str, Any]]]:
+    """Return the reader of each task with its data paths by part; any other reader is returned itself with its
+    paths."""
+    if not isinstance(reader, MultiTaskDatasetReader):
+        return [(reader, dict(paths))]
+    for part, path in paths.items():
+        if not isinstance(path, Mapping) or set(path) != set(reader.readers):
+            raise ConfigError(
+                f"'{part}_data_path' is {json.dumps(path)} but '{key}' reads the tasks {', '.join(reader.readers)}. "
+                "Write an object with one path for each task."
+            )
+    return [(shim.inner, {part: path[task] for part, path in paths.items()}) for task, shim in reader.readers.items()]
+
+
+def first_batches(loader: DataLoader) -> Iterator[Any]:
+    """Yield the first batch; of a multitask loader, batches until every task has been in one, because a multitask model
+    reports the metrics of the tasks that it has seen."""
+    batches = iter(loader)
+    first = next(batches, None)
+    if first is None:
+        raise ConfigError(
+            "'data_loader' makes no batch of the training set, so no run could learn. Set a smaller 'batch_size', or "
+            "remove 'drop_last'."
+        )
+    unseen = set(loader.readers) if isinstance(loader, MultiTaskDataLoader) else set()
+    for batch in itertools.chain([first], batches):
+        yield batch
+        unseen -= set(batch["task"] if unseen else ())
+        if not unseen:
+            return
+
+
 def read_pool(
     config: Config, group_by: Optional[str], *, data: str = "", division: Division = AT_OFFICIAL_RATIOS
 ) -> Pool:
-    """Read all parts of a candidate with its own readers. Random splits are drawn over what the last one gives.
+    """Read all parts of a candidate with its own readers. Random splits are drawn over what the last reader gives.
 
-    Args:
-        group_by: a metadata key, `none` for no groups, or None for what the candidate itself says: its own resplit
-            reader by the key `group_by`, or else its readers by the class attribute `group_by`.
-        data: the fingerprint of the data files; empty where pools are not compared.
-        division: how runs get their sets. Official ones are each read by their own reader, and nothing is kept whole.
-
-    Raises:
-        ConfigError: where what the training reader gives cannot be matched with what the validation reader gives, or
-            one of them gives other instances each time.
-        DataError: where the data are wrong or too small.
+    `group_by` is a metadata key, `none` for no groups, or None for the candidate's own choice: the key `group_by` of
+    its resplit reader, or else the class attribute `group_by` of its readers. `data` is the fingerprint of the data
+    files, empty where pools are not compared. Official sets are each read by their own reader, and nothing is kept
+    whole.
     """
     paths = division.used(official_paths(config))
     given = readers_of(config)
@@ -77,7 +127,7 @@ def _group_key(config: Config, group_by: Optional[str], readers: Sequence[Datase
 
 
 def _official_view(readers: Sequence[Tuple[str, DatasetReader]], paths: Mapping[str, Any]) -> "_View":
-    """The training set as the first reader reads it, the other sets as the last one does."""
+    """Read the training set with the first reader and the other sets with the last one."""
     evaluated = {part: path for part, path in paths.items() if part != "train"}
     return _View(by_task(*readers[0], {"train": paths["train"]}) + by_task(*readers[-1], evaluated), None)
 
@@ -132,12 +182,12 @@ class _View:
 
 
 def _labels(instance: Instance) -> List[Any]:
-    """The labels of an instance, which tell instances apart whatever the tokenizer."""
+    """Return the labels of an instance, which tell instances apart whatever the tokenizer."""
     return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
 
 
 def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
-    """The labels of each field that labels every instance, or every token of it."""
+    """Return the labels of each field that labels every instance, or every token of it."""
     kinds = (LabelField, SequenceLabelField)
     first = pool[0].fields if pool else {}
     names = [name for name in first if all(isinstance(one.fields.get(name), kinds) for one in pool)]
@@ -163,7 +213,7 @@ def _counts(read: List[Tuple[DatasetReader, Iterable[Instance]]]) -> Dict[str, D
 
 
 def _added_words(config: Config) -> FrozenSet[str]:
-    """The words of the vocabulary that are not in the data: added words, padding and the unknown word."""
+    """Return the words of the vocabulary that are not in the data: added words, padding and the unknown word."""
     vocabulary = config.get("vocabulary") or {}
     special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
     return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())

@@ -1,25 +1,120 @@
-"""Checks an AllenNLP config before its first run: its data, word vectors, model and trainer."""
+"""Checks an AllenNLP config before its first run: its data, word vectors, model and trainer.
 
+Word-vector files are cut down to the words of the pool, so that millions of rows are read once, not once per run."""
+
+import hashlib
 import inspect
+import logging
 import math
+import os
 import tempfile
+from collections import Counter
 from pathlib import Path
-from typing import Any, FrozenSet, Mapping, Optional, Tuple
+from typing import AbstractSet, Any, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
 import torch
 from allennlp.common import Params
 from allennlp.common.util import prepare_environment
+from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 from allennlp.training import GradientDescentTrainer
+from filelock import FileLock
 
-from fiesta_allennlp.errors import ConfigError, FiestaError, ModelError, describe, not_keys
+from fiesta_allennlp.errors import ConfigError, DataError, FiestaError, ModelError, describe, not_keys
+from fiesta_allennlp.files import replacing
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.splits import AT_OFFICIAL_RATIOS, Division
 from fiesta_allennlp.trainings.allennlp.evaluator import built, number_of
-from fiesta_allennlp.trainings.allennlp.multitask import first_batches
-from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
-from fiesta_allennlp.trainings.allennlp.vectors import coverage_of, filtered_vectors, rows_of, width_of
+from fiesta_allennlp.trainings.allennlp.pool_reading import first_batches, read_pool
 from fiesta_allennlp.trainings.config import Config, evaluation_config, vector_references
 from fiesta_allennlp.trainings.pool import Pool, Preparation
+
+logger = logging.getLogger(__name__)
+
+
+def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path:
+    """Write the rows of `uri` whose word is in `words` to a file in `directory`, unless it is there, and return its
+    path.
+
+    Rows are copied unchanged and in order, so a model gets the same matrix as from the original. That includes the
+    random rows of words without a vector: AllenNLP draws them from the mean and the standard deviation of the rows it
+    found.
+    """
+    target = directory / f"{Path(uri).name.split('.')[0]}-{_key(uri, words)}.txt"
+    directory.mkdir(parents=True, exist_ok=True)
+    with FileLock(str(target) + ".lock"):
+        if not target.exists():
+            _copy_rows(uri, words, target)
+    return target
+
+
+def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
+    num_read = 0
+    kept: List[str] = []
+    try:
+        with EmbeddingsTextFile(uri) as rows:
+            for row in rows:
+                num_read += 1
+                if row.split(" ", 1)[0] in words:
+                    kept.append(row if row.endswith("\n") else row + "\n")
+    except StopIteration:
+        raise DataError(f"{uri}: the file of word vectors is empty.") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{uri}: cannot be read as a file of word vectors: {error}") from error
+    if not kept:
+        raise DataError(
+            f"{uri}: none of its {num_read} rows is for a word of the data. Is it a text file with one word and its "
+            "numbers on each line, and do its words have the same case as the data?"
+        )
+    _check_rows(uri, kept)
+    with replacing(target) as part:
+        part.write_text("".join(kept), encoding="utf-8", newline="\n")
+    logger.info("word vectors: kept %d of %d rows of %s in %s", len(kept), num_read, uri, target)
+
+
+def _check_rows(uri: str, rows: Sequence[str]) -> None:
+    """Refuse a row that lacks numbers or holds something else. A row with more values than usual is for a word with a
+    space in it, which AllenNLP skips."""
+    width = width_of(rows)
+    for row in rows:
+        word, *numbers = row.rstrip().split(" ")
+        if len(numbers) < width:
+            raise DataError(
+                f"{uri}: the row of '{word}' has {len(numbers)} numbers but the others have {width}. Fix or delete it."
+            )
+        try:
+            np.array(numbers[:width], dtype=np.float32)
+        except ValueError as error:
+            if len(numbers) == width:
+                raise DataError(f"{uri}: in the row of '{word}', {error}. Fix or delete it.") from error
+
+
+def rows_of(path: Path) -> List[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
+    """Return the share of tokens that have one of these rows; 1 if there are no tokens. `counts` is how often each word
+    occurs."""
+    width = width_of(rows)
+    words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}  # AllenNLP passes over others
+    total = sum(counts.values())
+    return sum(number for word, number in counts.items() if word in words) / total if total else 1.0
+
+
+def width_of(rows: Sequence[str]) -> int:
+    """Return the most common number of values in a row."""
+    return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
+
+
+def _key(uri: str, words: AbstractSet[str]) -> str:
+    """Return a digest of the file (path, size, time of change) and the words."""
+    digest = hashlib.sha256(uri.encode("utf-8"))
+    if os.path.exists(uri):
+        status = os.stat(uri)
+        digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
+    digest.update("\n".join(sorted(words)).encode("utf-8"))
+    return digest.hexdigest()[:12]
 
 
 def prepare_candidate(
@@ -30,12 +125,8 @@ def prepare_candidate(
     data: str = "",
     division: Division = AT_OFFICIAL_RATIOS,
 ) -> Preparation:
-    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch, or one of each task,
-    through it. `data` and `division` are those of `read_pool`.
-
-    Raises:
-        Exception: `FiestaError`, AllenNLP's `ConfigurationError` or whatever the candidate's own code raises.
-    """
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it, or one of
+    each task. `data` and `division` are those of `read_pool`."""
     pool = read_pool(config, group_by, data=data, division=division)
     vectors, coverage = {}, {}
     for holder, key in vector_references(config):
@@ -64,12 +155,8 @@ def _check_width(holder: Config, uri: str, width: int) -> None:
 def build_once(
     config: Config, pool: Pool, vectors: Mapping[str, str], division: Division
 ) -> Tuple[int, FrozenSet[str]]:
-    """Build the model and its trainer, and put one batch through, or one of each task. Return the number of parameters
-    and what the metrics are called.
-
-    Raises:
-        Exception: `ModelError` for the batch; what the candidate's own code or AllenNLP raises while building.
-    """
+    """Build the model and its trainer, and run one batch, or one of each task. Return the number of parameters and the
+    names of the metrics. Raise a `ModelError` if the batch fails."""
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
     made = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
     made["trainer"]["cuda_device"] = -1
@@ -86,7 +173,7 @@ def build_once(
 
 
 def _through(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the output of the model for this batch. A lack of the machine is no fault of the model."""
+    """Return the output of the model for this batch. A lack of the machine is not the model's fault."""
     try:
         return model(**batch)
     except (FiestaError, OSError, MemoryError):
@@ -106,12 +193,8 @@ def _check_loss(output: Mapping[str, Any]) -> None:
 
 
 def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
-    """Refuse what AllenNLP lets pass until the first epoch is over, or for ever.
-
-    Raises:
-        ConfigError: on a key that the gradient descent trainer does not have, or a validation metric that the model
-            does not report.
-    """
+    """Refuse an unknown key of the trainer, or a validation metric that the model does not report: AllenNLP notices
+    after the first epoch, or never."""
     if trainer.get("type", "gradient_descent") == "gradient_descent":
         known = {
             "type",

@@ -113,12 +113,9 @@ class ResplitReader(DatasetReader):
 
 
 def read_parts(reader: DatasetReader, paths: Dict[str, Any]) -> Dict[str, List[Instance]]:
-    """Return the instances of each official set, without token indexers, in the order train, validation, test.
-
-    Raises:
-        ReaderError: with the data path and the number of instances read before, for whatever the reader raises. A lack
-            of the machine, such as a missing file, and errors of this package pass.
-    """
+    """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
+    error of the reader becomes a `ReaderError` with the place; a lack of the machine, such as a missing file, and this
+    package's own errors pass unchanged."""
     return {part: _read(reader, paths[part]) for part in PARTS if paths.get(part) is not None}
 
 
@@ -143,17 +140,14 @@ def _in_words(error: Exception) -> str:
 
 def groups_of(instances: List[Instance], group_by: Optional[str]) -> List[Hashable]:
     """Return the group of each instance, `range(len(instances))` if `group_by` is None. Shape: `(num_instances,)`.
-
-    Raises:
-        DataError: if an instance does not have the key, or if its value is not comparable with others.
-    """
+    Raise a `DataError` if an instance does not have the key, or if its value is not comparable with others."""
     if group_by is None:
         return list(range(len(instances)))
     return [_comparable(_group(instance, group_by), group_by) for instance in instances]
 
 
 def _comparable(value: Any, group_by: str) -> Hashable:
-    """A list, such as the words of a sentence, as a tuple."""
+    """Return a list, such as the words of a sentence, as a tuple."""
     if isinstance(value, (list, tuple)):
         return tuple(_comparable(each, group_by) for each in value)
     if isinstance(value, Hashable):

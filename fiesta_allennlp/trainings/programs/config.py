@@ -35,16 +35,12 @@ OURS = "FIESTA_"
 
 
 def is_program(config: Mapping[str, Any]) -> bool:
-    """Return whether a candidate is a program: its `type` at the top, which AllenNLP configs do not need, says so."""
+    """Return whether a candidate is a program, by its `type` at the top, which AllenNLP configs do not need."""
     return config.get("type") == TYPE
 
 
 def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[str, Any]:
-    """Return the config of a program that is given as a command alone. Its words are split as a shell does.
-
-    Raises:
-        ConfigError: where a quotation mark is not closed.
-    """
+    """Return the config of a program that is given as a command alone, split into words as by a shell."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -53,8 +49,8 @@ def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[s
 
 
 def division_for(config: Mapping[str, Any], division: Division) -> Division:
-    """Return the division that a candidate needs: a program that names neither {validation} nor a file of it does
-    without a validation set, unless ratios give it one."""
+    """Return the division for a candidate: a program that names neither {validation} nor a file of it has no validation
+    set, unless ratios give it one."""
     data = config.get("data") if is_program(config) else None
     needs_none = data is not None and data.get("validation") is None and "validation" not in placeholders_of(config)
     if needs_none and division.scored == "test" and not division.ratios:
@@ -63,11 +59,7 @@ def division_for(config: Mapping[str, Any], division: Division) -> Division:
 
 
 def check_keys(config: Mapping[str, Any]) -> None:
-    """Refuse keys that a program does not have, and values that are of another kind.
-
-    Raises:
-        ConfigError: with the key, the value and the remedy.
-    """
+    """Refuse keys that a program does not have, and values of another kind."""
     _check_known(config, KEYS, "a program")
     command = config.get("command")
     if not _is_list_of_texts(command) or not command:
@@ -117,25 +109,24 @@ def _check_data_keys(data: Any) -> None:
 
 
 def _texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
-    """The texts of a config in which there may be placeholders, by key."""
+    """Yield the texts of a config that may have placeholders, by key."""
     yield from ((f"command.{number}", part) for number, part in enumerate(config["command"]))
     yield from ((f"environment.{name}", text) for name, text in config.get("environment", {}).items())
     yield "metrics", config.get("metrics", "")
 
 
 def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
-    """Name the placeholders that the command and the variables of a program use."""
+    """Return the placeholders that the command and the variables of a program use."""
     told = [text for key, text in _texts(config) if key != "metrics"]
     return frozenset(name for text in told for _, name in PLACEHOLDER.findall(text) if name)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with these values for its placeholders."""
     return PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], text)
 
 
 def filled_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
-    """The program and its arguments. A plain `python` is this interpreter."""
+    """Return the program and its arguments. A plain `python` is this interpreter."""
     values = {**values, PYTHON: sys.executable}
     first, *others = config["command"]
     return [sys.executable if first == PYTHON else filled(first, values), *(filled(part, values) for part in others)]
@@ -147,7 +138,7 @@ def filled_environment(config: Mapping[str, Any], values: Mapping[str, str]) -> 
 
 
 def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
-    """The command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
+    """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
     data = config.get("data") or {}
     sets = {part: data.get(part, "") for part in PARTS}
     if data and not division.is_official:
@@ -163,11 +154,7 @@ def example_command(config: Mapping[str, Any], division: Division, directory: Pa
 
 
 def check_program(config: Mapping[str, Any], *, group_by: Optional[str], division: Division) -> None:
-    """Refuse what could not run, or would give scores that say something else.
-
-    Raises:
-        ConfigError: with the key and the remedy.
-    """
+    """Refuse a program that could not run, or whose scores would be about something else."""
     _check_placeholders(config)
     _check_metrics(config)
     named = placeholders_of(config)
@@ -258,7 +245,6 @@ def _check_is_there(command: Sequence[str]) -> None:
 
 
 def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
-    """Notes for the user on a valid program, before its first run."""
     named = placeholders_of(config)
     if config.get("data") is not None and "validation" in division.parts and "validation" not in named:
         yield "its command names no {validation}, so its runs leave the validation set of the other candidates unused."
@@ -267,5 +253,5 @@ def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[
 
 
 def code_of(config: Mapping[str, Any]) -> List[str]:
-    """The files that a command names as they are, such as its script: paths as they are typed."""
+    """Return the files that a command names, such as its script, as they are typed."""
     return [part for part in config["command"] if not PLACEHOLDER.search(part) and Path(part).is_file()]

@@ -20,10 +20,8 @@ DOCUMENT = "document"
 
 @dataclass(frozen=True)
 class Record:
-    """An item of a data file: its bytes, ended by a line feed, and the number of its first line, from 1.
-
-    In a column file with documents, `document` names the one that it is of, and `opening` is the line that begins it.
-    """
+    """An item of a data file: its bytes, ended by a line feed, and the number of its first line, from 1. In a column
+    file, `document` names its document, and `opening` is the line that begins that document."""
 
     text: bytes
     line: int
@@ -33,7 +31,7 @@ class Record:
 
 @dataclass(frozen=True)
 class DataFile:
-    """The records of a file, and what stands before them, such as the names of columns."""
+    """The records of a file, and what precedes them, such as the names of columns."""
 
     path: str
     head: bytes
@@ -41,25 +39,21 @@ class DataFile:
 
 
 class DataFormat(ABC):
-    """A format of data files: how records are separated and what they hold. `suffix` ends the names of files that have
+    """A format of data files: how records are separated and what they hold. `suffix` is for files whose name has
     none."""
 
     suffix: str
 
     @abstractmethod
     def read(self, content: bytes, path: str) -> DataFile:
-        """The records of a file with this content.
-
-        Raises:
-            DataError: with the line that is no record.
-        """
+        """Return the records of a file with this content. Raise a `DataError` with the line that is not a record."""
 
     @abstractmethod
     def fields(self, file: DataFile) -> Iterator[Mapping[str, Any]]:
-        """The fields of each record, one record after the other."""
+        """Yield the fields of each record."""
 
     def columns(self, file: DataFile) -> Dict[str, List[Hashable]]:
-        """The values of each field, None where a record does not have it. Shape of each: `(num_records,)`."""
+        """Return the values of each field, None where a record lacks it. Shape of each: `(num_records,)`."""
         columns: Dict[str, List[Hashable]] = {}
         for number, fields in enumerate(self.fields(file)):
             for name, value in fields.items():
@@ -69,11 +63,8 @@ class DataFormat(ABC):
         return columns
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
-        """The group of each record. Shape: `(num_records,)`.
-
-        Raises:
-            DataError: with the first record that has no such field.
-        """
+        """Return the group of each record. Shape: `(num_records,)`. Raise a `DataError` if a record has no such
+        field."""
         groups: List[Hashable] = []
         for record, fields in zip(file.records, self.fields(file), strict=True):
             groups.append(_hashable(fields.get(group_by)))
@@ -86,7 +77,7 @@ class DataFormat(ABC):
         return groups
 
     def written(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
-        """The content of a file with these records. `by_document`: they are of whole documents."""
+        """Return the content of a file with these records, which are whole documents with `by_document`."""
         return head + b"".join(record.text for record in records)
 
 
@@ -177,8 +168,8 @@ class ConllFormat(DataFormat):
             yield {str(number): tuple(row[number] for row in rows) for number in range(width)}
 
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
-        """A digest of the words of the document, or of the sentence where there are no documents: those of equal words
-        are on one side."""
+        """Return a digest of the words of each document, or of each sentence if there are no documents, so that equal
+        texts stay on one side."""
         if group_by != DOCUMENT:
             raise DataError(
                 f"'{group_by}': sentences of the format conll can be grouped only by '{DOCUMENT}'. Give that, or "
@@ -232,16 +223,11 @@ FORMATS: Mapping[str, DataFormat] = {
 
 
 def name_of_set(part: str, path: str, data_format: DataFormat) -> str:
-    """The name of the file of a set that is cut for a run: it ends as the data file `path`."""
+    """Return the file name of a set that is cut for a run; it ends as the data file `path`."""
     return f"{part}{Path(path).suffix or data_format.suffix}"
 
 
 def read_file(path: str, data_format: DataFormat) -> DataFile:
-    """The records of a data file.
-
-    Raises:
-        DataError: where there are none, or one is wrong.
-    """
     file = data_format.read(Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK), path)
     if not file.records:
         raise DataError(f"{path}: has no records.")
@@ -249,7 +235,6 @@ def read_file(path: str, data_format: DataFormat) -> DataFile:
 
 
 def _hashable(value: Any) -> Hashable:
-    """A value of a record, lists and objects as JSON."""
     return value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True)
 
 

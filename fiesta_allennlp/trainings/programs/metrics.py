@@ -27,12 +27,8 @@ Metrics = Dict[str, Any]
 
 
 def metrics_in_directory(directory: Path, stdout: str) -> Metrics:
-    """The metrics in the files of a run's directory that are known by their names, or in its directory of the model, or
-    else in the last line of an output.
-
-    Raises:
-        FiestaError: where there are none, or a file is wrong.
-    """
+    """Return the metrics in the known files of a run's directory, or of its model's directory, or else in the last line
+    of an output. Raise a `FiestaError` if there are none, or a file is wrong."""
     places = [place / name for name in reversed(FILES) for place in (directory / Path(MODEL).name, directory)]
     there = [path for path in places if os.path.lexists(path)]
     if there:
@@ -46,11 +42,8 @@ def metrics_in_directory(directory: Path, stdout: str) -> Metrics:
 
 
 def metrics_in_file(path: Path) -> Metrics:
-    """The metrics in a JSON file.
-
-    Raises:
-        FiestaError: where it is not there, cannot be read, is not a file, or does not contain a JSON object.
-    """
+    """Return the metrics in a JSON file. Raise a `FiestaError` if it is missing, unreadable, or not a file with a JSON
+    object."""
     if not os.path.lexists(path):
         raise FiestaError(
             f"the program ended with exit status 0 but did not write its metrics to {path}. Make it write a JSON "
@@ -66,11 +59,7 @@ def metrics_in_file(path: Path) -> Metrics:
 
 
 def metrics_in_line(stdout: str) -> Metrics:
-    """The metrics in the last line of an output: a JSON object, or a name and a value.
-
-    Raises:
-        FiestaError: where it is neither.
-    """
+    """Return the metrics in the last line of an output: a JSON object, or a name and a value."""
     line = stdout.rpartition("\n")[2].strip()
     if line.startswith("{"):
         return _object(line, "the last line of the standard output")
@@ -86,15 +75,9 @@ def metrics_in_line(stdout: str) -> Metrics:
 
 
 def metric_in(metrics: Mapping[str, Any], name: str, *, scored: str, alone: bool = True) -> str:
-    """The name under which a run reports a metric.
-
-    Args:
-        name: that of `--metric`. The metric is called so, or has a prefix for the set that is scored.
-        alone: the name alone will do. It does not where a run has a test set and is scored on the validation set.
-
-    Raises:
-        MetricError: where it is missing, with what was reported.
-    """
+    """Return the name under which a run reports the metric `name`: the name itself, if `alone` is true, or with a
+    prefix for the set that is scored. The name alone is ambiguous where a run has a test set but is scored on the
+    validation set."""
     names = [*([name] if alone else []), *(f"{prefix}{name}" for prefix in PREFIXES[scored])]
     found = next((known for known in names if known in metrics), None)
     if found is None:
@@ -105,11 +88,7 @@ def metric_in(metrics: Mapping[str, Any], name: str, *, scored: str, alone: bool
 
 
 def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) -> float:
-    """The score of a run; the parameters are those of `metric_in`.
-
-    Raises:
-        FiestaError: where it is missing, or not a finite number, with what was reported.
-    """
+    """Return the score of a run; the parameters are those of `metric_in`."""
     found = metric_in(metrics, name, scored=scored, alone=alone)
     value = metrics[found]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -118,7 +97,6 @@ def score_in(metrics: Metrics, name: str, *, scored: str, alone: bool = True) ->
 
 
 def numbers_in(metrics: Mapping[str, Any]) -> Dict[str, float]:
-    """All finite numbers."""
     return {
         name: value
         for name, value in metrics.items()

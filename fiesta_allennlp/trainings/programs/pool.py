@@ -27,7 +27,6 @@ class ProgramData:
 
     @property
     def records(self) -> List[Record]:
-        """The records of all files."""
         return list(itertools.chain.from_iterable(file.records for file in self.files.values()))
 
     @property
@@ -35,29 +34,21 @@ class ProgramData:
         return {part: len(file.records) for part, file in self.files.items()}
 
     def groups(self) -> List[Hashable]:
-        """The group of each record, which is its position where there are none. Shape: `(num_records,)`."""
+        """Return the group of each record, or its position without groups. Shape: `(num_records,)`."""
         if self.group_by is None:
             return list(range(len(self.records)))
         return [group for file in self.files.values() for group in self.format.groups(file, self.group_by)]
 
     def fields(self) -> Dict[str, List[Hashable]]:
-        """The fields that all files have. Shape of each: `(num_records,)`."""
+        """Return the fields that all files have. Shape of each: `(num_records,)`."""
         columns = [self.format.columns(file) for file in self.files.values()]
         shared = [name for name in columns[0] if all(name in others for others in columns)]
         return {name: [value for found in columns for value in found[name]] for name in shared}
 
 
 def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optional[str]) -> ProgramData:
-    """Read the files of a program.
-
-    Args:
-        data: what the config says of them.
-        paths: the files to read by part.
-        group_by: the field that splits keep whole; None for none.
-
-    Raises:
-        DataError: where a file is wrong, or begins with other columns than the first one.
-    """
+    """Read the files of a program at `paths`, by part; `data` is the entry of its config. Raise a `DataError` if a file
+    is wrong, or its columns differ from those of the first file."""
     data_format = FORMATS[data["format"]]
     files = {part: read_file(paths[part], data_format) for part in PARTS if part in paths}
     first, *others = files.values()
@@ -71,16 +62,8 @@ def read_data(data: Mapping[str, Any], paths: Mapping[str, str], group_by: Optio
 
 
 def program_pool(config: Config, group_by: Optional[str], *, data: str, division: Division) -> Pool:
-    """The pool of a program; empty for one that cuts its own splits.
-
-    Args:
-        group_by: what `--group-by` says.
-        data: the fingerprint of the data files.
-        division: how runs get their sets.
-
-    Raises:
-        DataError: where the data are wrong or too small.
-    """
+    """Return the pool of a program; empty for one that cuts its own splits. `data` is the fingerprint of the data
+    files."""
     paths = division.used(official_paths(config))
     if not paths:
         return Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True)
@@ -118,14 +101,8 @@ def _fingerprint(groups: Sequence[Hashable], records: Sequence[Record]) -> str:
 def write_sets(
     data: ProgramData, directory: Path, *, split_seed: int, division: Division, most: Optional[int] = None
 ) -> Dict[str, Path]:
-    """Cut the sets of a run and write each into a file of its own, by part. The files are new, in the same format.
-
-    Args:
-        most: leave records out at even distances until this number is left in all sets; None to leave none out.
-
-    Raises:
-        DataError: where a set would be empty.
-    """
+    """Cut the sets of a run and write each into a new file, by part, in the same format. With `most`, leave out records
+    at even distances until that number is left in all sets together."""
     sets = _sets_of(data, split_seed, division)
     share = min(1.0, (most or math.inf) / sum(map(len, sets.values())))
     first = next(iter(data.files.values()))

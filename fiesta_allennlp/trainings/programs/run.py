@@ -1,14 +1,19 @@
-"""Runs a program on one split with given seeds and returns the score that it reports."""
+"""Runs a program on one split with given seeds, and returns the score that it reports."""
 
 import json
 import os
+import re
+import signal
+import subprocess
+import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import IO, Any, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.directory import MODEL, OUTPUT, SETS
-from fiesta_allennlp.errors import FiestaError, MetricError
+from fiesta_allennlp.errors import FiestaError, MetricError, ProgramError, ProgramKilledError, visible
 from fiesta_allennlp.files import delete, replacing
+from fiesta_allennlp.isolation.process_tree import end_below
 from fiesta_allennlp.records import Evaluation, Request
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, read_outcome, write_outcome
 from fiesta_allennlp.trainings.config import Config, moved, official_paths
@@ -27,12 +32,109 @@ from fiesta_allennlp.trainings.programs.metrics import (
     score_in,
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
-from fiesta_allennlp.trainings.programs.process import Output, run_program
 
 PROGRAM_NAME = "program.json"
 """The file that describes a run: config, seeds, options of its split, and the command."""
 REPORTED_NAME = "reported.json"
 """The file of what a run reported that ended without the metric."""
+
+MOST_KEPT = 2**16
+"""Limits the bytes that are kept of the end of the output."""
+MOST_LINES, MOST_CHARACTERS = 3, 300
+"""Limit the lines and characters that an error quotes of the output."""
+SECONDS_TO_END = 10.0
+"""Limits the wait for what still holds the output of a program that has ended, where it could not be killed."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """The end of what a program wrote, without its last line feeds."""
+
+    stdout: str
+    stderr: str
+
+
+def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> Output:
+    """Run a program, with nothing on its standard input, and end what it leaves running. `environment` adds to that of
+    this process; without a `directory`, the program starts in the current one.
+
+    Raise a `FileNotFoundError` if there is no such program, a `ProgramError` if it cannot be started or ends with
+    another status than 0, and a `ProgramKilledError` if a signal ends it.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
+            cwd=directory,
+        )
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ProgramError(f"the program {command[0]} cannot be run: {error.strerror or error}.") from error
+    assert process.stdout is not None and process.stderr is not None
+    echoes = [_Echo(process.stdout, to=1), _Echo(process.stderr, to=2)]
+    for echo in echoes:
+        echo.start()
+    status = process.wait()
+    end_below(os.getpid())
+    for echo in echoes:
+        echo.join(SECONDS_TO_END)
+    output = Output(*(echo.end() for echo in echoes))
+    if status != 0:
+        raise _error_of(status, output)
+    return output
+
+
+class _Echo(threading.Thread):
+    """Writes what a program writes to a file descriptor of this process, and keeps the end of it."""
+
+    def __init__(self, stream: IO[bytes], *, to: int) -> None:
+        super().__init__(daemon=True)
+        self._stream, self._to = stream, to
+        self._kept = b""
+        self._failed: Optional[OSError] = None
+
+    def run(self) -> None:
+        while chunk := os.read(self._stream.fileno(), MOST_KEPT):
+            self._kept = (self._kept + chunk)[-MOST_KEPT:]
+            self._write(chunk)
+
+    def end(self) -> str:
+        """Return the end of the output. Raise an `OSError` if the log could not take all of it."""
+        if self._failed is not None:
+            raise self._failed
+        return self._kept.decode("utf-8", "replace").rstrip()
+
+    def _write(self, chunk: bytes) -> None:
+        try:
+            while chunk and self._failed is None:
+                chunk = chunk[os.write(self._to, chunk) :]
+        except OSError as error:  # the program would wait for ever if nobody read on
+            self._failed = error
+
+
+def _error_of(status: int, output: Output) -> Exception:
+    said = last_lines(output.stderr) or last_lines(output.stdout)
+    end = f". The end of its output: {said}" if said else " and wrote nothing."
+    if status > 0:
+        return ProgramError(f"the program ended with exit status {status}{end}")
+    try:
+        name = f" ({signal.Signals(-status).name})"
+    except ValueError:
+        name = ""
+    why = ", on Linux often for lack of memory" if -status == signal.SIGKILL else ""
+    return ProgramKilledError(f"the program was killed by signal {-status}{name}{why}{end}")
+
+
+def last_lines(text: str) -> str:
+    """Return the last lines of an output that are not empty, in one line, cut if long. Control characters, which a
+    terminal would obey, are written as escapes."""
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
+    said = visible(" / ".join(lines[-MOST_LINES:]), keep="\t")
+    return said if len(said) <= MOST_CHARACTERS else f"... {said[-MOST_CHARACTERS:]}"
 
 
 @dataclass(frozen=True)
@@ -40,11 +142,8 @@ class ProgramRun(CandidateRun):
     """Writes the sets of a run into files, runs the program of a candidate over them, and reads its metrics.
 
     A run leaves `program.json`, `outcome.json` and the program's own `output`, which is empty when the program starts.
-
-    Attributes:
-        working_directory: the current directory of the program, where this machine has it.
-        keep_models: leave the directory `model` that the program made. The files of the sets are deleted in any case.
-        most_records: the most records of all sets together, for a trial; None for all.
+    `keep_models` keeps the directory `model` that the program made. `most_records` limits all sets together, for a
+    trial.
     """
 
     working_directory: str = field(default_factory=os.getcwd)
@@ -52,13 +151,6 @@ class ProgramRun(CandidateRun):
     most_records: Optional[int] = None
 
     def metrics_of(self, request: Request, directory: Path) -> Mapping[str, Any]:
-        """Run the program.
-
-        Raises:
-            ProgramError: if the program ends with another exit status than 0.
-            ProgramKilledError: if a signal ends the program.
-            FiestaError: if there are no metrics.
-        """
         directory = directory.resolve()
         output = directory / OUTPUT
         delete(output)
@@ -109,12 +201,12 @@ class ProgramRun(CandidateRun):
             return None
 
     def files(self, request: Request) -> List[str]:
-        """The data files, and those that the command names."""
+        """Return the data files, and the files that the command names."""
         config = self.configs[request.candidate]
         return [*self.division.used(official_paths(config)).values(), *map(self._absolute, code_of(config))]
 
     def _sets(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
-        """The files of the sets by part: new ones, or the official ones as they are."""
+        """Return the files of the sets by part: new ones, or the official ones as they are."""
         paths = self.division.used(official_paths(config))
         if not paths or (self.division.is_official and self.most_records is None):
             return paths
@@ -144,7 +236,7 @@ class ProgramRun(CandidateRun):
         return os.path.abspath(os.path.join(self.working_directory, part))
 
     def _about(self, request: Request) -> Dict[str, Any]:
-        """All that decides the score, as plain data."""
+        """Return everything that decides the score, as plain data."""
         about = {
             "config": self.configs[request.candidate],
             "seeds": asdict(request),

@@ -9,10 +9,9 @@ import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-from fiesta_allennlp.documents.systems.archive import Archive
 from fiesta_allennlp.documents.systems.archive_server import answered, load
 from fiesta_allennlp.documents.systems.base import Unanswered, Workplace
-from fiesta_allennlp.documents.systems.command import ProcessSystem
+from fiesta_allennlp.documents.systems.command import Archive, ProcessSystem
 from fiesta_allennlp.errors import ConfigError
 from tests.commands.documents.conftest import LEARNED
 from tests.conftest import classifier_config, write_reviews

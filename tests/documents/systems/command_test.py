@@ -14,7 +14,7 @@ import pytest
 from fiesta_allennlp.documents.systems.base import OutOfTime, System, Unanswered, Workplace
 from fiesta_allennlp.documents.systems.command import Command
 from fiesta_allennlp.errors import ConfigError
-from tests.conftest import still_runs, until
+from tests.conftest import until
 from tests.document_systems import asked, program_config
 
 D1, D2 = {"text": "d1 good"}, {"text": "d2 bad"}
@@ -135,18 +135,6 @@ time.sleep(600)
     parent.wait()
     parent.stdout.close()
     until(lambda: not processes(tmp_path))
-
-
-def test_a_child_with_a_session_and_an_environment_of_its_own_ends_with_the_program(tmp_path: Path) -> None:
-    script = tmp_path / "system.sh"
-    script.write_text("env -i setsid sleep 600 & echo $! > child\nwhile read line; do echo '{}'; done\n")
-    system = Command(["sh", str(script)], directory=str(tmp_path))
-    system.open(Workplace("a", tmp_path / "a.log", 60.0))
-    assert system.ask(D1) == {}
-    child = psutil.Process(int((tmp_path / "child").read_text()))
-    assert still_runs(child)
-    system.close()
-    until(lambda: not still_runs(child))
 
 
 def test_identity_has_the_content_of_the_files_it_names(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ from fiesta_allennlp.seeding import make_request
 from fiesta_allennlp.splits import Division
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import mark_data
-from fiesta_allennlp.trainings.programs.process import last_lines
 from fiesta_allennlp.trainings.programs.repeat import repeat_program
-from fiesta_allennlp.trainings.programs.run import ProgramRun
+from fiesta_allennlp.trainings.programs.run import ProgramRun, last_lines
 from tests.conftest import still_runs, until
 from tests.programs import program_config
 

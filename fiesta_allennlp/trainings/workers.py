@@ -1,0 +1,183 @@
+"""Chooses the evaluator of each candidate, and builds the executor that the options name."""
+
+import inspect
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.errors import ConfigError
+from fiesta_allennlp.executors import processes, ray, slurm  # noqa: F401, registered when imported
+from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.records import Candidate, Evaluation, Request
+from fiesta_allennlp.registry import build
+from fiesta_allennlp.selection.environment import gpus
+from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.trainings.candidates import Roster
+from fiesta_allennlp.trainings.config import Config, with_absolute_paths
+from fiesta_allennlp.trainings.executor_settings import ExecutorSettings, executor_options
+from fiesta_allennlp.trainings.pool import Preparation
+from fiesta_allennlp.trainings.programs.config import is_program
+from fiesta_allennlp.trainings.programs.run import ProgramRun
+from fiesta_allennlp.trainings.settings import Settings
+
+
+@dataclass(frozen=True)
+class EitherEvaluator(Evaluator):
+    """Runs the candidates of `programs` as programs, and trains all others with AllenNLP."""
+
+    training: Evaluator
+    programs: ProgramRun
+
+    def _of(self, request: Request) -> Evaluator:
+        return self.programs if request.candidate in self.programs.configs else self.training
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        return self._of(request).evaluate(request, directory)
+
+    def for_request(self, request: Request) -> Evaluator:
+        return self._of(request).for_request(request)
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        return self._of(request).salvage(request, directory)
+
+    def files(self, request: Request) -> List[str]:
+        return self._of(request).files(request)
+
+    def made_files(self, request: Request) -> List[str]:
+        return self._of(request).made_files(request)
+
+    def reading(self, places: Mapping[str, str]) -> "EitherEvaluator":
+        return EitherEvaluator(self.training.reading(places), self.programs.reading(places))
+
+
+OF_ALLENNLP, OF_PROGRAMS = "fiesta_allennlp.trainings.allennlp.loaded", "fiesta_allennlp.trainings.programs.run"
+"""The modules that workers import first, and the fork server once for all."""
+
+
+def packages_of(settings: Settings, roster: Roster) -> Tuple[str, ...]:
+    """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages."""
+    are_programs = all(is_program(config) for config in roster.configs.values())
+    return (OF_PROGRAMS if are_programs else OF_ALLENNLP, *settings.include_package)
+
+
+TRIAL_RECORDS = 200
+"""The records of a program's trial."""
+
+
+def of_one_epoch(config: Config) -> Config:
+    """Return an AllenNLP config with one epoch, if it says how many it has."""
+    trainer = config.get("trainer", {})  # a program has none
+    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
+    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs and not is_program(config) else config
+
+
+def evaluator_of(
+    settings: Settings,
+    roster: Roster,
+    preparations: Mapping[str, Preparation],
+    *,
+    gives_devices: bool,
+    is_trial: bool = False,
+) -> Evaluator:
+    """Return the evaluator of these candidates, programs and AllenNLP configs alike. `preparations` include removed
+    candidates. The runs of a trial have one epoch, or few records."""
+    configs = {name: with_absolute_paths(config) for name, config in roster.configs.items()}
+    if is_trial:
+        configs = {name: of_one_epoch(config) for name, config in configs.items()}
+    programs = {name: config for name, config in configs.items() if is_program(config)}
+    shared: Dict[str, Any] = {
+        "metric": settings.scored_by.name,
+        "group_by": next(iter(preparations.values())).pool.group_by,
+        "data": roster.data,
+        "division": roster.division,
+    }
+    run = ProgramRun(
+        programs,
+        keep_models=settings.keep != "none",
+        most_records=TRIAL_RECORDS if is_trial else None,
+        **shared,
+    )
+    if len(programs) == len(configs):
+        return run
+    from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPTraining
+
+    training = AllenNLPTraining(
+        configs={name: config for name, config in configs.items() if name not in programs},
+        vectors={name: dict(preparation.vectors) for name, preparation in preparations.items()},
+        keep_archives=settings.keep != "none",
+        free_device=gives_devices,
+        **shared,
+    )
+    return EitherEvaluator(training, run) if programs else training
+
+
+def build_executor(settings: ExecutorSettings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
+    """Return the executor that the settings name, ready to work. Its workers import `packages`."""
+    params = settings.executor_params()
+    name = params["type"]
+    available = Executor.available()
+    if name not in available:
+        raise ConfigError(f"--executor must be one of {', '.join(available)} but got '{name}'.")
+    known = inspect.signature(Executor.by_name(name)).parameters
+    wrong = [key for key in params if key in executor_options() and key not in known]
+    if wrong:
+        raise ConfigError(f"{flag(wrong[0])} cannot be combined with --executor {name}. Leave it out.")
+    check_devices(params.get("cuda_devices") or [])
+    common = {
+        "workers": settings.workers,
+        "time_limit": settings.time_limit,
+        "num_threads": settings.threads_per_worker,
+        "packages": tuple(packages),
+    }
+    try:
+        return build(Executor, params, directory=directory, **common)
+    except ConfigError as error:
+        raise ConfigError(f"--executor {name}: {error}") from error
+
+
+def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
+    """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU; and one that
+    asks for a device that this machine lacks, if runs use the device of their config."""
+    for name, candidate in candidates.items():
+        trainer = candidate.config.get("trainer", {})  # a program has none
+        device = trainer.get("cuda_device", -1)
+        if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
+            raise ConfigError(
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but a cluster shows GPUs only to "
+                "runs that ask for some. Give --gpus-per-evaluation 1, or a fraction such as 0.25 with Ray; or "
+                "remove the key, for example with --overrides '{\"trainer.cuda_device\": -1}', to train on the CPU."
+            )
+        if not executor.gives_devices and not _is_there(device, trainer):
+            raise ConfigError(
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but it must be a single number: "
+                f"negative for the CPU, or the number of a device; this machine has {_num_devices()}, numbered from "
+                "0. Fix it, or remove the key to train on what AllenNLP finds."
+            )
+
+
+def _is_there(device: Any, trainer: Mapping[str, Any]) -> bool:
+    """Return whether AllenNLP can train on this device. A custom trainer may know other things than numbers."""
+    if isinstance(device, int):
+        return device < 0 or device < _num_devices()
+    return device is None or trainer.get("type", "gradient_descent") != "gradient_descent"
+
+
+def _num_devices() -> int:
+    try:
+        import torch
+    except ModuleNotFoundError:  # a selection among programs needs no torch
+        return len(gpus("name"))
+    return torch.cuda.device_count()
+
+
+def check_devices(devices: List[str]) -> None:
+    """Refuse CUDA devices that this machine lacks: a training would silently run on the CPU."""
+    num_devices = _num_devices() if devices else 0
+    for device in devices:
+        if not device.isdigit() or int(device) >= num_devices:
+            raise ConfigError(
+                f"--cuda-devices: no device '{device}' found; this machine has {num_devices} GPUs, numbered from 0. "
+                "Leave the option out to train on what AllenNLP finds."
+            )
