@@ -10,7 +10,6 @@ from scipy.special import stdtrit
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.formats import LEVEL, Interval
-from fiesta_allennlp.reports.sample_tests import ranks
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 MIN_SCORES = 3
@@ -140,6 +139,12 @@ def spearman(pairs: np.ndarray) -> Optional[float]:
     if len(pairs) < MIN_SCORES or (np.ptp(pairs, axis=0) == 0).any():
         return None
     return float(np.corrcoef(*map(ranks, pairs.T))[0, 1])
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each value from 1 on; equal values share the mean of their ranks. Shape: `(num_values,)`."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,8 @@ MOST_POINTS = 120
 """The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
 
 SHARED_SPLITS = (
-    "Several scores of a candidate share a split, so they are not independent: the intervals of the means and the "
-    "tests that assume independence are too narrow or too small. P(best), the paired differences and Wilcoxon's test "
-    "take the splits into account."
+    "Several scores of a candidate share a split, so they are not independent: the intervals of the means are too "
+    "narrow. P(best), the paired differences and Wilcoxon's test take the splits into account."
 )
 
 
