@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, NoReturn, Type
 
-from fiesta_allennlp.commands.command import FiestaCommand
-from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION, how_to_go_on, say, say_failures, status_of
+from fiesta_allennlp.commands.command import EXIT_NO_DECISION, FiestaCommand, how_to_go_on, say, say_failures, status_of
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 
@@ -226,7 +225,7 @@ interrupted search in its stage."""
     def select(
         self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
     ) -> Mapping[str, Any]:
-        from fiesta_allennlp.reports.search import search_in_words
+        from fiesta_allennlp.reports.screening import search_in_words
         from fiesta_allennlp.reports.tables import summary_table
         from fiesta_allennlp.reports.words import in_words
         from fiesta_allennlp.searches.search import search
@@ -240,7 +239,7 @@ interrupted search in its stage."""
         return found.last
 
     def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
-        from fiesta_allennlp.reports.search import search_plan_in_words
+        from fiesta_allennlp.reports.screening import search_plan_in_words
         from fiesta_allennlp.searches.search import plan_search
 
         say(search_plan_in_words(plan_search(settings, console, planned_directory(args))), console)

@@ -7,9 +7,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Remaining, Request
-from fiesta_allennlp.replays.next_settings import NextSettings
 from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, number_in, read_rows, rows_of, text_in
-from fiesta_allennlp.replays.settings import done_note
+from fiesta_allennlp.replays.settings import NextSettings, done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED

@@ -10,9 +10,8 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.files import SCORE_ENDINGS, read_scores
-from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
-from fiesta_allennlp.replays.settings import ReplaySettings, done_note
+from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.selection.metrics import Metric

@@ -1,19 +1,20 @@
 """Replays of a selection over scores that are there already: the same strategy again and again, in seconds."""
 
-import os
-import signal
-import sys
+import math
 import time
-from contextlib import closing, contextmanager
+from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
-from fiesta_allennlp.errors import ConfigError
+import numpy as np
+from scipy.special import ndtri
+
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.side_by_side import prepare_beliefs, side_by_side
+from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
@@ -27,17 +28,13 @@ from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
 
 if TYPE_CHECKING:
-    from multiprocessing.context import BaseContext
+    pass
+
 
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
 
 Outcome = TypeVar("Outcome")
-
-CHUNKS_PER_PROCESS = 2
-LARGEST_CHUNK = 100
-"""Repetitions are made in pieces: large enough for `side_by_side` to pay, and small enough for an even load, a bar that
-moves, and for little to be lost by an interrupt."""
 
 
 @dataclass(frozen=True)
@@ -239,61 +236,76 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     )
 
 
-def in_chunks(
-    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int
-) -> Generator[Tuple[range, List[Outcome]], None, None]:
-    """Results piece by piece, in order of finishing. Closing the generator stops the workers."""
-    share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
-    size = min(LARGEST_CHUNK, max(1, share))
-    chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
-    if num_processes == 1:
-        for chunk in chunks:
-            yield chunk, run_all(chunk)
-        return
-    yield from _in_processes(run_all, chunks, num_processes=num_processes)
+QUANTILES = (5, 25, 50, 75, 95)
+"""In per cent."""
 
 
-def _in_processes(
-    run_all: Callable[[range], List[Outcome]], chunks: List[range], *, num_processes: int
-) -> Generator[Tuple[range, List[Outcome]], None, None]:
-    from concurrent.futures import as_completed
-    from concurrent.futures.process import BrokenProcessPool
+def summarise_replay(replay: Replay) -> Dict[str, Any]:
+    """Return the content of `fiesta-replay --output`. At least one repetition has finished.
 
-    from pebble import ProcessPool
+    `repetitions` are those that finished; `best` is the candidate with the best true mean, the first of equals.
+    `minimise` is there, and true, where lower scores are better; `restricted` where only some candidates were taken.
+    `correct` and `wrong` are shares of all repetitions: the first whatever made them stop, the second of those that
+    claimed a winner and did not stop at `max_evaluations`. The interval is Wilson's.
+    """
+    settings, repetitions = replay.settings, replay.repetitions
+    number = len(repetitions)
+    evaluations = np.array([repetition.num_evaluations for repetition in repetitions])
+    num_correct = sum(repetition.correct for repetition in repetitions)
+    undecided = [repetition.stopped_by == "max_evaluations" for repetition in repetitions]
+    wrong = [not r.correct and not open_ for r, open_ in zip(repetitions, undecided, strict=True)]
+    strategy = settings.strategy_params()
+    return {
+        "repetitions": number,
+        "interrupted": replay.interrupted,
+        "best": (min if settings.minimise else max)(replay.true_means, key=lambda name: replay.true_means[name]),
+        "correct": num_correct / number,
+        "correct_interval": wilson_interval(num_correct, number),
+        "wrong": sum(wrong) / number,
+        "undecided": sum(undecided) / number,
+        "evaluations": {
+            "min": int(evaluations.min()),
+            "mean": float(evaluations.mean()),
+            "median": float(np.median(evaluations)),
+            "max": int(evaluations.max()),
+            "quantiles": {str(q): int(np.percentile(evaluations, q, method="inverted_cdf")) for q in QUANTILES},
+        },
+        "rounds": {"mean": float(np.mean([repetition.num_rounds for repetition in repetitions]))},
+        "seconds": replay.seconds,
+        "fewest_scores": replay.fewest_scores,
+        "scores": settings.scores,
+        **({"minimise": True} if settings.minimise else {}),
+        **({"restricted": True} if settings.candidates else {}),
+        **({"notes": list(replay.notes)} if replay.notes else {}),
+        "splits": settings.splits,
+        "evaluations_per_split": settings.evaluations_per_split,
+        "batch_size": settings.batch_size,
+        "with_replacement": settings.with_replacement,
+        "seed": str(settings.seed),
+        "strategy": strategy,
+        "belief": strategy["belief"],
+        "candidates": _candidates(replay),
+    }
 
-    from fiesta_allennlp.isolation.main_guard import MISSING_GUARD, refuse_to_be_imported
 
-    refuse_to_be_imported()
-    with ProcessPool(max_workers=num_processes, context=_context()) as pool:
-        try:
-            with _interrupts_held():
-                futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BrokenProcessPool:  # all processes ended before they took any work
-            raise ConfigError(MISSING_GUARD) from None
-        finally:
-            pool.stop()
+def wilson_interval(count: int, number: int) -> List[float]:
+    """Wilson's 95% interval of a share, its lower and its upper end.
 
+    With p = count / number and z the normal quantile of 0.975::
 
-def _context() -> "BaseContext":
-    """Processes that import no AllenNLP. Where this one has, each would import it with the main module: there they are
-    forks of a server that imports it once."""
-    from multiprocessing import get_context
-
-    from fiesta_allennlp.isolation.fork_server import THREAD_VARIABLES, start_fork_server
-
-    if "allennlp" in sys.modules:
-        return start_fork_server(num_threads=1)
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    return get_context("spawn")
+        (p + z^2 / (2 n) -+ z sqrt(p (1 - p) / n + z^2 / (4 n^2))) / (1 + z^2 / n)
+    """
+    share, z = count / number, float(ndtri(0.975))
+    middle = share + z**2 / (2 * number)
+    half = z * math.sqrt(share * (1 - share) / number + z**2 / (4 * number**2))
+    low, high = ((middle + side) / (1 + z**2 / number) for side in (-half, half))
+    return [0.0 if count == 0 else low, 1.0 if count == number else high]
 
 
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold interrupts back, here until the end of the block, and for good in a process that begins in it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _candidates(replay: Replay) -> List[Dict[str, Any]]:
+    recommended = Counter(repetition.best for repetition in replay.repetitions)
+    number = len(replay.repetitions)
+    return [
+        {"name": name, "true_mean": mean, "recommended": recommended[name] / number}
+        for name, mean in replay.true_means.items()
+    ]

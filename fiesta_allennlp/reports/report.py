@@ -7,10 +7,9 @@ from typing import Any, Mapping, Optional, Sequence, Union
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError
 from fiesta_allennlp.reports.pages import check_output, refuse_link, write_report
-from fiesta_allennlp.reports.pair import read_pair
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.sources import TableOptions, read_source
+from fiesta_allennlp.reports.sources import TableOptions, read_pair, read_source
 
 MIN_SCORES = 2
 """With fewer scores in all there is nothing to report."""

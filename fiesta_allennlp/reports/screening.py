@@ -1,19 +1,23 @@
 """The first stage of a search, and what the fresh runs of its finalists made of it."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import History
 from fiesta_allennlp.searches.screener import failed_configs
 from fiesta_allennlp.searches.search_settings import stored_search
-from fiesta_allennlp.searches.searchers.improvement import pareto_front
+from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.seeding import second_seed
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
 
 NOTHING_FAILS_FOR_GOOD = 10**9
 """A config is never withdrawn from a screening: it has one run."""
@@ -172,4 +176,44 @@ def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
         f"{moved} of the {len(placed)} finalists changed place. {winner.name}, now first, was number "
         f"{winner.place_before} in the screening. Its score there was {number_text(winner.score_before)}, and its mean "
         f"over {count_text(winner.num_runs, 'fresh run')} is {number_text(winner.mean_after)}.",
+    )
+
+
+def search_in_words(found: "SearchSummary") -> Tuple[str, ...]:
+    """Describe how the screening ended and how the fresh runs changed its order, in one or two sentences each."""
+    screened, selected = found.screening, found.selection
+    best = screened["candidates"][0] if screened["best"] else None
+    num_failed = sum(entry["score"] is None for entry in screened["candidates"])
+    failed = f", {num_failed} failed" if num_failed else ""
+    leads = "" if best is None else f" Best validation score: {number_text(best['score'])}, {best['name']}."
+    took = f"{duration_text(screened['seconds'])} across all workers"
+    first = f"Screened {count_text(screened['num_evaluations'], 'config')} in {took}{failed}.{leads}"
+    if selected is None:
+        return (_why(screened["stopped_by"]), first, *legend({best["name"]: best.get("values", "")} if best else {}))
+    values = {entry["name"]: entry.get("values", "") for entry in screened["candidates"]}
+    finalists = finalists_of(screened["candidates"], selected["candidates"], Metric.of(screened["metric"]))
+    named = {candidate.name: values.get(candidate.name, "") for candidate in selected["candidates"]}
+    return (first, *finalists_in_words(finalists), *legend(named))
+
+
+def _why(stopped_by: str) -> str:
+    return {
+        "failures": "No comparison: too many runs of the screening failed. See their reasons in the lines above.",
+        "interrupted": "Interrupted in the screening; nothing that finished is lost.",
+        "max_hours": "The screening is not over: it took all that --max-hours allows.",
+    }.get(stopped_by, f"The screening ended by {stopped_by}.")
+
+
+def search_plan_in_words(plan: "SearchPlan") -> Tuple[str, ...]:
+    """Describe what a search would do."""
+    pool, metric = plan.prepared.pool, plan.prepared.checked.settings.scored_by
+    run = (f"A run of the first config: {plan.command}",) if plan.command else ()
+    return (
+        f"The screening would run {plan.num_configs} of {plan.num_points} configs once, "
+        f"{plan.prepared.executor.describe()}, and score them by {metric.text} on the validation set.",
+        f"Some of the configs: {'; '.join(plan.examples)}.",
+        *run,
+        f"The {plan.num_finalists} best would then be the candidates of a selection with fresh runs.",
+        f"The data of the screening: {count_text(pool.size, 'instance')}"
+        f"{f' in {pool.num_groups} groups' if pool.group_by else ', no groups'}.",
     )

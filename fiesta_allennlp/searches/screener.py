@@ -6,7 +6,7 @@ import numpy as np
 
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
-from fiesta_allennlp.searches.searchers.improvement import pareto_front
+from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.strategies.base import Strategy
 
 MOST_FAILURES = 10

@@ -19,8 +19,7 @@ from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
-from fiesta_allennlp.searches.space import CandidatePoints, given_pool
-from fiesta_allennlp.searches.space_file import read_space
+from fiesta_allennlp.searches.space import CandidatePoints, given_pool, read_space
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
 from fiesta_allennlp.selection.jsonnet import evaluating_together

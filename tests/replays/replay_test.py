@@ -10,10 +10,9 @@ import pytest
 
 from fiesta_allennlp.errors import ConfigError, DataError
 from fiesta_allennlp.records import Decision, History
-from fiesta_allennlp.replays.replay import Repetition, Replay, prepare_replay, replay
+from fiesta_allennlp.replays.replay import Repetition, Replay, prepare_replay, replay, summarise_replay
 from fiesta_allennlp.replays.settings import ReplaySettings
 from fiesta_allennlp.replays.sources import ScorePreset
-from fiesta_allennlp.replays.summary import summarise_replay
 from fiesta_allennlp.reports.words import replay_in_words
 from fiesta_allennlp.strategies import Strategy
 

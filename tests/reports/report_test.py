@@ -15,9 +15,8 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.rows import read_csv
-from fiesta_allennlp.reports.citing import paragraph
 from fiesta_allennlp.reports.figures.drawing import draw_all
-from fiesta_allennlp.reports.pages import render_csv, render_markdown
+from fiesta_allennlp.reports.pages import paragraph, render_csv, render_markdown
 from fiesta_allennlp.reports.record import belief_path
 from fiesta_allennlp.reports.report import default_output, report
 from fiesta_allennlp.reports.sources import TableOptions, read_table

@@ -10,10 +10,9 @@ from rich.console import Console
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.replays.summary import summarise_replay
-from fiesta_allennlp.reports.citing import bibtex, paragraph
+from fiesta_allennlp.replays.replay import summarise_replay
 from fiesta_allennlp.reports.comparison import Comparison
-from fiesta_allennlp.reports.pages import render_html, render_markdown
+from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.tables import replay_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.reports.figures.figure import Figure, of_the_best, styled
-from fiesta_allennlp.reports.figures.runs import ALLOCATION, PATH
+from fiesta_allennlp.reports.figures.runs import ALLOCATION, BEST_SO_FAR, FRONT, PATH
 from fiesta_allennlp.reports.figures.scores import DIFFERENCES, DISTRIBUTIONS, MEASURES
-from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.record import Report
 
 if TYPE_CHECKING:

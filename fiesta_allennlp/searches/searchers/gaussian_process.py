@@ -9,11 +9,12 @@ from fiesta_allennlp.searches.searchers.covariances import (
     KERNELS,
     Prediction,
     check_graph,
+    expected_hypervolume_improvement,
+    expected_improvement,
     graph_covariance,
     kernel_matrix,
     predict,
 )
-from fiesta_allennlp.searches.searchers.improvement import expected_hypervolume_improvement, expected_improvement
 
 SCORES = ("standardised", "raw")
 PRIOR_MEAN = -1.0

@@ -14,13 +14,12 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.replays.replay import summarise_replay
 from fiesta_allennlp.reports.figures import drawing
 from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, draw_evaluations
 from fiesta_allennlp.reports.figures.figure import styled
-from fiesta_allennlp.reports.figures.runs import MOST_STEPS, thinned
+from fiesta_allennlp.reports.figures.runs import BEST_SO_FAR, FRONT, MOST_STEPS, thinned
 from fiesta_allennlp.reports.figures.scores import _density
-from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, screened, ugly

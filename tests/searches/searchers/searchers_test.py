@@ -9,20 +9,18 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, GraphEi, GraphEif, Points, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import (
     Prediction,
+    expected_hypervolume_improvement,
+    expected_improvement,
     graph_covariance,
+    hypervolume,
     joined,
     kernel_matrix,
     laplacian,
+    pareto_front,
     predict,
 )
 from fiesta_allennlp.searches.searchers.gaussian_process import standardised
 from fiesta_allennlp.searches.searchers.graph_eif import expected_influence, harmonic, scaled
-from fiesta_allennlp.searches.searchers.improvement import (
-    expected_hypervolume_improvement,
-    expected_improvement,
-    hypervolume,
-    pareto_front,
-)
 
 
 def on_a_line(*places: float) -> Points:
