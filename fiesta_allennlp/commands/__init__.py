@@ -1,6 +1,4 @@
-"""The commands as a table, and their parsers.
-
-The parsers need the standard library alone, so that help and usage errors come at once."""
+"""The commands as a table, and their parsers, which need the standard library alone, so that help comes at once."""
 
 import argparse
 import os

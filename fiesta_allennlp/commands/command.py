@@ -87,10 +87,7 @@ class ReadingCommand(FiestaCommand):
     """A command that reads a selection or scores, which its first positional argument names."""
 
     def checked(self, args: argparse.Namespace) -> Any:
-        """Return the settings that were typed, and import the user's packages, which may take seconds.
-
-        Where there is nothing to read, no package is imported, so that the command says so at once.
-        """
+        """Return the settings that were typed, and import the user's packages if there is something to read."""
         from fiesta_allennlp.selection.options import typed_options
 
         settings = self.settings_class()
@@ -114,11 +111,7 @@ def _is_there(source: Any) -> bool:
 
 
 def check_output(name: str, path: Optional[Path], endings: Sequence[str]) -> None:
-    """Refuse a file that could not be written, before the work.
-
-    Raises:
-        ConfigError: with the option and the path.
-    """
+    """Refuse a file that could not be written, before the work."""
     from fiesta_allennlp.errors import ConfigError
 
     if path is not None and path.suffix not in endings:
@@ -135,12 +128,7 @@ LARGER = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HO
 
 
 def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
-    """Call `work` and end the process with the status it returns, or that of its error.
-
-    Args:
-        debug: show the traceback of an error.
-        interrupted: tells what to say where an interrupt comes through.
-    """
+    """Call `work` and end the process with the status it returns, or that of its error."""
     from fiesta_allennlp.listeners.steady_console import steady_streams
 
     with _interruptible(), steady_streams():
@@ -170,9 +158,7 @@ def _status(work: Callable[["Console"], int], *, debug: bool, interrupted: Calla
 def _interruptible() -> Iterator[None]:
     """Let the first ending signal end the command in order, and the second one quit at once.
 
-    A signal that is ignored stays so: shells start what runs in their background with SIGINT ignored. Once the command
-    has ended in order, no further signal changes its exit status while Python shuts down.
-    """
+    A signal that is ignored stays so, as in a shell's background. After the end, no signal changes the exit status."""
     came: List[int] = []
 
     def interrupt(signum: int, frame: Any) -> None:
@@ -202,8 +188,8 @@ def say(sentences: Iterable[str], console: "Console") -> None:
 
 
 def say_failures(summary: Mapping[str, Any], args: argparse.Namespace, console: "Console") -> None:
-    """Print every failure and every candidate that takes no part. Runs that failed for the same reason share a line.
-    If no run reported the metric, print how to read another one from them."""
+    """Print every failure, by reason, and every candidate that takes no part. If no run reported the metric, print how
+    to read another one from them."""
     lacks_metric = False
     for candidate in summary["candidates"]:
         runs: Dict[str, List[str]] = {}
@@ -236,8 +222,7 @@ def status_of(summary: Mapping[str, Any], args: argparse.Namespace, console: "Co
 
 
 def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
-    """Return the sentence about an interruption before the first `step` or after the last one; `kept` says what is not
-    lost."""
+    """Return the sentence about an interruption; `kept` says what is not lost."""
     from fiesta_allennlp.directory import RunDirectory
 
     directory = None if args.dry_run else args.serialization_dir
@@ -247,7 +232,6 @@ def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
 
 
 def recover_command(args: argparse.Namespace) -> str:
-    """Return the command that goes on with the selection."""
     return f"{command(args.command)} -s {shlex.quote(str(args.serialization_dir))} --recover"
 
 

@@ -34,7 +34,6 @@ nothing in its directory."""
     given = (("directory", None),)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Print the table, and again until the selection ends if asked to follow it."""
         settings = self.checked(args)
         from fiesta_allennlp.reports.status import status_of
 
@@ -61,7 +60,6 @@ selection, or of a table of scores. The command locks and changes nothing in the
     given = (("source", "?"),)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Write the report."""
         settings = self.checked(args)
         from fiesta_allennlp.reports.report import default_output, report
 
@@ -99,7 +97,6 @@ selection, or a table of scores. The command trains, locks and changes nothing."
     given = (("source", "?"),)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Run the command. Returns its status: 0 done, 130 interrupted."""
         settings = self.checked(args)
         from fiesta_allennlp.listeners.progress import repetition_bar
         from fiesta_allennlp.replays.planning import FEWEST, forecast
@@ -140,7 +137,6 @@ runs it takes and how often it finds the best candidate."""
             check_output("figure", args.figure, FIGURE_ENDINGS)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Run the command. Returns its status: 0 done, 130 interrupted."""
         settings = self.checked(args)
         from fiesta_allennlp.listeners.progress import repetition_bar
         from fiesta_allennlp.replays.replay import replay, summarise_replay
@@ -187,7 +183,7 @@ selection is decided. Make these runs yourself and add a row for each. The comma
         )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Run the command. Returns its status: 0, or 1 where too many runs failed."""
+        """Return the status: 0, or 1 where too many runs failed."""
         settings = self.checked(args)
         from fiesta_allennlp.replays.next_runs import next_runs
         from fiesta_allennlp.reports.plan import ending_in_words, next_content, next_in_words, next_table
@@ -224,7 +220,6 @@ looks for plugins. A file that already has the line stays unchanged."""
         )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Add the line, and say whether it was there."""
         path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
         try:
             is_new = add_plugin(path)

@@ -13,14 +13,8 @@ if TYPE_CHECKING:
 
 
 class Selecting(FiestaCommand):
-    """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
-
-    Attributes:
-        step: the word for one run.
-        kept: the end of a sentence about an interrupt.
-        force: the help of `--force`.
-        dry_run: the help of `--dry-run`.
-    """
+    """A command that selects in a directory, or with `--dry-run` only checks and prints the plan. `step` is the word
+    for one run, `kept` the end of a sentence about an interrupt; `force` and `dry_run` are help."""
 
     trains = True
     step: ClassVar[str] = "run"
@@ -47,8 +41,7 @@ class Selecting(FiestaCommand):
         )
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Run the command. Returns its status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid
-        input."""
+        """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
         settings = self.settings_class()
         typed = typed_settings(args, settings)
         directory = None if args.dry_run else directory_of(args)
@@ -86,11 +79,7 @@ def explain_minus(parser: argparse.ArgumentParser) -> None:
 
 
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
-    """Return the settings of the class `of` that were typed, above those of the `--config` file.
-
-    Raises:
-        ConfigError: where a value is not one that its option allows.
-    """
+    """Return the settings of the class `of` that were typed, above those of the `--config` file."""
     from fiesta_allennlp.selection.options import typed_options
     from fiesta_allennlp.selection.settings import overlay, settings_from_file
 
@@ -102,11 +91,6 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
 
 
 def directory_of(args: argparse.Namespace) -> Path:
-    """Return the directory that was given.
-
-    Raises:
-        ConfigError: where no directory was given.
-    """
     if args.serialization_dir is None:
         what = "of the selection to continue" if args.recover else "for the selection"
         raise ConfigError(f"-s is missing: give the directory {what}.")

@@ -17,10 +17,8 @@ logger = logging.getLogger(__name__)
 
 
 class Notify:
-    """A listener that starts a shell command and does not wait for it. The command's environment says what happened:
-    `FIESTA_EVENT` (`decision`, `failure` or `waiting`), `FIESTA_MESSAGE` and `FIESTA_DIRECTORY`. What it prints goes to
-    `notify.log`. A command that fails does not disturb the selection.
-    """
+    """Starts a shell command, with what happened in the environment variables `FIESTA_EVENT`, `FIESTA_MESSAGE` and
+    `FIESTA_DIRECTORY`, and does not wait for it. What it prints goes to `notify.log`."""
 
     def __init__(self, command: str, directory: RunDirectory) -> None:
         self._command = command
@@ -83,14 +81,8 @@ def smallest_gpu_mib() -> Optional[float]:
 
 
 class GpuRoom(Listener):
-    """A listener that prints one note when every candidate has a finished run, if at least twice as many runs as now
-    would fit into the memory of each GPU.
-
-    Args:
-        say: prints a line.
-        devices: the devices of the workers, one for each run that may be on it.
-        memory: of the smallest card, in MiB.
-    """
+    """Prints one note when every candidate has a finished run, if at least twice as many runs as now fit on each GPU.
+    `devices` has one entry for each run at once, and `memory` is of the smallest card, in MiB."""
 
     def __init__(self, say: Callable[[str], None], devices: Sequence[str], *, memory: float) -> None:
         self._say = say

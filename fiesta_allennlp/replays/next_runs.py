@@ -99,11 +99,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
 
 
 def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> History:
-    """Return the history that the rows of a table tell, in their order.
-
-    Raises:
-        DataError: where a score is no number, with the line.
-    """
+    """Return the history that the rows of a table tell, in their order."""
     numbers: Dict[str, int] = {}
     made: Dict[str, int] = defaultdict(int)
     evaluations: List[Evaluation] = []
@@ -123,9 +119,8 @@ def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> Hi
 
 
 def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iterator[NextRun]:
-    """Give each proposed run a split and a seed that its candidate has not had. Shared splits are taken in the order of
-    the table; numbers name new ones. Seeds begin with 1 where splits begin with 0, so that nobody takes one for the
-    other."""
+    """Give each proposed run a split and a seed that its candidate has not had. Seeds begin with 1 where splits begin
+    with 0, so that nobody takes one for the other."""
     order = list(dict.fromkeys(row.split for row in rows))
     had: Mapping[str, Set[str]] = defaultdict(set)
     seeds: Mapping[str, Set[str]] = defaultdict(set)

@@ -26,14 +26,12 @@ MARGINS = (0.1, 0.2, 0.4)
 
 @dataclass(frozen=True)
 class NestedMargins:
-    """Simulates a strategy once for several margins: a larger one stops earlier on the same path. What is proposed
-    depends on the margin only until a winner has the fewest runs that it needs; there the smallest margin leads.
-    `replayers` differ in their margins, the smallest one first."""
+    """Simulates a strategy once for several margins, the smallest one first: a larger one stops earlier on the same
+    path."""
 
     replayers: Tuple[Replayer, ...]
 
     def run_all(self, repetitions: range) -> List[Tuple[Repetition, ...]]:
-        """Selections with each margin."""
         return side_by_side(self.replayers[0].strategy, [self._steps(repetition) for repetition in repetitions])
 
     def _is_unsure(self, decision: Decision) -> bool:
@@ -58,7 +56,7 @@ class NestedMargins:
 
 
 def margins_of(problem: Problem) -> Tuple[float, ...]:
-    """The margin that was asked for, and larger ones of one digit: parts of the run-to-run sd."""
+    """Return the margin that was asked for, and larger ones of one digit: parts of the run-to-run sd."""
     strategy = build_strategy(problem.choice, list(problem.source.true_means()))
     if not isinstance(strategy, FixedConfidence):
         raise ConfigError("--strategy: a plan needs a strategy that stops at a confidence, such as top_two.")
@@ -69,7 +67,6 @@ def margins_of(problem: Problem) -> Tuple[float, ...]:
 
 
 def with_margin(problem: Problem, margin: float) -> Replayer:
-    """Return what simulates the chosen strategy with this margin."""
     params = {**problem.choice.strategy_params(), "margin": margin}
     plain = replace(problem.choice, confidence=None, margin=None, max_evaluations=None, stop=None, strategy=params)
     return prepare_replay(plain, problem.source)
@@ -138,18 +135,10 @@ Told = Callable[[int, Optional[int]], None]
 
 
 def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, total: None) -> Forecast:
-    """Simulate selections of the problem that the settings describe.
+    """Simulate selections of the problem that the settings describe. The result depends on settings and seed alone.
 
-    The result depends on the settings and the seed alone. An interrupt (`KeyboardInterrupt`) ends it with what has
-    finished, and is passed on where that is nothing.
-
-    Args:
-        on_repetitions: called with the number of selections that were simulated since the last call, and with how many
-            there will be where that becomes known.
-
-    Raises:
-        FiestaError: where a setting is wrong, or the pilot cannot be read or says too little.
-    """
+    An interrupt (`KeyboardInterrupt`) ends it with what has finished, and is passed on where that is nothing.
+    `on_repetitions` is called with the number of new selections, and with their total where that becomes known."""
     start = time.monotonic()
     settings = replace(settings, seed=fresh_seed() if settings.seed is None else settings.seed)
     problem = problem_of(settings)
@@ -178,7 +167,6 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
 
 
 def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
-    """With equal allocation and the budget, as far as no interrupt comes."""
     start = time.monotonic()
     choice, number = begun.problem.choice, begun.default.repetitions
     params = choice.strategy_params()
@@ -211,11 +199,7 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
 
 
 def _check_room(replayer: Replayer) -> None:
-    """Check that a pilot leaves runs to plan.
-
-    Raises:
-        ConfigError: if it used all that its limit allows and is inconclusive.
-    """
+    """Refuse a pilot that used all that its limit allows and is inconclusive."""
     start = replayer.source.start
     if start is not None and replayer.strategy.recommend(start).stopped_by == "max_evaluations":
         found = replayer.strategy.credible_margin(start)
@@ -227,23 +211,19 @@ def _check_room(replayer: Replayer) -> None:
 
 
 def _limit(replayer: Replayer) -> int:
-    """The most runs that the stopping rule allows, those of withdrawn and removed candidates included."""
+    """Return the most runs that the stopping rule allows."""
     strategy = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `margins_of`
     return strategy.limit_of(replayer.source.start or History(replayer.candidates))
 
 
 def _budget(default: Outlook, problem: Problem) -> int:
-    """The default's mean number of runs, and at least what sequential halving needs."""
     number = len(problem.source.true_means())
     return max(round(default.mean_runs), SequentialHalving(belief=Belief(), budget=1).least(number))
 
 
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
-    """All repetitions that finished, each with one outcome for every margin.
-
-    Raises:
-        KeyboardInterrupt: where none has finished.
-    """
+    """Return all repetitions that finished, each with one outcome for every margin. An interrupt before the first is
+    passed on."""
     done: Dict[int, Tuple[Repetition, ...]] = {}
     try:
         while len(done) < (total := _repetitions(settings, list(done.values()))):

@@ -39,12 +39,8 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class Repetition:
-    """The outcome of one simulated selection.
-
-    `best` and `stopped_by` are those of its decision. `correct`: `best` is, within the margin, a candidate with the
-    best true mean. In a round as many evaluations as the batch size allows are made at once. `seconds` are those of the
-    evaluations that were made, all workers together; 0 where the scores do not say.
-    """
+    """The outcome of one simulated selection. `correct`: `best` is, within the margin, a candidate with the best true
+    mean. In a round as many evaluations as the batch size are made at once. `seconds` are of all workers together."""
 
     best: Optional[str]
     stopped_by: str
@@ -56,12 +52,8 @@ class Repetition:
 
 @dataclass(frozen=True)
 class Replay:
-    """All repetitions that finished, in their order, and what they were made with.
-
-    `settings` has everything that was left to chance or to defaults filled in; `interrupted` tells that some
-    repetitions are missing. `true_means` is by candidate. `seconds` is wall-clock time. `fewest_scores` is how many
-    splits or scores are taken for the truth, None where the scores never run out. `notes` are of the source.
-    """
+    """All repetitions that finished, in their order. `settings` has seed and defaults filled in; `fewest_scores` is how
+    many splits or scores are taken for the truth, None where they never run out."""
 
     settings: ReplaySettings
     true_means: Dict[str, float]
@@ -74,13 +66,8 @@ class Replay:
 
 @dataclass(frozen=True)
 class Replayer:
-    """Everything that one repetition needs; sent to the worker processes.
-
-    Attributes:
-        margin: how far from the best true mean a candidate is right to recommend.
-        batch_size: how many evaluations are made at once. The next ones are chosen when all of them have finished.
-        minimise: whether the lowest true mean is the best, which the strategy knows already.
-    """
+    """Everything that one repetition needs; sent to the worker processes. `margin` is how far from the best true mean a
+    candidate is right to recommend."""
 
     strategy: Strategy
     source: ScoreSource
@@ -93,15 +80,10 @@ class Replayer:
 
     @cached_property
     def best(self) -> Tuple[str, ...]:
-        """The candidates that are right to recommend, unless the true means are those of one repetition."""
         return best_within(self.source.true_means(), self.margin, minimise=self.minimise)
 
     def run_all(self, repetitions: range) -> List[Repetition]:
-        """Selections, with the scores and the draws that belong to these numbers.
-
-        Raises:
-            FiestaError: where the scores run out, or the belief cannot use one.
-        """
+        """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
         return side_by_side(self.strategy, [self._steps(repetition) for repetition in repetitions])
 
     def _steps(self, repetition: int) -> Generator[History, None, Repetition]:
@@ -146,7 +128,7 @@ class Replayer:
 
 
 def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = False) -> Tuple[str, ...]:
-    """Return the candidates whose means are within the margin of the highest one, or of the lowest to minimise."""
+    """Return the candidates whose means are within the margin of the best one."""
     gains = {name: -mean if minimise else mean for name, mean in means.items()}
     return tuple(name for name in gains if gains[name] >= max(gains.values()) - margin - TIES)
 
@@ -165,20 +147,12 @@ def replay(
     margin: float = 0.0,
     on_repetitions: Callable[[int], None] = lambda number: None,
 ) -> Replay:
-    """Repeat a selection over a table of scores, or a preset, in parallel.
+    """Repeat a selection over a table of scores, or a preset, in parallel. The result depends on settings and seed
+    alone.
 
-    The result depends on the settings and the seed alone, not on the number of processes. An interrupt
-    (`KeyboardInterrupt`) ends it with the repetitions that have finished.
-
-    Args:
-        source: where the scores come from, in place of what `settings.scores` names; `settings.evaluations_per_split`
-            then has no part.
-        margin: how far from the best true mean a candidate is right to recommend, where the strategy has no margin.
-        on_repetitions: called with the number of repetitions that have finished since the last call.
-
-    Raises:
-        FiestaError: where a setting or the table is wrong, or the table runs out.
-    """
+    An interrupt (`KeyboardInterrupt`) ends it with the repetitions that have finished. `source` takes the place of what
+    `settings.scores` names, and `margin` that of a strategy without one. `on_repetitions` is called with the number of
+    repetitions that have newly finished."""
     start = time.monotonic()
     seed = fresh_seed() if settings.seed is None else settings.seed
     settings = replace(settings, seed=seed, processes=min(settings.num_processes, settings.repetitions))
@@ -203,11 +177,7 @@ def replay(
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
-    """Read and check everything. `settings.seed` is given.
-
-    Raises:
-        FiestaError: see `replay`.
-    """
+    """Read and check everything. `settings.seed` is given."""
     if source is None:
         source = open_scores(settings.scores, settings.evaluations_per_split, settings.columns)
     if source.on_official_splits:
@@ -241,13 +211,8 @@ QUANTILES = (5, 25, 50, 75, 95)
 
 
 def summarise_replay(replay: Replay) -> Dict[str, Any]:
-    """Return the content of `fiesta-replay --output`. At least one repetition has finished.
-
-    `repetitions` are those that finished; `best` is the candidate with the best true mean, the first of equals.
-    `minimise` is there, and true, where lower scores are better; `restricted` where only some candidates were taken.
-    `correct` and `wrong` are shares of all repetitions: the first whatever made them stop, the second of those that
-    claimed a winner and did not stop at `max_evaluations`. The interval is Wilson's.
-    """
+    """Return the content of `fiesta replay --output`. `correct` and `wrong` are shares of all repetitions: the first
+    whatever made them stop, the second of those that did not stop at `max_evaluations`."""
     settings, repetitions = replay.settings, replay.repetitions
     number = len(repetitions)
     evaluations = np.array([repetition.num_evaluations for repetition in repetitions])

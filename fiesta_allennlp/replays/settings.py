@@ -56,7 +56,6 @@ def done_note(done: Sequence[str]) -> Tuple[str, ...]:
 
 
 def columns_option(group: str) -> Any:
-    """Return the option `--columns`, below this heading."""
     return option(
         None,
         "a CSV file's names for the columns, such as candidate=model,score=test_f1,seed=seed. Without a column split, "
@@ -68,7 +67,6 @@ def columns_option(group: str) -> Any:
 
 
 def minimise_option(group: str) -> Any:
-    """Return the option `--minimise`, below this heading."""
     return option(
         False,
         "lower scores of a table are better; in a CSV file, -NAME in the column `metric` has the same effect",
@@ -79,10 +77,7 @@ def minimise_option(group: str) -> Any:
 
 @dataclass(frozen=True)
 class ReplaySettings(ChoiceSettings):
-    """The settings of `fiesta replay`. Names and defaults are those of the command's options.
-
-    `scores` is a file or a preset. `candidates` are those to take from it, all where it is empty.
-    """
+    """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` are all of it."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
 
@@ -135,17 +130,12 @@ class ReplaySettings(ChoiceSettings):
 
     @property
     def num_processes(self) -> int:
-        """`processes`, by default one for each core."""
         return self.processes or os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
 class NextSettings(ChoiceSettings):
-    """The settings of `fiesta-next`. Names and defaults are those of the command's options.
-
-    `scores` is a CSV file, or empty for rows of Python. `candidates` are those that may have no row yet. `columns` maps
-    names of columns to the names in the file.
-    """
+    """The settings of `fiesta next`. `scores` is empty for rows of Python, and `candidates` may have no row yet."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES, CHOOSING, RESOURCES)
 
@@ -199,10 +189,8 @@ OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 
 @dataclass(frozen=True)
 class PlanSettings(ChoiceSettings):
-    """The settings of `fiesta plan`. Names and defaults are those of the command's options.
-
-    Where `source` is the directory of a selection, what it was started with stands below what is given here.
-    """
+    """The settings of `fiesta plan`. What the selection in `source` was started with stands below what is given
+    here."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM, CHOOSING, RESOURCES)
 

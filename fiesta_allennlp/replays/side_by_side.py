@@ -25,7 +25,8 @@ moves, and for little to be lost by an interrupt."""
 
 
 def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Outcome]]) -> List[Outcome]:
-    """Return what several simulated selections return. Each yields every history before it asks `strategy` about it."""
+    """Return what several selections return that take turns, so that their posteriors are computed together. Each
+    yields every history before it asks `strategy` about it."""
     belief = getattr(unwrapped(strategy), "belief", None)
     found: Dict[int, Outcome] = {}
     while len(found) < len(runs):
@@ -42,10 +43,8 @@ def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Out
 
 
 def prepare_beliefs(strategies: Sequence[Strategy]) -> None:
-    """Let these strategies, which differ in their margins alone, share one `PreparedBelief`.
-
-    A strategy for a budget asks for one posterior, at its end, so nothing is prepared for it.
-    """
+    """Let these strategies, which differ in their margins alone, share one `PreparedBelief`. A strategy for a budget
+    asks for one posterior, at its end, so nothing is prepared for it."""
     plain = [unwrapped(strategy) for strategy in strategies]
     belief = plain[0].belief
     margins = {0.0, *(strategy.margin for strategy in plain if isinstance(strategy, FixedConfidence))}
@@ -80,7 +79,7 @@ class PreparedBelief(Belief):
 def in_chunks(
     run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int
 ) -> Generator[Tuple[range, List[Outcome]], None, None]:
-    """Results piece by piece, in order of finishing. Closing the generator stops the workers."""
+    """Yield results piece by piece, in order of finishing. Closing the generator stops the workers."""
     share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
     size = min(LARGEST_CHUNK, max(1, share))
     chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
@@ -115,8 +114,8 @@ def _in_processes(
 
 
 def _context() -> "BaseContext":
-    """Processes that import no AllenNLP. Where this one has, each would import it with the main module: there they are
-    forks of a server that imports it once."""
+    """Return processes that import no AllenNLP, or where this one has, forks of a server that imports it once for
+    all."""
     from multiprocessing import get_context
 
     from fiesta_allennlp.isolation.fork_server import THREAD_VARIABLES, start_fork_server

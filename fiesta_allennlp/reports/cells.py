@@ -60,11 +60,7 @@ DIFFERENCES: "Columns[Comparison]" = (
 
 
 def candidates(report: Report, *, belief_first: bool = False) -> Cells:
-    """Return a row for every candidate, in the order given.
-
-    Args:
-        belief_first: puts the probabilities right of the names, because a telephone shows little more.
-    """
+    """Return a row for every candidate; `belief_first` puts P(best) next to the names, for narrow screens."""
     name: "Columns[CandidateReport]" = ((report.words.candidate, lambda c: c.name),)
     belief: "Columns[CandidateReport]" = (("P(best)", lambda c: c.standing),)
     if report.margin:
@@ -82,7 +78,7 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
 
 
 def short_candidates(report: Report) -> Cells:
-    """Return the table that fits a column of a paper: n, mean, sd and P(best) of every candidate."""
+    """Return n, mean, sd and P(best) of every candidate, which fits a column of a paper."""
     kept = ("documents", report.metric) if report.by_documents else ("n", "mean", "sd")
     table = candidates(report)
     places = [0, *(place for place, head in enumerate(table.header) if head in (*kept, "P(best)"))]
@@ -90,17 +86,15 @@ def short_candidates(report: Report) -> Cells:
 
 
 def differences(report: Report) -> Cells:
-    """Return a row for every comparison: differences and effect sizes."""
     return _cells(_differences(report), report.comparisons)
 
 
 def p_values(report: Report) -> Cells:
-    """Return a row for every comparison: the p-value, and after a slash Holm's."""
+    """Return the p-value of every comparison, and after a slash Holm's."""
     return _cells((_against(report), WILCOXON), report.comparisons)
 
 
 def comparisons(report: Report) -> Cells:
-    """Return a row for every comparison with all that is told of it."""
     return _cells((*_differences(report), WILCOXON), report.comparisons)
 
 
@@ -111,7 +105,7 @@ def _differences(report: Report) -> "Columns[Comparison]":
 
 
 def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
-    """Name who is compared: the other one, where all comparisons are of the best candidate."""
+    """Name the other one where all comparisons are of the best candidate, and else both."""
     return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
 
 
@@ -139,7 +133,6 @@ def single_score(report: Report) -> Cells:
 
 
 def development(report: Report) -> Cells:
-    """Return rank correlations of development and test scores: over all evaluations, and within candidates."""
     found = report.development
     if found is None:
         return Cells([], [])
@@ -149,7 +142,7 @@ def development(report: Report) -> Cells:
 
 
 def finalists(report: Report) -> Cells:
-    """Return the finalists of a search in the order of its screening, with their places and scores in both stages."""
+    """Return the finalists of a search with their places and scores in both stages."""
     found = () if report.screening is None else report.screening.finalists
     rows = [
         [

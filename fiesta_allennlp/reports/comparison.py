@@ -77,12 +77,8 @@ class Comparison:
 def compare(
     first: CandidateReport, second: CandidateReport, *, minimise: bool = False, test_share: Optional[float] = None
 ) -> Comparison:
-    """Compare two candidates, without Holm's correction. Numbers that need more scores are None.
-
-    Args:
-        minimise: lower scores are better, which `prob_new_data` depends on.
-        test_share: the share of the data that a random split scores on; None where it is not known.
-    """
+    """Compare two candidates, without Holm's correction. `test_share` is the share of the data that a random split
+    tests on."""
     x, y = np.array(first.scores), np.array(second.scores)
     seeds, differences = shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
     paired, has_both = len(differences) > 1, bool(first.scores and second.scores)
@@ -108,10 +104,7 @@ def compare(
 
 
 def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
-    """Compute the 95% interval of the difference of two means by Welch's t, from samples of shapes `(n,)` and `(m,)`.
-
-    None where one of them has fewer than 3 scores.
-    """
+    """Compute Welch's 95% interval of the difference of two means; None where one has fewer than 3 scores."""
     if min(len(x), len(y)) < MIN_SCORES:
         return None
     of_x, of_y = np.var(x, ddof=1) / len(x), np.var(y, ddof=1) / len(y)
@@ -124,10 +117,7 @@ def welch_interval(x: np.ndarray, y: np.ndarray) -> Optional[Interval]:
 
 
 def wilcoxon(differences: np.ndarray) -> Optional[SignedRankTest]:
-    """Test by the sums of the ranks of positive and of negative differences, of shape `(num_pairs,)`, without zeros.
-
-    Exact up to 50 differences, otherwise normal. It agrees with `scipy.stats`, whose import alone takes 0.7 s.
-    """
+    """Test by the sums of signed ranks, exactly for up to 50 differences; `scipy.stats` takes 0.7 s to import."""
     kept = differences[differences != 0]
     number = len(kept)
     if number < MIN_SCORES:
@@ -156,10 +146,7 @@ def with_holm(comparisons: Sequence[Comparison]) -> Tuple[Comparison, ...]:
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Holm's step-down correction: the k-th smallest of m times m - k + 1, never below a smaller one's, at most 1.
-
-    Shape: `(num_tests,)`, as given.
-    """
+    """Multiply the k-th smallest of m p-values by m - k + 1, never below a smaller one's product and at most 1."""
     order = np.argsort(p_values)
     factors = len(p_values) - np.arange(len(p_values))
     adjusted = np.empty(len(p_values))

@@ -24,11 +24,7 @@ PLACE = "figures"
 
 
 def check_output(directory: Path) -> None:
-    """Check a directory before the work, and without making anything.
-
-    Raises:
-        ConfigError: where the directory cannot be made or written to.
-    """
+    """Refuse a directory that cannot be made or written to, before the work."""
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
     if not there.is_dir():
         raise _unwritable(directory, NotADirectoryError(f"{there} is not a directory"))
@@ -37,11 +33,7 @@ def check_output(directory: Path) -> None:
 
 
 def refuse_link(directory: Path) -> None:
-    """Refuse a symbolic link inside a directory that somebody else may have made: files would be written elsewhere.
-
-    Raises:
-        ConfigError: where it is one.
-    """
+    """Refuse a symbolic link, which somebody else may have put there to have files written elsewhere."""
     if directory.is_symlink():
         raise ConfigError(f"{directory}: is a symbolic link. Delete it, or give another directory with --output.")
 
@@ -51,13 +43,7 @@ def _unwritable(directory: Path, error: OSError) -> ConfigError:
 
 
 def write_report(report: Report, directory: Path, *, long_table: bool = False) -> List[Path]:
-    """Write every file of a report in one step each. Returns their paths, the page first.
-
-    Text comes before figures: where drawing fails, `report.md`, `table.tex` and `scores.csv` are there.
-
-    Raises:
-        ConfigError: where the directory cannot be written to, or its directory of figures is a symbolic link.
-    """
+    """Write every file of a report. Text comes first, so it is there where drawing fails."""
     refuse_link(directory / PLACE)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -82,11 +68,7 @@ def _write(directory: Path, contents: Mapping[str, str]) -> None:
 
 
 def render_csv(report: Report) -> str:
-    """Return every score as a table that `fiesta-replay` reads.
-
-    Its columns are candidate, split, seed (the replicate), score and development score. Where lower scores are better,
-    a column `metric` says so.
-    """
+    """Return every score as a table that `fiesta replay` reads. A column `metric` says where lower is better."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     metric = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
@@ -99,25 +81,18 @@ def render_csv(report: Report) -> str:
 
 
 def render_markdown(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
-    """Return the whole of a report. `pictures` are the figures that were drawn, by name."""
     given = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures or {}, "place": PLACE}
     text = render("report.md.j2", report=report, **given)
     return text.rstrip() + "\n"
 
 
 def render_latex(report: Report, *, long: bool = False) -> str:
-    """Return a `tabular` environment of n, mean, sd and P(best) of the candidates, to be put into a `table`.
-
-    With `long`, it has all columns, and a second one has the comparisons.
-    """
+    """Return a `tabular` of the candidates; with `long`, of all columns, and a second one of the comparisons."""
     return render("table.tex.j2", report=report, cells=cells, long=long)
 
 
 def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
-    """Return the page: decision, candidates by falling P(best), figures, tests, checklist.
-
-    It needs no other file and no network. The figures are drawn where none are given.
-    """
+    """Return the page, which needs no other file and no network. The figures are drawn where none are given."""
     return render(
         "report.html.j2",
         report=_in_order(report),
@@ -132,19 +107,16 @@ def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None
 
 
 def _in_order(report: Report) -> Report:
-    """Return the report with candidates and comparisons as they are shown."""
     places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
     comparisons = tuple(sorted(report.comparisons, key=lambda comparison: places[comparison.second]))
     return replace(report, candidates=report.ranked, comparisons=comparisons)
 
 
 def _rank(report: Report) -> str:
-    """Return the word for `report.best`."""
     return "leads" if report.is_undecided else "best"
 
 
 def _facts(report: Report) -> List[Tuple[str, str]]:
-    """Return the numbers that a reader looks for first."""
     facts: List[Tuple[str, str]] = []
     if report.best is not None:
         best = report.candidate(report.best)

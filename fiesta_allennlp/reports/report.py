@@ -86,13 +86,7 @@ def _checked(source: Reading, *, pair: bool) -> Report:
 
 
 def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
-    """Return where the files go unless told: `report` in the directory of the selection, or beside the table.
-
-    For two candidates, the directory has their names.
-
-    Raises:
-        ConfigError: where there is a symbolic link, which somebody else may have put there.
-    """
+    """Return where the files go unless told: below the selection, or beside the table. A symbolic link is refused."""
     output = _default_output(source, compare)
     refuse_link(output)
     return output

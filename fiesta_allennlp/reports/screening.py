@@ -25,8 +25,7 @@ NOTHING_FAILS_FOR_GOOD = 10**9
 
 @dataclass(frozen=True)
 class Finalist:
-    """A config in both stages: its place and validation score in the screening; its place by the mean of its fresh
-    runs, and that mean, None where none has finished."""
+    """A config by place and validation score in the screening, and by place and mean of its fresh runs."""
 
     name: str
     place_before: int
@@ -47,17 +46,8 @@ class Finalist:
 
 @dataclass(frozen=True)
 class ScreeningReport:
-    """The first stage of a search.
-
-    Attributes:
-        num_points: how many configs there were to choose among.
-        num_failures: how many configs failed.
-        searcher: its registered name.
-        finalists: in the order of the screening.
-        scores: of all configs that ran and did not fail, in the order of finishing.
-        run_seconds: of all configs that ran and did not fail, in the order of finishing.
-        second_objective: what else was to be minimised, such as `seconds`; None for nothing.
-    """
+    """The first stage of a search. `scores` and `run_seconds` are of the configs that finished, in that order, and
+    `second_objective` is what else was to be minimised."""
 
     num_points: int
     num_failures: int
@@ -71,7 +61,6 @@ class ScreeningReport:
 
     @property
     def best_so_far(self) -> Tuple[float, ...]:
-        """The best score after each run."""
         best: List[float] = []
         for score in self.scores:
             better = max if not self.metric.minimise else min
@@ -80,7 +69,6 @@ class ScreeningReport:
 
     @property
     def sentences(self) -> Tuple[str, ...]:
-        """The outcome of the screening, and what the fresh runs made of its order."""
         num_run = len(self.scores) + self.num_failures
         failed = f"; {self.num_failures} failed" if self.num_failures else ""
         told = (
@@ -101,12 +89,8 @@ class ScreeningReport:
 def finalists_of(
     screened: Sequence[Mapping[str, Any]], selected: Sequence[CandidateSummary], metric: Metric
 ) -> Tuple[Finalist, ...]:
-    """Return the finalists in both stages.
-
-    Args:
-        screened: `candidates` of `screening/selection.json`, the best first.
-        selected: the candidates of the selection.
-    """
+    """Return the finalists in both stages. `screened` are configs, the best first, and `selected` the candidates after
+    them."""
     known = {candidate.name: candidate for candidate in selected}
     by_mean = sorted(
         (candidate for candidate in selected if candidate.mean is not None),
@@ -130,16 +114,8 @@ def finalists_of(
 def screening_report(
     directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateSummary]
 ) -> Optional[ScreeningReport]:
-    """Report on the first stage of the search whose second stage is the selection in this directory.
-
-    None where the selection is another one.
-
-    Args:
-        seed: the master seed of the selection, which that of the screening gives.
-
-    Raises:
-        StoreError: where its store is damaged.
-    """
+    """Report on the first stage of the search whose second stage, with this master seed, is in the directory. None
+    where the selection there is another one."""
     with reading(directory.screening) as store:
         meta, candidates = store.meta(), store.candidates()
         history = store.history(max_failures=NOTHING_FAILS_FOR_GOOD)
@@ -180,7 +156,7 @@ def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
 
 
 def search_in_words(found: "SearchSummary") -> Tuple[str, ...]:
-    """Describe how the screening ended and how the fresh runs changed its order, in one or two sentences each."""
+    """Describe how the screening ended and how the fresh runs changed its order."""
     screened, selected = found.screening, found.selection
     best = screened["candidates"][0] if screened["best"] else None
     num_failed = sum(entry["score"] is None for entry in screened["candidates"])
@@ -205,7 +181,6 @@ def _why(stopped_by: str) -> str:
 
 
 def search_plan_in_words(plan: "SearchPlan") -> Tuple[str, ...]:
-    """Describe what a search would do."""
     pool, metric = plan.prepared.pool, plan.prepared.checked.settings.scored_by
     run = (f"A run of the first config: {plan.command}",) if plan.command else ()
     return (

@@ -21,15 +21,7 @@ from fiesta_allennlp.strategies.base import believed
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How to read a table of scores and what to believe of it; a selection knows both itself.
-
-    Attributes:
-        evaluations_per_split: so many consecutive scores of a JSON table share a split; 1 where it is None.
-        belief: a registered name, or a config, of the belief to compute on all scores; `split_paired` where it is None.
-        minimise: the lowest mean is the best. A CSV file can say so itself.
-        columns: the names that a CSV file gives to some of its columns.
-        done: candidates that get no further runs.
-    """
+    """How to read a table of scores and what to believe of it; a selection knows both itself."""
 
     evaluations_per_split: Optional[int] = None
     belief: Any = None
@@ -43,11 +35,7 @@ class TableOptions:
 
 
 def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2) -> Reading:
-    """Read the selection in a directory, or the table in a file.
-
-    Raises:
-        FiestaError: where there is neither, or it is damaged, or an option does not go with it.
-    """
+    """Read the selection in a directory, or the table in a file."""
     if path.is_dir():
         if options != TableOptions():
             given = (
@@ -71,12 +59,7 @@ def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
 
 
 def read_table(path: Path, options: TableOptions, *, least_candidates: int = 2) -> Reading:
-    """Read a table of scores, as `fiesta-replay` does.
-
-    Raises:
-        ConfigError: where there is no such file or belief.
-        DataError: where the content is wrong, or there are fewer than `least_candidates`.
-    """
+    """Read a table of scores as `fiesta replay` does, and compute the belief on all scores."""
     table = read_scores(path, options.evaluations_per_split, options.columns, least_candidates=least_candidates)
     default = "unpaired" if table.on_official_splits else "split_paired"
     params = registered(options.belief or default, "--belief")
@@ -109,18 +92,10 @@ class _Side:
 def read_pair(
     typed: Tuple[str, str], source: Optional[Reading], options: TableOptions, *, paired: bool = False
 ) -> Reading:
-    """Read the two candidates alone, in the order given.
+    """Read two candidates alone, each given as the name of a candidate of `source`, `PATH:NAME`, or a `PATH` with one.
 
-    Evaluations on equal splits are pairs: within one source, and in two selections on equal data that happen to have
-    the same splits. The splits of two tables are taken as different ones, unless they are said to be paired.
-
-    Args:
-        typed: each the name of a candidate of `source`, or `PATH:NAME`, or the `PATH` of what has one candidate.
-        paired: in two tables, splits of equal name (in JSON, of equal position) are the same.
-
-    Raises:
-        FiestaError: where there is no such candidate, or both are the same one, or their metrics differ.
-    """
+    Evaluations on equal splits are pairs: within one source, and in two selections on equal data. The splits of two
+    tables are different ones, unless `paired` says that those of equal name are the same."""
     first, second = (_side(text, source, options) for text in typed)
     for side in (first, second):
         if side.source.by_documents:
@@ -214,7 +189,7 @@ def _notes(first: Reading, second: Reading) -> Tuple[str, ...]:
 
 
 def _splits_of_second(first: Reading, second: Reading, *, paired: bool) -> Mapping[int, int]:
-    """Rename the splits of the second source, by split seed, to those of the first."""
+    """Map the split seeds of the second source to those of the first."""
     theirs = sorted({evaluation.request.split_seed for evaluation in second.history.evaluations})
     if paired:
         if first.is_selection or second.is_selection:

@@ -14,7 +14,6 @@ from fiesta_allennlp.selection.summary import count_text, number_text
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
-    """Show the candidates of a selection."""
     table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}")
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
@@ -22,7 +21,6 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 
 
 def documents_table(summary: Mapping[str, Any]) -> Table:
-    """Show the systems of a selection by documents."""
     metric, number = summary["metric"], summary["documents"]["num_documents"]
     columns = ("documents", "failed", metric, "P(best)", "queries", "cost", "seconds")
     table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} at hand")
@@ -41,7 +39,6 @@ def documents_table(summary: Mapping[str, Any]) -> Table:
 
 
 def replay_table(summary: Mapping[str, Any]) -> Table:
-    """Show the true means of a replay and how often each candidate was recommended."""
     table = number_table("candidate", ("true mean", "recommended"))
     for candidate in summary["candidates"]:
         share = f"{candidate['recommended']:.1%}" if candidate["recommended"] else ""

@@ -25,12 +25,7 @@ TRIES_PER_POINT = 50
 
 @dataclass(frozen=True)
 class Numbers:
-    """A range of numbers, both ends included.
-
-    Attributes:
-        log: draw and scale by logarithm.
-        step: the distance between allowed values, counted from `low`; None for all.
-    """
+    """A range of numbers, both ends included; with `step`, those at multiples of it from `low` on."""
 
     low: float
     high: float
@@ -79,8 +74,7 @@ class Choices:
 
     def scaled(self, values: Sequence[Any]) -> np.ndarray:
         """Scale numbers to [0, 1], by logarithm where they span a decade. Anything else gets a dimension for each
-        value, so that two different values have the distance 1. Shape: `(num_values, num_dimensions)`.
-        """
+        value, so that two different values have the distance 1."""
         if all(is_number(value) and math.isfinite(value) for value in self.values):
             low, high = min(self.values), max(self.values)
             return Numbers(low, high, log=low > 0 and high >= DECADE * low).scaled(values)
@@ -98,8 +92,7 @@ def is_number(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class CandidatePoints:
-    """The points that a search can run, and the inputs of its searcher. Shape of `inputs`: `(num_points, num_inputs)`,
-    each in [0, 1]."""
+    """The points that a search can run, and their inputs in [0, 1]. Shape of `inputs`: `(num_points, num_inputs)`."""
 
     points: Tuple[Point, ...]
     inputs: np.ndarray
@@ -107,11 +100,7 @@ class CandidatePoints:
 
 @dataclass(frozen=True)
 class Space:
-    """The values that each name of a template may have; `Point` explains the names.
-
-    Raises:
-        ConfigError: where a name is a seed's, or nothing varies.
-    """
+    """The values that each name of a template may have."""
 
     dimensions: Mapping[str, Values]
 
@@ -151,11 +140,7 @@ class Space:
 
 
 def check_no_seed(name: str) -> None:
-    """Refuse the name of a seed.
-
-    Raises:
-        ConfigError: where a name is that of a seed.
-    """
+    """Refuse the name of a seed."""
     if name.rpartition(".")[2].endswith("seed"):
         raise ConfigError(
             f"'{name}' is a seed. A seed is not a hyperparameter: the luck of the best seed does not repeat. "
@@ -164,11 +149,7 @@ def check_no_seed(name: str) -> None:
 
 
 def given_pool(points: Any) -> CandidatePoints:
-    """Return the points of a JSONL file, or of a list, in their order. A name that some points lack is a category.
-
-    Raises:
-        ConfigError: where a point is wrong, two are equal, there are fewer than two, or a name is a seed's.
-    """
+    """Return the points of a JSONL file, or of a list, in their order. A name that some points lack is a category."""
     given = read_points(points)
     names = list(dict.fromkeys(name for point in given for name in point.values))
     for name in names:
@@ -185,12 +166,8 @@ def _column(values: List[Any]) -> np.ndarray:
 
 
 def read_space(given: Any) -> Space:
-    """Return the space in a JSON file, or as plain data: our own form, a list as allennlp-optuna has it, or an object
-    as AllenTune has it.
-
-    Raises:
-        ConfigError: where the file is missing, no JSON, or an entry is wrong; with the file, the entry and the value.
-    """
+    """Return the space in a JSON file, or as plain data: our own form, allennlp-optuna's list, or AllenTune's
+    object."""
     is_file = isinstance(given, (str, Path))
     content = _content(Path(given)) if is_file else given
     try:
@@ -220,7 +197,6 @@ def _entries(content: Any) -> List[Tuple[str, Values]]:
 
 
 def _named(name: str, entry: Any) -> Values:
-    """Return an entry of our own form or of AllenTune's."""
     if isinstance(entry, dict) and "sampling strategy" in entry:
         return _of_allentune(name, entry)
     if isinstance(entry, dict):

@@ -1,7 +1,4 @@
-"""The figures of a report, each drawn once for its page and its files, and that of a replay.
-
-matplotlib is imported inside the functions, because it takes half a second and most commands draw nothing.
-"""
+"""Draws the figures of a report, once for its page and its files, and that of a replay. matplotlib is imported late."""
 
 import base64
 import io
@@ -29,10 +26,8 @@ FIGURE_ENDINGS = (".png", ".pdf")
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure within a page, as the data URI of an SVG picture, with its caption, which is its alternative text too.
-
-    Sizes are in CSS pixels, of which an inch has 96. `paths` are the files of the same figure.
-    """
+    """A figure as the data URI of an SVG picture, its size in CSS pixels, and its caption, which is the alternative
+    text."""
 
     uri: str
     width: int
@@ -42,14 +37,8 @@ class Picture:
 
 
 def draw_all(report: Report, directory: Optional[Path] = None) -> Mapping[str, Picture]:
-    """Draw every figure of a report that has something to show. The same report gives the same pictures.
-
-    Args:
-        directory: gets every figure as PNG (200 dots an inch) and PDF. It is made if need be; None for no files.
-
-    Returns:
-        The pictures by the name of the figure, in the order of a page.
-    """
+    """Draw every figure that has something to show, by name in the order of a page, and as PNG and PDF into a
+    directory."""
     with styled():
         drawn = ((figure, figure.draw(report)) for figure in FIGURES)
         return {
@@ -80,12 +69,7 @@ def _files(drawing: "Drawing", name: str, directory: Path) -> Tuple[Path, ...]:
 
 
 def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any], path: Path) -> None:
-    """Draw the distribution of the number of runs over the repetitions of a replay, with its mean and 5 to 95% range.
-
-    Args:
-        num_evaluations: of every repetition.
-        summary: the content of the replay's JSON file.
-    """
+    """Draw how many runs the repetitions of a replay needed, with their mean and 5 to 95% range."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 3.5), layout="constrained")

@@ -42,11 +42,7 @@ HEIGHT = 3.4
 
 
 def draw_path(report: Report) -> "Optional[Drawing]":
-    """Draw a line for each candidate, named at its end: the probability of being the best after so many evaluations.
-
-    Where there are more candidates than line styles, those that came nearest to winning have a name, the others are
-    thin and grey. A path of more than 400 points is thinned to that. None where there is no path.
-    """
+    """Draw a line of P(best) for each candidate. The seven that came nearest to winning are named, the others grey."""
     path = thinned(report.path)
     if not path:
         return None
@@ -71,7 +67,7 @@ def draw_path(report: Report) -> "Optional[Drawing]":
 
 
 def split_names(report: Report) -> Tuple[List[str], List[str]]:
-    """Return the candidates whose lines have a name, and the others, by their mean probability over the path."""
+    """Return the candidates whose lines have a name, and the others."""
     names = [candidate.name for candidate in report.ranked]
     present = [name for name in names if any(name in point.prob_best for point in report.path)]
     weight: Dict[str, float] = {
@@ -91,17 +87,14 @@ def thinned(path: Sequence[PathPoint]) -> Tuple[PathPoint, ...]:
 
 
 def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
-    """Shape: `(num_points,)`; nan where the candidate was withdrawn."""
     return np.array([point.prob_best.get(name, np.nan) for point in path])
 
 
 def _last(line: np.ndarray) -> float:
-    """Return its end, or where the candidate was withdrawn."""
     return float(line[~np.isnan(line)][-1])
 
 
 def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]") -> None:
-    """Write names right of the axes, each tied to the end of its line, moved apart where they would overlap."""
     step = FONT_SIZE * 1.25 / 72 / (HEIGHT - 0.75)
     ordered = sorted(reversed(ends), key=lambda end: end[0])
     for (y, name, colour), place in zip(ordered, apart([y for y, _, _ in ordered], step), strict=True):
@@ -117,7 +110,7 @@ def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]") -> None:
 
 
 def apart(places: Sequence[float], step: float) -> List[float]:
-    """Return `places`, in rising order, moved as little as a sweep up and one down can, until they are `step` apart."""
+    """Return rising `places`, moved until they are `step` apart."""
     moved: List[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + step) if moved else place)
@@ -154,7 +147,7 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
 
 
 def _leading_since(path: Sequence[PathPoint], name: str) -> int:
-    """Return after how many evaluations `name`, which leads at the end, came to lead for good."""
+    """Return after how many evaluations `name` came to lead for good."""
     since = path[-1].num_evaluations
     for point in reversed(path):
         if point.prob_best.get(name, 0.0) < max(point.prob_best.values()):
@@ -183,10 +176,7 @@ PATH = Figure("path", draw_path, path_caption)
 
 
 def draw_allocation(report: Report) -> "Optional[Drawing]":
-    """Draw a row for each candidate: a stroke for every run in order of finishing, and a bar for their number.
-
-    A table of scores has no order, and bars only. None where nothing has run.
-    """
+    """Draw a stroke for every run in order of finishing, which a table does not have, and bars for their number."""
     candidates = report.ranked
     if not report.num_evaluations:
         return None
@@ -210,7 +200,7 @@ def draw_allocation(report: Report) -> "Optional[Drawing]":
 
 
 def _draw_order(axes: "Axes", order: Sequence[str], names: Sequence[str], *, colours: Sequence[str]) -> None:
-    """Draw the strokes of a candidate as one line with gaps: a stroke each makes large files."""
+    """Draw the strokes of a candidate as one line with gaps, because a stroke each makes large files."""
     finished = np.array(order)
     width = max(0.6, min(3.0, 150 / len(order)))
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
@@ -228,7 +218,6 @@ def _whole_numbers(axes: "Axes") -> None:
 
 
 def _note(candidate: CandidateReport) -> str:
-    """Return how many runs there were, how long they took, and how many failed."""
     text = str(candidate.num_evaluations)
     if candidate.seconds:
         text += f"  {duration_text(candidate.seconds)}"
@@ -250,7 +239,6 @@ LEAST_SCORES = 2
 
 
 def draw_best_so_far(report: Report) -> "Optional[Drawing]":
-    """Draw the score of each config as a point and the best so far as a line. None where nothing was screened."""
     from matplotlib.ticker import MaxNLocator
 
     screening = report.screening
@@ -282,10 +270,7 @@ def best_so_far_caption(report: Report) -> str:
 
 
 def draw_front(report: Report) -> "Optional[Drawing]":
-    """Draw score against seconds, and the line of the configs that no other one beats in both.
-
-    None where seconds were no objective.
-    """
+    """Draw score against seconds, and the line of configs that no other one beats in both; None for one objective."""
     screening = report.screening
     if screening is None or not screening.front:
         return None

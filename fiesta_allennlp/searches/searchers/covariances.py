@@ -28,7 +28,7 @@ def kernel_matrix(points: Points, kernel: str, length_scale: float) -> np.ndarra
 
 
 def of_distance(distance: np.ndarray, kernel: str) -> np.ndarray:
-    """Compute the kernel at these distances, in units of the length scale. Shape: that of `distance`."""
+    """Compute the kernel at these distances, in units of the length scale."""
     if kernel == "rbf":
         return np.exp(-(distance**2) / 2)
     scaled = np.sqrt(5) * distance
@@ -48,9 +48,7 @@ def laplacian(points: Points, kernel: str, length_scale: float, share: float) ->
 
 @lru_cache(maxsize=4)
 def joined(points: Points, share: float) -> np.ndarray:
-    """Return which pairs `laplacian` joins as neighbours. Among equally distant points, the first count as nearer.
-    Shape: `(num_points, num_points)`.
-    """
+    """Return which pairs `laplacian` joins. Shape: `(num_points, num_points)`."""
     from scipy.spatial.distance import cdist
 
     distance = cdist(points.inputs, points.inputs)
@@ -78,11 +76,6 @@ def graph_covariance(
 
 
 def check_graph(kernel: str, length_scale: float, neighbours: float) -> None:
-    """Check that the options give a graph.
-
-    Raises:
-        ConfigError: if an option gives no graph.
-    """
     check_choice("kernel", kernel, KERNELS)
     check_above_zero("length_scale", length_scale)
     if not 0 < neighbours < 1:
@@ -146,13 +139,8 @@ def _factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.nda
 
 @dataclass(frozen=True, eq=False)
 class Strips:
-    """The area below a front and above its reference, cut at the first objective of each of the front's k points.
-
-    Attributes:
-        edges: the left ends of the strips, from left to right. The last strip begins at the last point and has no end.
-            Shape: `(k + 1,)`.
-        heights: the height of the front in each strip. Shape: `(k + 1,)`.
-    """
+    """The area below a front of k points and above its reference, cut at the first objective of each. `edges` are the
+    strips' left ends, and the last one has no right end. Shapes: `(k + 1,)`."""
 
     edges: np.ndarray
     heights: np.ndarray
