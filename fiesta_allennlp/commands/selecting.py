@@ -39,6 +39,7 @@ class Selecting(FiestaCommand):
             type=Path,
             help="a Jsonnet file with any of the options below; command-line options override it",
         )
+        explain_minus(parser)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
@@ -130,7 +131,6 @@ selection with the options of its start."""
             action="store_true",
             help="with --recover: remove the candidates that are no longer given, and keep their runs",
         )
-        explain_minus(parser)
 
     def select(
         self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
@@ -201,10 +201,6 @@ interrupted search in its stage."""
     settings = "fiesta_allennlp.searches.search_settings.SearchSettings"
     given = (("template", "?"), ("space", "?"))
     force = "delete the search or selection in the directory first"
-
-    def add_ways(self, parser: argparse.ArgumentParser) -> None:
-        super().add_ways(parser)
-        explain_minus(parser)
 
     def select(
         self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"

@@ -75,6 +75,26 @@ def minimise_option(group: str) -> Any:
     )
 
 
+def blocks_option(group: str) -> Any:
+    return option(
+        None,
+        "in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
+        group=group,
+        metavar="N",
+        least=1,
+    )
+
+
+def seed_option() -> Any:
+    return option(
+        None,
+        "master random seed, which repeats the simulation (default: random, recorded)",
+        group=RESOURCES,
+        metavar="N",
+        least=0,
+    )
+
+
 @dataclass(frozen=True)
 class ReplaySettings(ChoiceSettings):
     """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` are all of it."""
@@ -94,13 +114,7 @@ class ReplaySettings(ChoiceSettings):
         metavar="A,B,...",
         parse=separated,
     )
-    evaluations_per_split: Optional[int] = option(
-        None,
-        "in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
-        group=SCORES,
-        metavar="N",
-        least=1,
-    )
+    evaluations_per_split: Optional[int] = blocks_option(SCORES)
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     minimise: bool = minimise_option(SCORES)
     splits: str = splits_option(SCORES)
@@ -116,13 +130,7 @@ class ReplaySettings(ChoiceSettings):
         least=1,
     )
     processes: Optional[int] = option(None, "number of processes (default: one per core)", group=RESOURCES, least=1)
-    seed: Optional[int] = option(
-        None,
-        "master random seed, which repeats the simulation (default: random, recorded)",
-        group=RESOURCES,
-        metavar="N",
-        least=0,
-    )
+    seed: Optional[int] = seed_option()
 
     @property
     def on_official_splits(self) -> bool:
@@ -186,6 +194,8 @@ PROBLEM = "Problem"
 OF_NUMBERS = ("gap", "sd", "split_sd", "candidates")
 """The settings that describe a problem without a pilot."""
 
+OF_PILOT = ("done", "minimise", "evaluations_per_split", "columns")
+
 
 @dataclass(frozen=True)
 class PlanSettings(ChoiceSettings):
@@ -222,12 +232,7 @@ class PlanSettings(ChoiceSettings):
         None, "fixed budget to compare with (default: the mean number of runs)", group=CHOOSING, least=1
     )
     splits: Optional[str] = splits_option(PROBLEM, default=None)
-    evaluations_per_split: Optional[int] = option(
-        None,
-        "in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
-        group=PROBLEM,
-        least=1,
-    )
+    evaluations_per_split: Optional[int] = blocks_option(PROBLEM)
     columns: Optional[Mapping[str, str]] = columns_option(PROBLEM)
     done: Tuple[str, ...] = done_option(PROBLEM)
     workers: int = option(1, "number of runs at once (default 1)", group=RESOURCES, least=1)
@@ -238,13 +243,7 @@ class PlanSettings(ChoiceSettings):
         least=1,
     )
     processes: int = option(1, "number of processes (default 1)", group=RESOURCES, least=1)
-    seed: Optional[int] = option(
-        None,
-        "master random seed, which repeats the simulation (default: random, recorded)",
-        group=RESOURCES,
-        metavar="N",
-        least=0,
-    )
+    seed: Optional[int] = seed_option()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -262,12 +261,9 @@ class PlanSettings(ChoiceSettings):
                 "give the directory of a selection or a table of scores; or --gap and --sd, such as --gap 0.01 "
                 "--sd 0.03 --candidates 4."
             )
-        if self.source is None and self.done:
-            raise ConfigError("--done names candidates of a table of scores or a selection. Give one, or leave it out.")
-        if self.source is None and self.minimise:
-            raise ConfigError("--minimise is for tables of scores: --gap has no direction. Leave it out.")
-        if self.source is None and self.evaluations_per_split is not None:
-            raise ConfigError("--evaluations-per-split is for a table of scores. Give one, or leave it out.")
+        of_pilot = next((name for name in OF_PILOT if getattr(self, name)), None)
+        if self.source is None and of_pilot is not None:
+            raise ConfigError(f"{flag(of_pilot)} is for a table of scores or a selection. Give one, or leave it out.")
         if self.split_sd and self.splits == OFFICIAL:
             raise ConfigError(
                 f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs have one "

@@ -42,7 +42,7 @@ def _unwritable(directory: Path, error: OSError) -> ConfigError:
     return ConfigError(f"--output {directory}: cannot be written to: {error}. Give another directory with --output.")
 
 
-def write_report(report: Report, directory: Path, *, long_table: bool = False) -> List[Path]:
+def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
     """Write every file of a report. Text comes first, so it is there where drawing fails."""
     refuse_link(directory / PLACE)
     try:
@@ -57,8 +57,6 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
         _write(directory, with_figures)
     except OSError as error:
         raise _unwritable(directory, error) from error
-    figures = [path for picture in pictures.values() for path in picture.paths]
-    return [*(directory / name for name in (*with_figures, *texts_alone)), *figures]
 
 
 def _write(directory: Path, contents: Mapping[str, str]) -> None:

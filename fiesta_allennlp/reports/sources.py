@@ -1,6 +1,6 @@
 """Reads the source of a report: the selection in a directory, a table of scores, or two candidates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Tuple
 
@@ -15,6 +15,7 @@ from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.reports.reading import Reading, only, read_directory
 from fiesta_allennlp.reports.stored import OF_FILES
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.settings import registered
 from fiesta_allennlp.strategies.base import believed
 
@@ -38,15 +39,9 @@ def read_source(path: Path, options: TableOptions, *, least_candidates: int = 2)
     """Read the selection in a directory, or the table in a file."""
     if path.is_dir():
         if options != TableOptions():
-            given = (
-                ("belief", options.belief is not None),
-                ("minimise", options.minimise),
-                ("columns", options.columns is not None),
-                ("done", bool(options.done)),
-            )
-            name = next((name for name, is_given in given if is_given), "evaluations-per-split")
+            name = next(f.name for f in fields(options) if getattr(options, f.name) != f.default)
             raise ConfigError(
-                f"--{name} is for tables of scores: the selection in {path} has its own. Leave the option out."
+                f"{flag(name)} is for tables of scores: the selection in {path} has its own. Leave the option out."
             )
         return read_directory(path)
     if path.suffix in SCORE_ENDINGS and path.is_file():

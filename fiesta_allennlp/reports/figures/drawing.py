@@ -33,7 +33,6 @@ class Picture:
     width: int
     height: int
     caption: str
-    paths: Tuple[Path, ...] = ()
 
 
 def draw_all(report: Report, directory: Optional[Path] = None) -> Mapping[str, Picture]:
@@ -54,18 +53,17 @@ def _picture(drawing: "Drawing", figure: Figure, caption: str, directory: Option
     drawing.set_layout_engine("none")  # the layout is found, and stays
     width, height = drawing.get_size_inches() * 96
     uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
-    paths = () if directory is None else _files(drawing, figure.name, directory)
-    return Picture(uri, round(width), round(height), caption, paths)
+    if directory is not None:
+        _write_files(drawing, figure.name, directory)
+    return Picture(uri, round(width), round(height), caption)
 
 
-def _files(drawing: "Drawing", name: str, directory: Path) -> Tuple[Path, ...]:
+def _write_files(drawing: "Drawing", name: str, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    paths = tuple(directory / f"{name}{ending}" for ending in FIGURE_ENDINGS)
-    for path in paths:
-        metadata: Any = {"CreationDate": None} if path.suffix == ".pdf" else None
-        with replacing(path) as part:
-            drawing.savefig(part, format=path.suffix[1:], dpi=200, metadata=metadata)
-    return paths
+    for ending in FIGURE_ENDINGS:
+        metadata: Any = {"CreationDate": None} if ending == ".pdf" else None
+        with replacing(directory / f"{name}{ending}") as part:
+            drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
 
 
 def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any], path: Path) -> None:

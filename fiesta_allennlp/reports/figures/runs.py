@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-MOST_STEPS = 400
-"""More steps of a line have no pixels."""
-
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
 """The line from a name to the end of what it names, dotted and with a gap: it is no part of the path."""
@@ -43,7 +40,7 @@ HEIGHT = 3.4
 
 def draw_path(report: Report) -> "Optional[Drawing]":
     """Draw a line of P(best) for each candidate. The seven that came nearest to winning are named, the others grey."""
-    path = thinned(report.path)
+    path = report.path
     if not path:
         return None
     figure = new_drawing(HEIGHT)
@@ -76,14 +73,6 @@ def split_names(report: Report) -> Tuple[List[str], List[str]]:
     }
     chosen = set(sorted(present, key=lambda name: -weight[name])[: len(LINE_COLOURS)])
     return [name for name in present if name in chosen], [name for name in present if name not in chosen]
-
-
-def thinned(path: Sequence[PathPoint]) -> Tuple[PathPoint, ...]:
-    """Return at most 400 of the points that have probabilities, evenly spaced, the first and the last among them."""
-    known = [point for point in path if point.prob_best]
-    if len(known) <= MOST_STEPS:
-        return tuple(known)
-    return tuple(known[round(place)] for place in np.linspace(0, len(known) - 1, MOST_STEPS))
 
 
 def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
@@ -167,8 +156,6 @@ def path_caption(report: Report) -> str:
     if num_others:
         lines = f"{num_others} {report.words.candidates_of(num_others)}"
         notes.append(f"{lines} of low probability are thin, grey and without a name.")
-    if len(report.path) > MOST_STEPS:
-        notes.append(f"{MOST_STEPS} of {len(report.path)} steps are drawn.")
     return " ".join(notes)
 
 

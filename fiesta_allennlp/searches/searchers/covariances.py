@@ -137,15 +137,6 @@ def _factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.nda
     return cholesky(covariance[np.ix_(rows, rows)] + noise * np.eye(len(rows)), lower=True, check_finite=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Strips:
-    """The area below a front of k points and above its reference, cut at the first objective of each. `edges` are the
-    strips' left ends, and the last one has no right end. Shapes: `(k + 1,)`."""
-
-    edges: np.ndarray
-    heights: np.ndarray
-
-
 def expected_improvement(prediction: Prediction, best: "float | np.ndarray") -> np.ndarray:
     """Compute E max(f - best, 0) = (mu - best) Phi(z) + s phi(z) with z = (mu - best) / s.
 
@@ -168,12 +159,6 @@ def pareto_front(scores: np.ndarray) -> np.ndarray:
     return ~(as_high & higher).any(axis=0)
 
 
-def hypervolume(scores: np.ndarray, reference: np.ndarray) -> float:
-    """Compute the area that two-dimensional scores dominate above a reference. Shapes: `(num_points, 2)` and `(2,)`."""
-    strips = _strips(scores, reference)
-    return float(np.diff(strips.edges) @ (strips.heights[:-1] - reference[1]))
-
-
 def expected_hypervolume_improvement(
     first: Prediction, second: Prediction, scores: np.ndarray, reference: np.ndarray
 ) -> np.ndarray:
@@ -187,13 +172,10 @@ def expected_hypervolume_improvement(
         scores: the scores of the points seen. Shape: `(num_seen, 2)`.
         reference: the lower bound of both objectives. Only the area above it counts. Shape: `(2,)`.
     """
-    strips = _strips(scores, reference)
-    beyond = expected_improvement(first, strips.edges[:, None])
-    beyond[:-1] -= beyond[1:].copy()
-    return np.asarray((beyond * expected_improvement(second, strips.heights[:, None])).sum(axis=0))
-
-
-def _strips(scores: np.ndarray, reference: np.ndarray) -> Strips:
     front = scores[pareto_front(scores)]
     front = np.unique(front[(front > reference).all(axis=1)], axis=0)
-    return Strips(np.concatenate([reference[:1], front[:, 0]]), np.concatenate([front[:, 1], reference[1:]]))
+    # Shape: (num_strips,), the left ends and the heights; the last strip has no right end
+    edges, heights = np.append(reference[0], front[:, 0]), np.append(front[:, 1], reference[1])
+    beyond = expected_improvement(first, edges[:, None])
+    beyond[:-1] -= beyond[1:].copy()
+    return np.asarray((beyond * expected_improvement(second, heights[:, None])).sum(axis=0))
