@@ -31,6 +31,16 @@ from fiesta_allennlp.errors import FiestaError, command
 if TYPE_CHECKING:
     from rich.console import Console
 
+EXIT_NO_DECISION = 1
+EXIT_USER_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+FAILED_RUN = re.compile(r"(.+?-\d+) (\w+: .*)", re.DOTALL)
+"""A failure in a `selection.json`: the run, the kind and the reason."""
+
+LARGER = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
+"""The option that makes room for more, by what ended a selection."""
+
 
 class FiestaCommand:
     """A command.
@@ -118,13 +128,6 @@ def check_output(name: str, path: Optional[Path], endings: Sequence[str]) -> Non
         raise ConfigError(f"--{name} {path}: the file's name must end with {' or '.join(endings)}.")
     if path is not None and not path.parent.is_dir():
         raise ConfigError(f"--{name} {path}: there is no directory {path.parent}. Make it first.")
-
-
-FAILED_RUN = re.compile(r"(.+?-\d+) (\w+: .*)", re.DOTALL)
-"""A failure in a `selection.json`: the run, the kind and the reason."""
-
-LARGER = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
-"""The option that makes room for more, by what ended a selection."""
 
 
 def run_and_exit(work: Callable[["Console"], int], *, debug: bool, interrupted: Callable[[], str]) -> None:
@@ -233,8 +236,3 @@ def how_to_go_on(args: argparse.Namespace, *, step: str, kept: str) -> str:
 
 def recover_command(args: argparse.Namespace) -> str:
     return f"{command(args.command)} -s {shlex.quote(str(args.serialization_dir))} --recover"
-
-
-EXIT_NO_DECISION = 1
-EXIT_USER_ERROR = 2
-EXIT_INTERRUPTED = 130

@@ -50,11 +50,13 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
         for figure in FIGURES:  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
                 (directory / PLACE / f"{figure.name}{ending}").unlink(missing_ok=True)
-        texts_alone = {"table.tex": render_latex(report, long=long_table), "scores.csv": render_csv(report)}
-        _write(directory, {"report.md": render_markdown(report), **texts_alone})
+        texts = {"table.tex": render_latex(report, long=long_table), "scores.csv": render_csv(report)}
+        _write(directory, {"report.md": render_markdown(report), **texts})
         pictures = draw_all(report, directory / PLACE)
-        with_figures = {"report.html": render_html(report, pictures), "report.md": render_markdown(report, pictures)}
-        _write(directory, with_figures)
+        _write(
+            directory,
+            {"report.html": render_html(report, pictures), "report.md": render_markdown(report, pictures)},
+        )
     except OSError as error:
         raise _unwritable(directory, error) from error
 

@@ -40,9 +40,6 @@ class Words:
     evaluations: str = "runs"
     finished: str = "finished runs"
 
-    def candidates_of(self, number: int) -> str:
-        return self.candidate if number == 1 else self.candidates
-
     def evaluations_of(self, number: int) -> str:
         return self.evaluation if number == 1 else self.evaluations
 

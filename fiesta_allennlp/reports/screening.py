@@ -35,10 +35,6 @@ class Finalist:
     num_runs: int = 0
 
     @property
-    def has_moved(self) -> bool:
-        return self.place_after is not None and self.place_after != self.place_before
-
-    @property
     def optimism(self) -> Optional[float]:
         """The score of the screening minus the mean of the fresh runs."""
         return None if self.mean_after is None else self.score_before - self.mean_after
@@ -146,7 +142,7 @@ def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
     placed = [finalist for finalist in finalists if finalist.place_after is not None]
     if not placed:
         return ()
-    moved = sum(finalist.has_moved for finalist in placed)
+    moved = sum(finalist.place_after != finalist.place_before for finalist in placed)
     winner = min(placed, key=lambda finalist: finalist.place_after or 0)
     return (
         f"{moved} of the {len(placed)} finalists changed place. {winner.name}, now first, was number "

@@ -59,12 +59,13 @@ def plan_table(plan: Any, console: Console) -> None:
     strategy = dict(plan.strategy)
     if "stop" in strategy:
         strategy["stop"] = strategy["stop"]["type"]
+    wins = "lowest" if plan.metric.minimise else "highest"
     _print_plan(
         console,
         table,
         *_data_texts(plan),
         *(f"A run of {escape(name)}: {escape(typed)}" for name, typed in plan.commands.items()),
-        f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins. {plan.scored_on}",
+        f"Metric: {plan.division.scored} {plan.metric.name}; the {wins} mean wins. {plan.scored_on}",
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
         *_how_many(plan),
@@ -78,10 +79,6 @@ def _how_many(plan: Any) -> Iterable[str]:
         ask = command("plan")
         by_numbers = f"{ask} --gap GAP --sd SD --candidates {len(plan.preparations)}"
         yield f"To estimate how many, type {by_numbers}; or, once every candidate has two runs, {ask} DIR."
-
-
-def _winning(metric: Metric) -> str:
-    return "lowest" if metric.minimise else "highest"
 
 
 def _data_texts(plan: Any) -> Iterable[str]:

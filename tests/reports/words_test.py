@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Dict, Optional
 
 import pytest
-from rich.console import Console
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.summary import SystemSummary
@@ -14,7 +13,6 @@ from fiesta_allennlp.replays.replay import summarise_replay
 from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.tables import replay_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import made_up
@@ -68,13 +66,6 @@ def test_systems_that_are_level_or_saw_fewer_documents_are_named() -> None:
 def test_a_replay_of_few_scores_names_the_plan_of_the_same_scores(made_with: Dict[str, Any], command: str) -> None:
     summary = {**summarise_replay(REPLAY), "fewest_scores": 3, "evaluations_per_split": None, **made_with}
     assert f"larger. {command} includes the uncertainty of a small pilot." in replay_in_words(summary)
-
-
-def test_the_table_has_a_line_for_every_candidate() -> None:
-    with (console := Console(width=80)).capture() as shown:
-        console.print(replay_table(summarise_replay(REPLAY)))
-    rows = [line.split() for line in shown.get().splitlines()]
-    assert ["b", "0.6000", "50.0%"] in rows and ["c", "0.1000"] in rows
 
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"

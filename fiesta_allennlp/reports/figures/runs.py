@@ -154,8 +154,8 @@ def path_caption(report: Report) -> str:
         notes.append("The order of these scores is unknown, so they are drawn in the order of the table.")
     num_others = len(split_names(report)[1])
     if num_others:
-        lines = f"{num_others} {report.words.candidates_of(num_others)}"
-        notes.append(f"{lines} of low probability are thin, grey and without a name.")
+        lines = report.words.candidate if num_others == 1 else report.words.candidates
+        notes.append(f"{num_others} {lines} of low probability are thin, grey and without a name.")
     return " ".join(notes)
 
 

@@ -161,29 +161,20 @@ def draw_differences(report: Report) -> "Optional[Drawing]":
         axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
     for row, comparison in enumerate(comparisons):
         colour = colour_of(report, comparison.second)
-        _draw_pairs(axes, comparison, row, colour=colour, rasterised=len(points) > MOST_POINTS)
+        number = comparison.num_pairs
+        places = row + 0.22 * spread(number) * (number > 2)  # in a band, so that equal ones can be told apart
+        many = len(points) > MOST_POINTS
+        draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=many)
         if comparison.interval is not None:
             draw_interval(axes, comparison.interval, row, limits=limits)
-        if comparison.num_pairs != 1:
+        if number != 1:
             draw_mean(axes, means[row], row)
     first = labels(report)[comparisons[0].first]
     set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
-    notes = [ahead_text(comparison) for comparison in comparisons]
+    notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
     set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
     add_legend(figure, _marks(report))
     return figure
-
-
-def _draw_pairs(axes: "Axes", comparison: Comparison, row: int, *, colour: str, rasterised: bool) -> None:
-    number = comparison.num_pairs
-    places = row + 0.22 * spread(number) * (number > 2)
-    draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=rasterised)
-
-
-def ahead_text(comparison: Comparison) -> str:
-    if not comparison.num_pairs:
-        return "unpaired"
-    return f"{comparison.num_ahead} of {comparison.num_pairs}"
 
 
 def _marks(report: Report) -> "Marks":

@@ -22,21 +22,11 @@ from fiesta_allennlp.reports.figures.runs import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.figures.scores import _density
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.replays.replay_test import REPLAY
-from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, screened, ugly
+from tests.reports.made_up import all_made_up, by_documents, just_begun, long_names, made_up, of_table, screened
 
-REPORTS = {
-    "two": made_up(2),
-    "running": made_up(3, num_evaluations=9),
-    "one_each": made_up(12, num_evaluations=12),
-    "forty": made_up(40, num_evaluations=120),
-    "long_names": long_names(),
-    "ugly": ugly(),
-    "table": of_table(),
-    "documents": by_documents(),
-    "screened": screened(),
-}
-
-
+LARGE = ("twelve", "forty", "just_begun")
+REPORTS = {name: report for name, report in all_made_up().items() if name not in LARGE}
+REPORTS.update(one_each=made_up(12, num_evaluations=12), some=made_up(40, num_evaluations=120), screened=screened())
 BY_NAME = {figure.name: figure for figure in FIGURES}
 
 

@@ -18,7 +18,6 @@ from fiesta_allennlp.searches.searchers.covariances import (
     pareto_front,
     predict,
 )
-from fiesta_allennlp.searches.searchers.gaussian_process import standardised
 from fiesta_allennlp.searches.searchers.graph_eif import expected_influence, harmonic, scaled
 
 
@@ -77,10 +76,6 @@ def test_a_pending_point_lowers_the_variance_and_leaves_the_mean_and_objectives_
 
 
 LINE = Points(np.linspace(0, 1, 5)[:, None])
-
-
-def test_standardised_scores_by_hand() -> None:
-    assert standardised(np.array([[1.0, 7.0], [3.0, 7.0]])).tolist() == [[-1, 0], [1, 0]]
 
 
 def test_what_is_known_and_not_is_told_by_the_prior_mean() -> None:
