@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fiesta_allennlp.commands import COMMANDS, add_command
-from fiesta_allennlp.commands.exit_handling import EXIT_INTERRUPTED, EXIT_USER_ERROR
+from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_USER_ERROR
 from fiesta_allennlp.version import __version__
 
 

@@ -15,15 +15,13 @@ from fiesta_allennlp.listeners.steady_console import SteadyConsole
 from fiesta_allennlp.replays.files import table_of
 from fiesta_allennlp.replays.next_runs import NextRuns
 from fiesta_allennlp.replays.next_runs import next_runs as ask
-from fiesta_allennlp.replays.next_settings import NextSettings
-from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.planning import FEWEST, forecast
 from fiesta_allennlp.replays.replay import replay as run_replay
-from fiesta_allennlp.replays.settings import ReplaySettings
+from fiesta_allennlp.replays.settings import NextSettings, PlanSettings, ReplaySettings
 from fiesta_allennlp.replays.sources import ScoreSource
 from fiesta_allennlp.reports.plan import PlanResult
-from fiesta_allennlp.reports.results import ReplayResult, SelectionResult, SystemsResult
-from fiesta_allennlp.reports.search import SearchResult, search_in_words
+from fiesta_allennlp.reports.results import ReplayResult, SearchResult, SelectionResult, SystemsResult
+from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.searches.search import search as run_search
 from fiesta_allennlp.selection.options import allowed_by, check_names
 from fiesta_allennlp.trainings.candidate_values import given_points

@@ -22,7 +22,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.replays.files import table_of
-from fiesta_allennlp.replays.summary import wilson_interval
+from fiesta_allennlp.replays.replay import wilson_interval
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp.replays.files import read_json
+from fiesta_allennlp.replays.replay import wilson_interval
 from fiesta_allennlp.replays.sources import restrict
-from fiesta_allennlp.replays.summary import wilson_interval
 from fiesta_allennlp.reports.results import SelectionResult
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))

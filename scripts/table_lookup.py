@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
-from fiesta_allennlp.searches.searchers.improvement import pareto_front
+from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.metrics import Metric
 

@@ -1,6 +1,4 @@
-"""The commands as a table, and their parsers.
-
-The parsers need the standard library alone, so that help and usage errors come at once."""
+"""The commands as a table, and their parsers, which need the standard library alone, so that help comes at once."""
 
 import argparse
 import os
@@ -8,13 +6,17 @@ import re
 from functools import partial
 from typing import Any, Dict
 
-from fiesta_allennlp.commands.command import FiestaCommand
+from fiesta_allennlp.commands.command import EXIT_USER_ERROR, FiestaCommand, run_and_exit
 from fiesta_allennlp.commands.detaching import detach, nothing_goes_on
-from fiesta_allennlp.commands.exit_handling import EXIT_USER_ERROR, run_and_exit
-from fiesta_allennlp.commands.plugins_file import PluginCommand
-from fiesta_allennlp.commands.reading import ReportCommand, StatusCommand
+from fiesta_allennlp.commands.reading import (
+    NextCommand,
+    PlanCommand,
+    PluginCommand,
+    ReplayCommand,
+    ReportCommand,
+    StatusCommand,
+)
 from fiesta_allennlp.commands.selecting import DocumentsCommand, SearchCommand, SelectCommand
-from fiesta_allennlp.commands.simulating import NextCommand, PlanCommand, ReplayCommand
 from fiesta_allennlp.errors import PREFIX, did_you_mean
 
 COMMANDS: Dict[str, FiestaCommand] = {

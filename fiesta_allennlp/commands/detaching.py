@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, List, Optional
 
-from fiesta_allennlp.commands.exit_handling import say
+from fiesta_allennlp.commands.command import say
 from fiesta_allennlp.commands.selecting import directory_of
 from fiesta_allennlp.directory import RunDirectory, at_work_words
 from fiesta_allennlp.errors import ConfigError, command

@@ -4,8 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Mapping, NoReturn, Type
 
-from fiesta_allennlp.commands.command import FiestaCommand
-from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION, how_to_go_on, say, say_failures, status_of
+from fiesta_allennlp.commands.command import EXIT_NO_DECISION, FiestaCommand, how_to_go_on, say, say_failures, status_of
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 
@@ -14,14 +13,8 @@ if TYPE_CHECKING:
 
 
 class Selecting(FiestaCommand):
-    """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
-
-    Attributes:
-        step: the word for one run.
-        kept: the end of a sentence about an interrupt.
-        force: the help of `--force`.
-        dry_run: the help of `--dry-run`.
-    """
+    """A command that selects in a directory, or with `--dry-run` only checks and prints the plan. `step` is the word
+    for one run, `kept` the end of a sentence about an interrupt; `force` and `dry_run` are help."""
 
     trains = True
     step: ClassVar[str] = "run"
@@ -46,10 +39,10 @@ class Selecting(FiestaCommand):
             type=Path,
             help="a Jsonnet file with any of the options below; command-line options override it",
         )
+        explain_minus(parser)
 
     def work(self, args: argparse.Namespace, console: "Console") -> int:
-        """Run the command. Returns its status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid
-        input."""
+        """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input."""
         settings = self.settings_class()
         typed = typed_settings(args, settings)
         directory = None if args.dry_run else directory_of(args)
@@ -87,11 +80,7 @@ def explain_minus(parser: argparse.ArgumentParser) -> None:
 
 
 def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
-    """Return the settings of the class `of` that were typed, above those of the `--config` file.
-
-    Raises:
-        ConfigError: where a value is not one that its option allows.
-    """
+    """Return the settings of the class `of` that were typed, above those of the `--config` file."""
     from fiesta_allennlp.selection.options import typed_options
     from fiesta_allennlp.selection.settings import overlay, settings_from_file
 
@@ -103,11 +92,6 @@ def typed_settings(args: argparse.Namespace, of: Type[Any]) -> Dict[str, Any]:
 
 
 def directory_of(args: argparse.Namespace) -> Path:
-    """Return the directory that was given.
-
-    Raises:
-        ConfigError: where no directory was given.
-    """
     if args.serialization_dir is None:
         what = "of the selection to continue" if args.recover else "for the selection"
         raise ConfigError(f"-s is missing: give the directory {what}.")
@@ -147,7 +131,6 @@ selection with the options of its start."""
             action="store_true",
             help="with --recover: remove the candidates that are no longer given, and keep their runs",
         )
-        explain_minus(parser)
 
     def select(
         self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
@@ -219,14 +202,10 @@ interrupted search in its stage."""
     given = (("template", "?"), ("space", "?"))
     force = "delete the search or selection in the directory first"
 
-    def add_ways(self, parser: argparse.ArgumentParser) -> None:
-        super().add_ways(parser)
-        explain_minus(parser)
-
     def select(
         self, given: Dict[str, Any], directory: Path, args: argparse.Namespace, console: "Console"
     ) -> Mapping[str, Any]:
-        from fiesta_allennlp.reports.search import search_in_words
+        from fiesta_allennlp.reports.screening import search_in_words
         from fiesta_allennlp.reports.tables import summary_table
         from fiesta_allennlp.reports.words import in_words
         from fiesta_allennlp.searches.search import search
@@ -240,7 +219,7 @@ interrupted search in its stage."""
         return found.last
 
     def plan(self, settings: Any, args: argparse.Namespace, console: "Console") -> None:
-        from fiesta_allennlp.reports.search import search_plan_in_words
+        from fiesta_allennlp.reports.screening import search_plan_in_words
         from fiesta_allennlp.searches.search import plan_search
 
         say(search_plan_in_words(plan_search(settings, console, planned_directory(args))), console)

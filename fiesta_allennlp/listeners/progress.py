@@ -25,7 +25,6 @@ from fiesta_allennlp.selection.summary import (
 
 
 def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = None) -> Table:
-    """Return an empty table: a column of names, called `first`, and columns of numbers."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
     table.add_column(first, overflow="fold")
     for column in numbers:
@@ -34,14 +33,12 @@ def number_table(first: str, numbers: Sequence[str], *, title: Optional[str] = N
 
 
 def candidate_table(title: str, *, under_way: Sequence[str] = ()) -> Table:
-    """Return an empty table of candidates, narrow enough for 80 columns. `under_way` are columns about what is not
-    done."""
+    """Return an empty table of candidates, narrow enough for 80 columns. `under_way` are further columns."""
     columns = ("runs", *under_way, "failed", "mean", "sd", "P(best)", "seconds")
     return number_table("candidate", columns, title=title)
 
 
 def add_candidate(table: Table, candidate: CandidateSummary, *, under_way: Sequence[int] = ()) -> None:
-    """Add one candidate to a table. `under_way` are the numbers for the columns of that name."""
     table.add_row(
         escape(candidate.name),
         str(candidate.num_evaluations),
@@ -58,13 +55,7 @@ def remaining_text(
     found: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
 ) -> str:
     """Return the end of a line: the number of runs still to come and their time; empty where nothing is known.
-
-    Args:
-        found: the estimate.
-        seconds_per_run: of all workers together: the mean seconds of a run divided by the runs at once. 0 where that
-            is not known.
-        seconds_left: what `--max-hours` leaves; None without that limit.
-    """
+    `seconds_per_run` counts all workers together, and `seconds_left` is what `--max-hours` leaves."""
     if found is None:
         return ""
     limited = " (the limit)" if found.is_limited else ""
@@ -86,15 +77,8 @@ def _span_text(low: float, high: float) -> str:
 
 
 class Progress:
-    """Shows a selection while it runs. A context manager, and a listener of the selection.
-
-    Args:
-        console: where to write. If it is a terminal the table is drawn anew in place; else lines are appended.
-        metric: the name of the score.
-        every: off a terminal, one finished evaluation in so many gets a line. Failures all do.
-        title: what to call the score above the table, `metric` where it is left out.
-        remaining: says how much more there is to do, as the end of a line. It is asked once after every finished run.
-    """
+    """Shows a selection while it runs: as a live table on a terminal, elsewhere as a line for one finished evaluation
+    in `every`, and for each failure. `remaining` says how much more there is to do, once after every finished run."""
 
     def __init__(
         self,
@@ -191,8 +175,8 @@ class Progress:
 
 @contextmanager
 def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -> Iterator[Callable[..., None]]:
-    """Shows how many repetitions of a replay, or `what` else, are done; what it gives is called with the number of new
-    ones, and with another total where that has changed."""
+    """Show how many repetitions of a replay, or `what` else, are done. Yields what takes the number of new ones, and
+    another total."""
     if not console.is_terminal:
         yield lambda number, total=None: None
         return
@@ -207,7 +191,7 @@ def repetition_bar(console: Console, total: int, *, what: str = "repetitions") -
 
 @contextmanager
 def counting(console: Console, total: int) -> Iterator[Callable[[str], None]]:
-    """Shows which candidates are checked: a bar on a terminal, where a table of them all follows, else their names."""
+    """Show which candidates are checked: a bar on a terminal, where a table of them all follows, else their names."""
     with repetition_bar(console, total, what="candidates") as advance:
         if console.is_terminal:
             yield lambda name: advance(1)

@@ -20,13 +20,9 @@ COMMAND = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
 class SteadyConsole(Console):
     """A console that falls silent when its output is gone: no selection ends because nobody reads.
 
-    That may be a pipe that was closed, as by `| head`, a terminal that was closed or lost, or a full disk. A character
-    that the output cannot encode becomes a question mark. Control and other invisible characters in a message or a
-    table, which a terminal may obey, are written as escapes.
-
-    On a terminal it breaks long messages at blanks, but leaves lines with a command whole, so that they can be copied.
-    Where it is no terminal, no line is broken and none ends with blanks.
-    """
+    A character that the output cannot encode becomes a question mark, and invisible ones, which a terminal may obey,
+    become escapes. On a terminal it breaks long messages at blanks, but leaves lines with a command whole. Elsewhere no
+    line is broken, and none ends with blanks."""
 
     @property
     def file(self) -> IO[str]:
@@ -83,8 +79,7 @@ class _SteadyFile:
 
 @contextmanager
 def steady_streams() -> Iterator[None]:
-    """Let the standard streams of this process be written to although nobody reads them. What starts a process flushes
-    them, and so does Python when it ends."""
+    """Let the standard streams of this process be written to although nobody reads them."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast(TextIO, _SteadyFile(stream)) for stream in before)
     try:

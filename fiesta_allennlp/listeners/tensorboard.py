@@ -20,17 +20,9 @@ UNSAFE = re.compile(r"[^\w.-]", re.ASCII)
 
 
 class Scalars(Listener):
-    """A listener of the selection that writes down where it stands. The step is the number of finished evaluations.
-
-    ``P_best/<candidate>``, ``trainings/<candidate>``, ``failures/<candidate>``, and ``<metric>/<candidate>`` for every
-    score.
-    Each step is on the disk before the next one. Where it cannot be written, `selection.log` says so and the selection
-    goes on without.
-
-    Args:
-        writer: a `tensorboardX` `EventsWriter`.
-        metric: the name of the score.
-    """
+    """Writes ``P_best/<candidate>``, ``trainings/<candidate>``, ``failures/<candidate>`` and ``<metric>/<candidate>``
+    by the number of finished evaluations. Where a step cannot be written, `selection.log` says so and the selection
+    goes on."""
 
     def __init__(self, writer: Any, metric: str) -> None:
         self._writer = writer
@@ -77,8 +69,7 @@ class Scalars(Listener):
 
 
 def tag_names(candidates: Sequence[str]) -> Dict[str, str]:
-    """Return the candidates as TensorBoard can write them: letters, digits, `_`, `-` and `.`. Those that come out equal
-    are numbered, in their order, so that a candidate that joins later changes none."""
+    """Return the candidates as TensorBoard can write them. Those that come out equal are numbered, in their order."""
     tags: Dict[str, str] = {}
     for name in candidates:
         tag = safe = UNSAFE.sub("_", name)

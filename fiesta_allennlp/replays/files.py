@@ -17,13 +17,7 @@ SCORE_ENDINGS = (".json", ".csv")
 def open_scores(
     scores: str, evaluations_per_split: Optional[int] = None, columns: Optional[Mapping[str, str]] = None
 ) -> ScoreSource:
-    """Return the preset of this name, the table in this file, or that of the selection in this directory.
-
-    Raises:
-        ConfigError: where there is no such preset or file, or `evaluations_per_split` is given for what says itself
-            which scores share a split.
-        DataError: where the content is wrong, with the key or line, the value and the rule.
-    """
+    """Return the preset of this name, the table in this file, or that of the selection in this directory."""
     path = _table_in(Path(scores)) if Path(scores).is_dir() else Path(scores)
     if scores in PRESETS:
         _refuse_blocks(scores, evaluations_per_split)
@@ -44,12 +38,7 @@ def read_scores(
     *,
     least_candidates: int = 2,
 ) -> ScoreTable:
-    """Read the table in a `.json` or `.csv` file, by `read_json` or `read_csv`.
-
-    Raises:
-        ConfigError: where there is no such file, or `evaluations_per_split` is given for CSV.
-        DataError: where the content is wrong.
-    """
+    """Read the table in a `.json` or `.csv` file."""
     if path.suffix == ".json":
         return read_json(path, evaluations_per_split or 1, least_candidates)
     _refuse_blocks(str(path), evaluations_per_split)
@@ -74,13 +63,7 @@ def _table_in(directory: Path) -> Path:
 
 
 def read_json(path: Path, evaluations_per_split: int, least_candidates: int = 2) -> ScoreTable:
-    """Read a table from `{candidate: [scores]}`: the scores N s .. N s + N - 1 of every candidate share split s, where
-    N is `evaluations_per_split`. There are at least `least_candidates`.
-
-    Raises:
-        ConfigError: where there is no such file.
-        DataError: where the content is wrong, with the candidate, the number of the score and the value.
-    """
+    """Read `{candidate: [scores]}`: each `evaluations_per_split` consecutive scores of a candidate share a split."""
     try:
         content = json.loads(text_of(path), object_pairs_hook=partial(_once, path))
     except ValueError as error:
@@ -102,11 +85,7 @@ def _once(path: Path, pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def table_of(
     content: Mapping[str, Any], evaluations_per_split: int, path: Path, least_candidates: int = 2
 ) -> ScoreTable:
-    """Make a table of candidates and their scores, as `read_json` does. `path` is what to call it.
-
-    Raises:
-        DataError: as `read_json`.
-    """
+    """Make a table of candidates and their scores, as `read_json` does. `path` is what to call it."""
     return table_from(_entries(content, evaluations_per_split, path), path, least_candidates)
 
 

@@ -7,9 +7,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History, Remaining, Request
-from fiesta_allennlp.replays.next_settings import NextSettings
 from fiesta_allennlp.replays.rows import FAILED, Row, Rows, is_minimised, number_in, read_rows, rows_of, text_in
-from fiesta_allennlp.replays.settings import done_note
+from fiesta_allennlp.replays.settings import NextSettings, done_note
 from fiesta_allennlp.replays.sources import METRIC
 from fiesta_allennlp.seeding import strategy_rng
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
@@ -100,11 +99,7 @@ def _answer(settings: NextSettings, table: Rows, path: Path) -> NextRuns:
 
 
 def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> History:
-    """Return the history that the rows of a table tell, in their order.
-
-    Raises:
-        DataError: where a score is no number, with the line.
-    """
+    """Return the history that the rows of a table tell, in their order."""
     numbers: Dict[str, int] = {}
     made: Dict[str, int] = defaultdict(int)
     evaluations: List[Evaluation] = []
@@ -124,9 +119,8 @@ def history_of(rows: Sequence[Row], candidates: Sequence[str], path: Path) -> Hi
 
 
 def _named(proposed: Sequence[str], rows: Sequence[Row], *, splits: str) -> Iterator[NextRun]:
-    """Give each proposed run a split and a seed that its candidate has not had. Shared splits are taken in the order of
-    the table; numbers name new ones. Seeds begin with 1 where splits begin with 0, so that nobody takes one for the
-    other."""
+    """Give each proposed run a split and a seed that its candidate has not had. Seeds begin with 1 where splits begin
+    with 0, so that nobody takes one for the other."""
     order = list(dict.fromkeys(row.split for row in rows))
     had: Mapping[str, Set[str]] = defaultdict(set)
     seeds: Mapping[str, Set[str]] = defaultdict(set)

@@ -10,9 +10,8 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, command
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.files import SCORE_ENDINGS, read_scores
-from fiesta_allennlp.replays.plan_settings import PlanSettings
 from fiesta_allennlp.replays.posterior_scores import PosteriorScores
-from fiesta_allennlp.replays.settings import ReplaySettings, done_note
+from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings, done_note
 from fiesta_allennlp.replays.sources import ScorePreset, ScoreSource, numbered_apart
 from fiesta_allennlp.replays.table import history_of
 from fiesta_allennlp.selection.metrics import Metric
@@ -31,11 +30,7 @@ CHOICE = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem to simulate: the source of scores and the way to choose.
-
-    `noise_sd` is the run-to-run sd on one split. `knows_seconds` tells whether runs have seconds. `notes` are about the
-    splits and seeds of a table.
-    """
+    """A problem to simulate. `noise_sd` is the run-to-run sd on one split, and `notes` are about a table's splits."""
 
     source: ScoreSource
     choice: ReplaySettings
@@ -54,11 +49,7 @@ class Problem:
 
 
 def problem_of(settings: PlanSettings) -> Problem:
-    """Read and check the problem that the settings describe.
-
-    Raises:
-        FiestaError: where a file or directory is missing, damaged, or has too few runs.
-    """
+    """Read and check the problem that the settings describe."""
     if settings.source is None:
         return _by_numbers(settings)
     path = Path(settings.source)
@@ -158,14 +149,13 @@ def renumbered(history: History) -> History:
 
 
 def _mean_seconds(history: History) -> Dict[str, float]:
-    """Return the mean seconds of a run, by candidate."""
     seconds = {name: [e.seconds for e in history.evaluations_of(name)] for name in history.active}
     return {name: float(np.mean(values)) for name, values in seconds.items() if values}
 
 
 def _choice(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
-    """Return the way to choose: what was given, above what the selection was started with. A plan is for a confidence:
-    of a selection with a budget, only the posterior and the splits are kept."""
+    """Return what was given above what the selection was started with. Of one with a budget, only the posterior is
+    kept."""
     kept = CHOICE if stored.get("budget") is None else ("belief",)
     below = {name: stored[name] for name in kept if stored.get(name) is not None}
     given = {name: getattr(settings, name) for name in CHOICE if getattr(settings, name) is not None}

@@ -3,24 +3,74 @@
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Callable, Dict, Generator, List, Mapping, Optional, Sequence, Tuple, cast
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.records import History
-from fiesta_allennlp.replays.margins import NestedMargins, margins_of, with_margin
+from fiesta_allennlp.records import Decision, History
 from fiesta_allennlp.replays.pilot import Problem, problem_of
-from fiesta_allennlp.replays.plan_settings import PlanSettings
-from fiesta_allennlp.replays.replay import Repetition, Replayer, in_chunks, replay
-from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.side_by_side import prepare_beliefs
-from fiesta_allennlp.replays.summary import wilson_interval
+from fiesta_allennlp.replays.replay import Repetition, Replayer, prepare_replay, replay, wilson_interval
+from fiesta_allennlp.replays.settings import PlanSettings, ReplaySettings
+from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
 from fiesta_allennlp.seeding import fresh_seed
+from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
 from fiesta_allennlp.strategies.sequential_halving import SequentialHalving
+
+MARGINS = (0.1, 0.2, 0.4)
+"""Margins to compare, in run-to-run sds; rounded to one digit."""
+
+
+@dataclass(frozen=True)
+class NestedMargins:
+    """Simulates a strategy once for several margins, the smallest one first: a larger one stops earlier on the same
+    path."""
+
+    replayers: Tuple[Replayer, ...]
+
+    def run_all(self, repetitions: range) -> List[Tuple[Repetition, ...]]:
+        return side_by_side(self.replayers[0].strategy, [self._steps(repetition) for repetition in repetitions])
+
+    def _is_unsure(self, decision: Decision) -> bool:
+        strategy = cast(FixedConfidence, unwrapped(self.replayers[0].strategy))  # checked by `margins_of`
+        return strategy.stop.stops_at_probability and (decision.confidence or 0.0) < strategy.confidence
+
+    def _steps(self, repetition: int) -> Generator[History, None, Tuple[Repetition, ...]]:
+        first = self.replayers[0]
+        scores = first.draw(repetition)
+        outcomes: Dict[int, Repetition] = {}
+        for num_rounds, history in enumerate(first.histories(scores, repetition)):
+            yield history
+            is_unsure = False  # with a larger margin, so that no smaller one needs to be asked but the leading one
+            for place, replayer in reversed(list(enumerate(self.replayers))):
+                if place in outcomes or (is_unsure and place > 0):
+                    continue
+                decision = replayer.strategy.recommend(history)
+                if decision.stopped_by is not None:
+                    outcomes[place] = replayer.outcome(decision, history, scores, num_rounds=num_rounds)
+                is_unsure = is_unsure or self._is_unsure(decision)
+        return tuple(outcomes.get(place, outcomes[0]) for place in range(len(self.replayers)))
+
+
+def margins_of(problem: Problem) -> Tuple[float, ...]:
+    """Return the margin that was asked for, and larger ones of one digit: parts of the run-to-run sd."""
+    strategy = build_strategy(problem.choice, list(problem.source.true_means()))
+    if not isinstance(strategy, FixedConfidence):
+        raise ConfigError("--strategy: a plan needs a strategy that stops at a confidence, such as top_two.")
+    if not strategy.belief.has_margin:
+        return (strategy.margin,)
+    larger = {float(f"{share * problem.noise_sd:.0e}") for share in MARGINS}
+    return (strategy.margin, *sorted(margin for margin in larger if margin > strategy.margin))
+
+
+def with_margin(problem: Problem, margin: float) -> Replayer:
+    params = {**problem.choice.strategy_params(), "margin": margin}
+    plain = replace(problem.choice, confidence=None, margin=None, max_evaluations=None, stop=None, strategy=params)
+    return prepare_replay(plain, problem.source)
+
 
 FEWEST, MOST = 20, 200
 """Repetitions where their number is left open."""
@@ -85,18 +135,10 @@ Told = Callable[[int, Optional[int]], None]
 
 
 def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, total: None) -> Forecast:
-    """Simulate selections of the problem that the settings describe.
+    """Simulate selections of the problem that the settings describe. The result depends on settings and seed alone.
 
-    The result depends on the settings and the seed alone. An interrupt (`KeyboardInterrupt`) ends it with what has
-    finished, and is passed on where that is nothing.
-
-    Args:
-        on_repetitions: called with the number of selections that were simulated since the last call, and with how many
-            there will be where that becomes known.
-
-    Raises:
-        FiestaError: where a setting is wrong, or the pilot cannot be read or says too little.
-    """
+    An interrupt (`KeyboardInterrupt`) ends it with what has finished, and is passed on where that is nothing.
+    `on_repetitions` is called with the number of new selections, and with their total where that becomes known."""
     start = time.monotonic()
     settings = replace(settings, seed=fresh_seed() if settings.seed is None else settings.seed)
     problem = problem_of(settings)
@@ -125,7 +167,6 @@ def forecast(settings: PlanSettings, *, on_repetitions: Told = lambda number, to
 
 
 def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
-    """With equal allocation and the budget, as far as no interrupt comes."""
     start = time.monotonic()
     choice, number = begun.problem.choice, begun.default.repetitions
     params = choice.strategy_params()
@@ -158,11 +199,7 @@ def _compared(begun: Forecast, on_repetitions: Told) -> Forecast:
 
 
 def _check_room(replayer: Replayer) -> None:
-    """Check that a pilot leaves runs to plan.
-
-    Raises:
-        ConfigError: if it used all that its limit allows and is inconclusive.
-    """
+    """Refuse a pilot that used all that its limit allows and is inconclusive."""
     start = replayer.source.start
     if start is not None and replayer.strategy.recommend(start).stopped_by == "max_evaluations":
         found = replayer.strategy.credible_margin(start)
@@ -174,23 +211,19 @@ def _check_room(replayer: Replayer) -> None:
 
 
 def _limit(replayer: Replayer) -> int:
-    """The most runs that the stopping rule allows, those of withdrawn and removed candidates included."""
+    """Return the most runs that the stopping rule allows."""
     strategy = cast(FixedConfidence, unwrapped(replayer.strategy))  # checked by `margins_of`
     return strategy.limit_of(replayer.source.start or History(replayer.candidates))
 
 
 def _budget(default: Outlook, problem: Problem) -> int:
-    """The default's mean number of runs, and at least what sequential halving needs."""
     number = len(problem.source.true_means())
     return max(round(default.mean_runs), SequentialHalving(belief=Belief(), budget=1).least(number))
 
 
 def _simulated(nested: NestedMargins, settings: PlanSettings, told: Told) -> List[Tuple[Repetition, ...]]:
-    """All repetitions that finished, each with one outcome for every margin.
-
-    Raises:
-        KeyboardInterrupt: where none has finished.
-    """
+    """Return all repetitions that finished, each with one outcome for every margin. An interrupt before the first is
+    passed on."""
     done: Dict[int, Tuple[Repetition, ...]] = {}
     try:
         while len(done) < (total := _repetitions(settings, list(done.values()))):

@@ -20,18 +20,11 @@ LEAST_RUNS = 2
 
 @dataclass(frozen=True, eq=False)
 class PosteriorScores(ScoreSource):
-    """Goes on from a pilot. The true means, the effects of its splits and the sds are one draw from their posterior.
+    """Goes on from a pilot: true means, effects of its splits and sds are one draw from their posterior by
+    `split_paired`.
 
-    The model is that of `split_paired`, whatever the strategy's belief is: a mean, an effect of the split, and normal
-    noise. A new run takes the first split of the pilot on which its candidate has not been, then new splits.
-
-    Attributes:
-        name: the directory or file.
-        start: the pilot's runs. Pending ones play no part.
-        seconds: of a run, by candidate, as far as they are known.
-        takes_logits: the model is one of the logits of scores, and so are the true means.
-        minimise: lower scores are better.
-    """
+    A new run takes the first split of the pilot on which its candidate has not been, then new splits. `seconds` is of a
+    run, by candidate. With `takes_logits`, the model and the true means are of logits."""
 
     name: str
     start: History
@@ -43,11 +36,7 @@ class PosteriorScores(ScoreSource):
         """They never run out."""
 
     def check_runs(self) -> None:
-        """Refuse a pilot that says too little.
-
-        Raises:
-            DataError: where fewer than two candidates are left, one has too few runs, or all scores are equal.
-        """
+        """Refuse fewer than two candidates, too few runs of one, or equal scores."""
         if len(self.start.active) < 2:
             raise DataError(f"{self.name}: fewer than two candidates are left, so there is nothing to plan.")
         for name in self.start.active:
@@ -105,8 +94,8 @@ class PosteriorScores(ScoreSource):
         return DrawnScores(splits, scores, self.name, self._named(effects.means), self.seconds)
 
     def _splits_left(self, name: str, seen: np.ndarray, new: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Seeds and effects of the pilot's splits that are left for a candidate, by replicate, and of the new ones,
-        whose seeds are negative."""
+        """Return the seeds and effects of the pilot's splits that are left, then those of new ones, with negative
+        seeds."""
         requests = [e.request for e in self.start.evaluations if e.request.candidate in self.start.active]
         in_order = dict.fromkeys(r.split_seed for r in sorted(requests, key=lambda request: request.replicate))
         mine = set(self.start.split_seeds(name).tolist())

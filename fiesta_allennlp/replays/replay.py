@@ -1,19 +1,20 @@
 """Replays of a selection over scores that are there already: the same strategy again and again, in seconds."""
 
-import os
-import signal
-import sys
+import math
 import time
-from contextlib import closing, contextmanager
+from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Tuple, TypeVar
 
-from fiesta_allennlp.errors import ConfigError
+import numpy as np
+from scipy.special import ndtri
+
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.replays.files import open_scores
 from fiesta_allennlp.replays.settings import ReplaySettings
-from fiesta_allennlp.replays.side_by_side import prepare_beliefs, side_by_side
+from fiesta_allennlp.replays.side_by_side import in_chunks, prepare_beliefs, side_by_side
 from fiesta_allennlp.replays.sources import DrawnScores, Sampling, ScoreSource, restrict
 from fiesta_allennlp.seeding import (
     REPLAY_SCORES_STREAM,
@@ -27,27 +28,19 @@ from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.base import Strategy
 
 if TYPE_CHECKING:
-    from multiprocessing.context import BaseContext
+    pass
+
 
 TIES = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
 
 Outcome = TypeVar("Outcome")
 
-CHUNKS_PER_PROCESS = 2
-LARGEST_CHUNK = 100
-"""Repetitions are made in pieces: large enough for `side_by_side` to pay, and small enough for an even load, a bar that
-moves, and for little to be lost by an interrupt."""
-
 
 @dataclass(frozen=True)
 class Repetition:
-    """The outcome of one simulated selection.
-
-    `best` and `stopped_by` are those of its decision. `correct`: `best` is, within the margin, a candidate with the
-    best true mean. In a round as many evaluations as the batch size allows are made at once. `seconds` are those of the
-    evaluations that were made, all workers together; 0 where the scores do not say.
-    """
+    """The outcome of one simulated selection. `correct`: `best` is, within the margin, a candidate with the best true
+    mean. In a round as many evaluations as the batch size are made at once. `seconds` are of all workers together."""
 
     best: Optional[str]
     stopped_by: str
@@ -59,12 +52,8 @@ class Repetition:
 
 @dataclass(frozen=True)
 class Replay:
-    """All repetitions that finished, in their order, and what they were made with.
-
-    `settings` has everything that was left to chance or to defaults filled in; `interrupted` tells that some
-    repetitions are missing. `true_means` is by candidate. `seconds` is wall-clock time. `fewest_scores` is how many
-    splits or scores are taken for the truth, None where the scores never run out. `notes` are of the source.
-    """
+    """All repetitions that finished, in their order. `settings` has seed and defaults filled in; `fewest_scores` is how
+    many splits or scores are taken for the truth, None where they never run out."""
 
     settings: ReplaySettings
     true_means: Dict[str, float]
@@ -77,13 +66,8 @@ class Replay:
 
 @dataclass(frozen=True)
 class Replayer:
-    """Everything that one repetition needs; sent to the worker processes.
-
-    Attributes:
-        margin: how far from the best true mean a candidate is right to recommend.
-        batch_size: how many evaluations are made at once. The next ones are chosen when all of them have finished.
-        minimise: whether the lowest true mean is the best, which the strategy knows already.
-    """
+    """Everything that one repetition needs; sent to the worker processes. `margin` is how far from the best true mean a
+    candidate is right to recommend."""
 
     strategy: Strategy
     source: ScoreSource
@@ -96,15 +80,10 @@ class Replayer:
 
     @cached_property
     def best(self) -> Tuple[str, ...]:
-        """The candidates that are right to recommend, unless the true means are those of one repetition."""
         return best_within(self.source.true_means(), self.margin, minimise=self.minimise)
 
     def run_all(self, repetitions: range) -> List[Repetition]:
-        """Selections, with the scores and the draws that belong to these numbers.
-
-        Raises:
-            FiestaError: where the scores run out, or the belief cannot use one.
-        """
+        """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
         return side_by_side(self.strategy, [self._steps(repetition) for repetition in repetitions])
 
     def _steps(self, repetition: int) -> Generator[History, None, Repetition]:
@@ -149,7 +128,7 @@ class Replayer:
 
 
 def best_within(means: Mapping[str, float], margin: float, *, minimise: bool = False) -> Tuple[str, ...]:
-    """Return the candidates whose means are within the margin of the highest one, or of the lowest to minimise."""
+    """Return the candidates whose means are within the margin of the best one."""
     gains = {name: -mean if minimise else mean for name, mean in means.items()}
     return tuple(name for name in gains if gains[name] >= max(gains.values()) - margin - TIES)
 
@@ -168,20 +147,12 @@ def replay(
     margin: float = 0.0,
     on_repetitions: Callable[[int], None] = lambda number: None,
 ) -> Replay:
-    """Repeat a selection over a table of scores, or a preset, in parallel.
+    """Repeat a selection over a table of scores, or a preset, in parallel. The result depends on settings and seed
+    alone.
 
-    The result depends on the settings and the seed alone, not on the number of processes. An interrupt
-    (`KeyboardInterrupt`) ends it with the repetitions that have finished.
-
-    Args:
-        source: where the scores come from, in place of what `settings.scores` names; `settings.evaluations_per_split`
-            then has no part.
-        margin: how far from the best true mean a candidate is right to recommend, where the strategy has no margin.
-        on_repetitions: called with the number of repetitions that have finished since the last call.
-
-    Raises:
-        FiestaError: where a setting or the table is wrong, or the table runs out.
-    """
+    An interrupt (`KeyboardInterrupt`) ends it with the repetitions that have finished. `source` takes the place of what
+    `settings.scores` names, and `margin` that of a strategy without one. `on_repetitions` is called with the number of
+    repetitions that have newly finished."""
     start = time.monotonic()
     seed = fresh_seed() if settings.seed is None else settings.seed
     settings = replace(settings, seed=seed, processes=min(settings.num_processes, settings.repetitions))
@@ -206,11 +177,7 @@ def replay(
 
 
 def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0) -> Replayer:
-    """Read and check everything. `settings.seed` is given.
-
-    Raises:
-        FiestaError: see `replay`.
-    """
+    """Read and check everything. `settings.seed` is given."""
     if source is None:
         source = open_scores(settings.scores, settings.evaluations_per_split, settings.columns)
     if source.on_official_splits:
@@ -239,61 +206,71 @@ def prepare_replay(settings: ReplaySettings, source: Optional[ScoreSource] = Non
     )
 
 
-def in_chunks(
-    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int
-) -> Generator[Tuple[range, List[Outcome]], None, None]:
-    """Results piece by piece, in order of finishing. Closing the generator stops the workers."""
-    share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
-    size = min(LARGEST_CHUNK, max(1, share))
-    chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
-    if num_processes == 1:
-        for chunk in chunks:
-            yield chunk, run_all(chunk)
-        return
-    yield from _in_processes(run_all, chunks, num_processes=num_processes)
+QUANTILES = (5, 25, 50, 75, 95)
+"""In per cent."""
 
 
-def _in_processes(
-    run_all: Callable[[range], List[Outcome]], chunks: List[range], *, num_processes: int
-) -> Generator[Tuple[range, List[Outcome]], None, None]:
-    from concurrent.futures import as_completed
-    from concurrent.futures.process import BrokenProcessPool
+def summarise_replay(replay: Replay) -> Dict[str, Any]:
+    """Return the content of `fiesta replay --output`. `correct` and `wrong` are shares of all repetitions: the first
+    whatever made them stop, the second of those that did not stop at `max_evaluations`."""
+    settings, repetitions = replay.settings, replay.repetitions
+    number = len(repetitions)
+    evaluations = np.array([repetition.num_evaluations for repetition in repetitions])
+    num_correct = sum(repetition.correct for repetition in repetitions)
+    undecided = [repetition.stopped_by == "max_evaluations" for repetition in repetitions]
+    wrong = [not r.correct and not open_ for r, open_ in zip(repetitions, undecided, strict=True)]
+    strategy = settings.strategy_params()
+    return {
+        "repetitions": number,
+        "interrupted": replay.interrupted,
+        "best": (min if settings.minimise else max)(replay.true_means, key=lambda name: replay.true_means[name]),
+        "correct": num_correct / number,
+        "correct_interval": wilson_interval(num_correct, number),
+        "wrong": sum(wrong) / number,
+        "undecided": sum(undecided) / number,
+        "evaluations": {
+            "min": int(evaluations.min()),
+            "mean": float(evaluations.mean()),
+            "median": float(np.median(evaluations)),
+            "max": int(evaluations.max()),
+            "quantiles": {str(q): int(np.percentile(evaluations, q, method="inverted_cdf")) for q in QUANTILES},
+        },
+        "rounds": {"mean": float(np.mean([repetition.num_rounds for repetition in repetitions]))},
+        "seconds": replay.seconds,
+        "fewest_scores": replay.fewest_scores,
+        "scores": settings.scores,
+        **({"minimise": True} if settings.minimise else {}),
+        **({"restricted": True} if settings.candidates else {}),
+        **({"notes": list(replay.notes)} if replay.notes else {}),
+        "splits": settings.splits,
+        "evaluations_per_split": settings.evaluations_per_split,
+        "batch_size": settings.batch_size,
+        "with_replacement": settings.with_replacement,
+        "seed": str(settings.seed),
+        "strategy": strategy,
+        "belief": strategy["belief"],
+        "candidates": _candidates(replay),
+    }
 
-    from pebble import ProcessPool
 
-    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD, refuse_to_be_imported
+def wilson_interval(count: int, number: int) -> List[float]:
+    """Wilson's 95% interval of a share, its lower and its upper end.
 
-    refuse_to_be_imported()
-    with ProcessPool(max_workers=num_processes, context=_context()) as pool:
-        try:
-            with _interrupts_held():
-                futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BrokenProcessPool:  # all processes ended before they took any work
-            raise ConfigError(MISSING_GUARD) from None
-        finally:
-            pool.stop()
+    With p = count / number and z the normal quantile of 0.975::
+
+        (p + z^2 / (2 n) -+ z sqrt(p (1 - p) / n + z^2 / (4 n^2))) / (1 + z^2 / n)
+    """
+    share, z = count / number, float(ndtri(0.975))
+    middle = share + z**2 / (2 * number)
+    half = z * math.sqrt(share * (1 - share) / number + z**2 / (4 * number**2))
+    low, high = ((middle + side) / (1 + z**2 / number) for side in (-half, half))
+    return [0.0 if count == 0 else low, 1.0 if count == number else high]
 
 
-def _context() -> "BaseContext":
-    """Processes that import no AllenNLP. Where this one has, each would import it with the main module: there they are
-    forks of a server that imports it once."""
-    from multiprocessing import get_context
-
-    from fiesta_allennlp.isolation.fork_server import THREAD_VARIABLES, start_fork_server
-
-    if "allennlp" in sys.modules:
-        return start_fork_server(num_threads=1)
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-    return get_context("spawn")
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold interrupts back, here until the end of the block, and for good in a process that begins in it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _candidates(replay: Replay) -> List[Dict[str, Any]]:
+    recommended = Counter(repetition.best for repetition in replay.repetitions)
+    number = len(replay.repetitions)
+    return [
+        {"name": name, "true_mean": mean, "recommended": recommended[name] / number}
+        for name, mean in replay.true_means.items()
+    ]

@@ -57,7 +57,6 @@ class Rows:
 
     @property
     def notes(self) -> Tuple[str, ...]:
-        """Sentences about what the splits and seeds mean."""
         if not self.has_splits:
             return (NO_SPLITS,)
         if self.rows and all(row.split == row.seed for row in self.rows):
@@ -70,20 +69,11 @@ class Rows:
 
 
 def read_csv(path: Path, least_candidates: int = 2, columns: Optional[Mapping[str, str]] = None) -> ScoreTable:
-    """Read a table from CSV with the columns candidate, seed, score and, unless all runs share one official split,
-    split. A column metric with `-NAME` says that lower scores are better; others are ignored.
+    """Read a table with the columns candidate, seed, score and, unless all runs share one official split, split.
 
-    Equal texts in `split` are one split. `seed` tells the scores of one candidate on one split apart. There are at
-    least `least_candidates`. Columns may also be separated by semicolons, with decimal commas, or by tabs. Rows with
-    nothing in them are skipped, and so are runs without a score: those that have not finished, or `failed`.
-
-    Args:
-        columns: the names that the file gives to some of the columns.
-
-    Raises:
-        ConfigError: where there is no such file.
-        DataError: where the content is wrong, with the line and the value.
-    """
+    A column metric with `-NAME` says that lower scores are better; others are ignored. Columns may also be separated by
+    semicolons, with decimal commas, or by tabs. Runs that have not finished or `failed` are skipped. `columns` are the
+    names that the file gives to some of the columns."""
     found = read_rows(path, columns)
     scored = [row for row in found.rows if row.score not in ("", FAILED)]
     entries = (
@@ -96,17 +86,8 @@ def read_csv(path: Path, least_candidates: int = 2, columns: Optional[Mapping[st
 
 
 def read_rows(path: Path, columns: Optional[Mapping[str, str]] = None, *, is_official: bool = False) -> Rows:
-    """Read the rows of a table as `read_csv` describes it, in their order. A score may be empty. A later row with the
-    same candidate, split and seed then takes its place.
-
-    Args:
-        columns: the names that the file gives to some of the columns.
-        is_official: all runs share one official split, whatever the file says.
-
-    Raises:
-        ConfigError: where there is no such file.
-        DataError: where the content is wrong, with the line and the value.
-    """
+    """Read the rows of a table as `read_csv` does, with runs without a score. A later row of such a run takes its
+    place."""
     text = text_of(path)
     header = text.partition("\n")[0]
     delimiter = max((",", ";", "\t"), key=header.count)
@@ -125,13 +106,7 @@ def rows_of(
     *,
     has_splits: bool,
 ) -> Rows:
-    """Make rows of mappings from the names of columns, each with what to call it in messages.
-
-    A value of None is an empty one, and so is NaN in all columns but the score.
-
-    Raises:
-        DataError: where a row lacks a value, its score is NaN, or two rows are of one run and both have scores.
-    """
+    """Make rows of mappings from the names of columns, each with what to call it in messages."""
     called, needed = _called(columns), _needed(has_splits=has_splits)
     found: Dict[Tuple[str, str, str], Row] = {}
     for where, cells in given:
@@ -204,11 +179,6 @@ def _check_header(named: List[str], needed: Mapping[str, str], path: Path) -> No
 
 
 def number_in(row: Row, path: Path) -> float:
-    """Return the score of a row.
-
-    Raises:
-        DataError: where it is not a number, or too large.
-    """
     try:
         value: Any = float(row.score)
     except ValueError:
@@ -217,11 +187,7 @@ def number_in(row: Row, path: Path) -> float:
 
 
 def is_minimised(rows: Sequence[Row], path: Path) -> bool:
-    """Return whether the metric of the rows says that lower scores are better.
-
-    Raises:
-        DataError: where the rows differ in that.
-    """
+    """Return whether the metric of the rows says that lower scores are better."""
     directions = {Metric.of(row.metric).minimise: row.where for row in rows}
     if len(directions) > 1:
         raise DataError(
@@ -232,12 +198,7 @@ def is_minimised(rows: Sequence[Row], path: Path) -> bool:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a table.
-
-    Raises:
-        ConfigError: where there is no such file.
-        DataError: where it is not text.
-    """
+    """Return the text of a table."""
     if not path.is_file():
         presets = "" if path.suffix else f", or one of: {', '.join(PRESETS)}"
         raise ConfigError(f"{path}: there is no such file. Give a table of scores{presets}.")

@@ -1,18 +1,32 @@
-"""Simulated selections that take turns, so that their posteriors are computed together: in a fraction of the time."""
+"""Many simulated selections: side by side in one process, and in pieces in several processes."""
 
-from typing import Dict, Generator, List, Sequence, Tuple, TypeVar
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Callable, Dict, Generator, Iterator, List, Sequence, Tuple, TypeVar
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.strategies.base import Strategy, all_finished
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.minimising import unwrapped
 
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
+
 Outcome = TypeVar("Outcome")
+
+CHUNKS_PER_PROCESS = 2
+LARGEST_CHUNK = 100
+"""Repetitions are made in pieces: large enough for `side_by_side` to pay, and small enough for an even load, a bar that
+moves, and for little to be lost by an interrupt."""
 
 
 def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Outcome]]) -> List[Outcome]:
-    """Return what several simulated selections return. Each yields every history before it asks `strategy` about it."""
+    """Return what several selections return that take turns, so that their posteriors are computed together. Each
+    yields every history before it asks `strategy` about it."""
     belief = getattr(unwrapped(strategy), "belief", None)
     found: Dict[int, Outcome] = {}
     while len(found) < len(runs):
@@ -29,10 +43,8 @@ def side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Out
 
 
 def prepare_beliefs(strategies: Sequence[Strategy]) -> None:
-    """Let these strategies, which differ in their margins alone, share one `PreparedBelief`.
-
-    A strategy for a budget asks for one posterior, at its end, so nothing is prepared for it.
-    """
+    """Let these strategies, which differ in their margins alone, share one `PreparedBelief`. A strategy for a budget
+    asks for one posterior, at its end, so nothing is prepared for it."""
     plain = [unwrapped(strategy) for strategy in strategies]
     belief = plain[0].belief
     margins = {0.0, *(strategy.margin for strategy in plain if isinstance(strategy, FixedConfidence))}
@@ -62,3 +74,63 @@ class PreparedBelief(Belief):
         if id(history) not in self._known:
             self.prepare([history])
         return self._known[id(history)][1]
+
+
+def in_chunks(
+    run_all: Callable[[range], List[Outcome]], numbers: range, *, num_processes: int
+) -> Generator[Tuple[range, List[Outcome]], None, None]:
+    """Yield results piece by piece, in order of finishing. Closing the generator stops the workers."""
+    share = LARGEST_CHUNK if num_processes == 1 else len(numbers) // (num_processes * CHUNKS_PER_PROCESS)
+    size = min(LARGEST_CHUNK, max(1, share))
+    chunks = [numbers[begin : begin + size] for begin in range(0, len(numbers), size)]
+    if num_processes == 1:
+        for chunk in chunks:
+            yield chunk, run_all(chunk)
+        return
+    yield from _in_processes(run_all, chunks, num_processes=num_processes)
+
+
+def _in_processes(
+    run_all: Callable[[range], List[Outcome]], chunks: List[range], *, num_processes: int
+) -> Generator[Tuple[range, List[Outcome]], None, None]:
+    from concurrent.futures import as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
+    from pebble import ProcessPool
+
+    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD, refuse_to_be_imported
+
+    refuse_to_be_imported()
+    with ProcessPool(max_workers=num_processes, context=_context()) as pool:
+        try:
+            with _interrupts_held():
+                futures = {pool.schedule(run_all, args=(chunk,)): chunk for chunk in chunks}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool:  # all processes ended before they took any work
+            raise ConfigError(MISSING_GUARD) from None
+        finally:
+            pool.stop()
+
+
+def _context() -> "BaseContext":
+    """Return processes that import no AllenNLP, or where this one has, forks of a server that imports it once for
+    all."""
+    from multiprocessing import get_context
+
+    from fiesta_allennlp.isolation.fork_server import THREAD_VARIABLES, start_fork_server
+
+    if "allennlp" in sys.modules:
+        return start_fork_server(num_threads=1)
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    return get_context("spawn")
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back, here until the end of the block, and for good in a process that begins in it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -18,11 +18,8 @@ METRIC = "score"
 
 @dataclass(frozen=True)
 class Sampling:
-    """The way to draw the scores of a repetition.
-
-    `shared_splits`: replicate k of every candidate is taken from the same split. `with_replacement`: a score can be
-    drawn again. `length` is how many evaluations of one candidate can be asked for at most.
-    """
+    """The way to draw the scores of a repetition. With `shared_splits`, replicate k of every candidate is of the same
+    split. `length` is how many evaluations of one candidate can be asked for at most."""
 
     shared_splits: bool
     with_replacement: bool
@@ -33,13 +30,8 @@ class Sampling:
 class DrawnScores(Evaluator):
     """The scores of one repetition: replicate k of a candidate has the k-th of its scores, whoever asks first.
 
-    Attributes:
-        splits: the split of every replicate, by candidate. Shape: `(num_replicates,)`.
-        scores: likewise.
-        source: what to call the place they come from in an error.
-        true_means: by candidate, where they belong to this repetition alone; else None.
-        seconds: of every run of a candidate, 0 where it is not there.
-    """
+    `splits` and `scores` have shape `(num_replicates,)`, by candidate. `true_means` are those of this repetition alone,
+    else None. `seconds` are of every run of a candidate."""
 
     splits: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
@@ -48,11 +40,8 @@ class DrawnScores(Evaluator):
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     def request(self, candidate: str, replicate: int) -> Request:
-        """The request for a replicate. The split's number stands for its seed; nothing is trained, so the others are 0.
-
-        Raises:
-            DataError: where the candidate has no scores left.
-        """
+        """Return the request for a replicate. The split's number stands for its seed, and no other seed plays a
+        part."""
         splits = self.splits[candidate]
         if replicate >= len(splits):
             raise DataError(
@@ -63,7 +52,6 @@ class DrawnScores(Evaluator):
         return Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
 
     def evaluate(self, request: Request, directory: Path = Path()) -> Evaluation:
-        """The score of this replicate. Nothing is written to `directory`."""
         score = float(self.scores[request.candidate][request.replicate])
         return Evaluation(request, score, METRIC, seconds=self.seconds.get(request.candidate, 0.0))
 
@@ -122,11 +110,7 @@ class ScoreSource(ABC):
 
 
 def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
-    """`source.restricted`, after the names were checked.
-
-    Raises:
-        ConfigError: on a name that is not there, with the near ones, or that is given twice.
-    """
+    """Return `source.restricted` of names that are there, each once."""
     known = list(source.true_means())
     for name in names:
         if name not in known:
@@ -140,7 +124,7 @@ def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
 
 
 def numbered_apart(names: Sequence[str], lengths: Mapping[str, int]) -> Mapping[str, np.ndarray]:
-    """Split numbers of which no two are equal: what is known of independent splits is that each is another one."""
+    """Return split numbers that all differ: independent splits are known to be different ones."""
     starts = np.cumsum([0, *(lengths[name] for name in names)])
     return {name: np.arange(start, start + lengths[name]) for name, start in zip(names, starts[:-1], strict=True)}
 
@@ -172,15 +156,8 @@ TDSA_200_MEANS = {"tdlstm_200": 0.6306, "atae_200": 0.6178, "ian_200": 0.6157, "
 class ScorePreset(ScoreSource):
     """Scores mean_i + split_k + noise_ik, normal, with the split's effect shared by all candidates on that split.
 
-    They are drawn anew, so they never run out, and no split comes twice.
-
-    Attributes:
-        name: the preset's.
-        means: by candidate, in units of the score.
-        noise_sds: standard deviation of the noise where it is not `NOISE_SD`, by candidate.
-        split_sd: standard deviation of the splits' effects.
-        seconds: of a run.
-    """
+    They never run out, and no split comes twice. `noise_sds` are by candidate where they are not `NOISE_SD`, `split_sd`
+    is that of the splits' effects, and `seconds` of a run."""
 
     name: str
     means: Mapping[str, float]
@@ -195,11 +172,6 @@ class ScorePreset(ScoreSource):
         return replace(self, means={name: self.means[name] for name in names})
 
     def check(self, sampling: Sampling) -> None:
-        """Refuse replacement.
-
-        Raises:
-            ConfigError: with replacement, which has no meaning here.
-        """
         if sampling.with_replacement:
             raise ConfigError(f"--with-replacement: the scores of the preset {self.name} never run out. Leave it out.")
 

@@ -17,17 +17,10 @@ Entry = Tuple[str, Any, float, str]
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable(ScoreSource):
-    """Scores of evaluations that were made once, with the split that each was made on.
+    """Scores of evaluations that were made once, in the file `name`, with the split that each was made on.
 
-    Attributes:
-        name: the file.
-        split_names: what the splits are called in the file. `splits` are positions in it.
-        splits: by candidate, ascending. Shape: `(num_scores,)`.
-        scores: likewise.
-        minimise: lower scores are better, as the file says.
-        on_official_splits: the file has no splits, so each score has a number of its own in `splits`.
-        notes: sentences about what the splits and seeds of the file mean.
-    """
+    `split_names` are the file's, and `splits` (by candidate, ascending) are positions in it; without splits in the file
+    (`on_official_splits`), each score has its own. `notes` say what splits and seeds mean."""
 
     name: str
     split_names: Sequence[str]
@@ -45,11 +38,7 @@ class ScoreTable(ScoreSource):
         return replace(self, splits=splits, scores=scores)
 
     def check(self, sampling: Sampling) -> None:
-        """With shared splits, every candidate needs as many scores on a split as the others.
-
-        Raises:
-            DataError: naming the first split and the two candidates that differ on it.
-        """
+        """Refuse shared splits on which candidates have different numbers of scores."""
         if not sampling.shared_splits:
             return
         first, *others = self.splits
@@ -71,9 +60,8 @@ class ScoreTable(ScoreSource):
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnScores:
-        """Draw as a `ScoreSource` does. Without replacement, shared splits are used once each in random order before
-        any is used again, and then with other seeds: a split with n scores of each candidate is used in the first n
-        passes."""
+        """Draw as a `ScoreSource` does. Without replacement, a shared split with n scores of each candidate is used in
+        the first n passes over all splits, each time with other seeds."""
         if sampling.shared_splits:
             rows = self._rows_of_shared_splits(sampling, split_rng, score_rngs)
             splits = {name: self.splits[name][rows[name]] for name in rows}
@@ -83,7 +71,6 @@ class ScoreTable(ScoreSource):
         return DrawnScores(splits, {name: self.scores[name][rows[name]] for name in rows}, self.name)
 
     def _counts(self, candidate: str) -> np.ndarray:
-        """Scores of one candidate on every split. Shape: `(num_splits,)`."""
         return np.bincount(self.splits[candidate], minlength=len(self.split_names))
 
     def _any_rows(self, candidate: str, sampling: Sampling, rng: np.random.Generator) -> np.ndarray:
@@ -93,7 +80,7 @@ class ScoreTable(ScoreSource):
     def _rows_of_shared_splits(
         self, sampling: Sampling, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> Dict[str, np.ndarray]:
-        """Rows of every candidate such that the k-th ones of all candidates are of one split."""
+        """Return rows such that the k-th ones of all candidates are of one split."""
         counts = self._counts(next(iter(self.splits)))
         starts = np.cumsum(counts) - counts
         if sampling.with_replacement:
@@ -109,7 +96,7 @@ class ScoreTable(ScoreSource):
     def _in_passes(
         self, candidate: str, starts: np.ndarray, positions: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """All rows of one candidate: the seeds of a split in random order, one in each pass over the splits."""
+        """Return the rows of a candidate: the seeds of a split in random order, one in each pass over the splits."""
         splits = self.splits[candidate]
         shuffled = np.lexsort((rng.random(len(splits)), splits))
         passes = np.arange(len(splits)) - starts[splits]
@@ -127,11 +114,7 @@ def history_of(table: ScoreTable) -> History:
 
 
 def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, minimise: bool = False) -> ScoreTable:
-    """Make a table of its scores in any order. `path` is what to call it.
-
-    Raises:
-        DataError: where there are too few candidates, or a name would break tables.
-    """
+    """Make a table of its scores in any order. `path` is what to call it."""
     rows: Dict[str, List[Tuple[int, float]]] = {}
     positions: Dict[Any, int] = {}
     for candidate, split, score, where in entries:
@@ -153,11 +136,6 @@ def table_from(entries: Iterable[Entry], path: Path, least_candidates: int, *, m
 
 
 def score_of(value: Any, path: Path, where: str, *, remedy: str = "Correct it, or leave out the run.") -> float:
-    """Return a score of a table.
-
-    Raises:
-        DataError: where it is not a number, or too large.
-    """
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= LARGEST_SCORE:
         raise DataError(

@@ -10,7 +10,6 @@ from scipy.special import stdtrit
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.records import History
 from fiesta_allennlp.reports.formats import LEVEL, Interval
-from fiesta_allennlp.reports.sample_tests import ranks
 from fiesta_allennlp.selection.summary import CandidateSummary
 
 MIN_SCORES = 3
@@ -58,12 +57,7 @@ class CandidateReport(CandidateSummary):
         num_parameters: Optional[int] = None,
         interval: Optional[Interval] = None,
     ) -> "CandidateReport":
-        """Build the report of one candidate.
-
-        Args:
-            development: the metric that is the development score; None where there is none.
-            interval: the interval of a system's measure.
-        """
+        """Build the report of one candidate. `development` names its development score; `interval` is a system's."""
         asked = summary if isinstance(summary, SystemSummary) else None
         evaluations = sorted(history.evaluations_of(summary.name), key=lambda e: e.request.replicate)
         scores = np.array([e.score for e in evaluations])
@@ -85,15 +79,11 @@ class CandidateReport(CandidateSummary):
 
 
 def _finite(value: Optional[float]) -> Optional[float]:
-    """Return None for a score that is not a number, which a training without an epoch reports."""
     return value if value is not None and np.isfinite(value) else None
 
 
 def mean_interval(values: np.ndarray) -> Optional[Interval]:
-    """Compute mean -+ t(.975; n - 1) s / sqrt(n) for values of shape `(n,)`: the 95% interval of a normal mean.
-
-    It is also its credible interval under the prior 1 / sigma. None for fewer than 3 values.
-    """
+    """Compute mean -+ t(.975; n - 1) s / sqrt(n) of values of shape `(n,)`, its 95% interval; None for fewer than 3."""
     if len(values) < MIN_SCORES:
         return None
     half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(len(values)))
@@ -115,7 +105,6 @@ class Development:
 
 
 def report_development(candidates: Sequence[CandidateReport], metric: str) -> Optional[Development]:
-    """Spearman's rank correlation of development and test scores; None where no training told a development score."""
     pairs = {candidate.name: _pairs(candidate) for candidate in candidates}
     everything = np.concatenate([*pairs.values(), np.empty((0, 2))])
     if not len(everything):
@@ -140,6 +129,12 @@ def spearman(pairs: np.ndarray) -> Optional[float]:
     if len(pairs) < MIN_SCORES or (np.ptp(pairs, axis=0) == 0).any():
         return None
     return float(np.corrcoef(*map(ranks, pairs.T))[0, 1])
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each value from 1 on; equal values share the mean of their ranks. Shape: `(num_values,)`."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 @dataclass(frozen=True)
@@ -173,13 +168,8 @@ Drawn = Tuple[np.ndarray, np.ndarray]
 
 
 def single_score(candidates: Sequence[CandidateReport], best: str, *, minimise: bool = False) -> Optional[SingleScore]:
-    """Compute what comparisons of single runs would have named. None where fewer than two candidates have scores.
-
-    Args:
-        candidates: those that were not withdrawn; those without a score have no part.
-        best: the name of one that has a score.
-        minimise: lower scores are better, development scores too.
-    """
+    """Compute what comparisons of single runs would have named, among candidates that were not withdrawn. None where
+    fewer than two have scores, or `best` has none."""
     known = [_turned(candidate) if minimise else candidate for candidate in candidates if candidate.scores]
     others = [candidate for candidate in known if candidate.name != best]
     if not others or len(others) == len(known):
@@ -209,14 +199,11 @@ gauss_legendre = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
 
 
 def prob_first_wins(drawn: Sequence[Drawn]) -> float:
-    """Compute the probability that the first one's score is the highest when each is drawn by itself.
+    """Compute the probability that the first one's score is the highest when each is drawn by itself, or 1 / k of a tie
+    of k.
 
-    Of a tie among k it has 1 / k.
-
-    With L_j and E_j the probabilities that score j is lower than x or equal to it, it is, for a score x,
-    E[1 / (1 + number of ties); none is higher] = int_0^1 prod_j (L_j + E_j u) du, which Gauss and Legendre's rule gives
-    exactly.
-    """
+    For a score x it is int_0^1 prod_j (L_j + E_j u) du, with the probabilities L_j and E_j that score j is lower than x
+    or equal to it. Gauss and Legendre's rule gives it exactly."""
     (scores, weights), *others = drawn
     nodes, node_weights = gauss_legendre(len(others) // 2 + 1)
     nodes, node_weights = (nodes + 1) / 2, node_weights / 2
@@ -242,8 +229,8 @@ def _by_split(candidate: CandidateReport) -> Dict[int, List[float]]:
 
 
 def _best_of_runs(candidate: CandidateReport) -> Optional[Drawn]:
-    """Test scores with the probability that theirs is the best development score of `NUM_RUNS` runs drawn with
-    replacement; equal ones share it. None where a development score is missing."""
+    """Return test scores with the probability that theirs is the best of `NUM_RUNS` development scores; equal ones
+    share it."""
     found: List[float] = [score for score in candidate.development_scores if score is not None]
     if not found or len(found) < len(candidate.scores):
         return None

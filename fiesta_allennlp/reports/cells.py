@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Callable, Iterable, List, Sequence, Tuple, TypeVar
 
 from fiesta_allennlp.reports.candidates import CandidateReport
-from fiesta_allennlp.reports.comparison import Comparison, TestResult
+from fiesta_allennlp.reports.comparison import Comparison
 from fiesta_allennlp.reports.formats import MISSING, interval_text, p_value_text, share_text
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.summary import count_text, number_text, probability_text
@@ -55,18 +55,12 @@ DIFFERENCES: "Columns[Comparison]" = (
     ("mean difference", lambda c: number_text(c.mean_difference, sign="+")),
     ("95% interval", lambda c: interval_text(c.interval)),
     ("Cliff's delta", lambda c: number_text(c.cliffs_delta, 3)),
-    ("Vargha-Delaney A", lambda c: number_text(c.vargha_delaney, 3)),
     ("Cohen's d, paired", lambda c: number_text(c.cohens_d_paired, 2)),
-    ("ASO epsilon min", lambda c: number_text(c.aso_epsilon_min, 3)),
 )
 
 
 def candidates(report: Report, *, belief_first: bool = False) -> Cells:
-    """Return a row for every candidate, in the order given.
-
-    Args:
-        belief_first: puts the probabilities right of the names, because a telephone shows little more.
-    """
+    """Return a row for every candidate; `belief_first` puts P(best) next to the names, for narrow screens."""
     name: "Columns[CandidateReport]" = ((report.words.candidate, lambda c: c.name),)
     belief: "Columns[CandidateReport]" = (("P(best)", lambda c: c.standing),)
     if report.margin:
@@ -84,7 +78,7 @@ def candidates(report: Report, *, belief_first: bool = False) -> Cells:
 
 
 def short_candidates(report: Report) -> Cells:
-    """Return the table that fits a column of a paper: n, mean, sd and P(best) of every candidate."""
+    """Return n, mean, sd and P(best) of every candidate, which fits a column of a paper."""
     kept = ("documents", report.metric) if report.by_documents else ("n", "mean", "sd")
     table = candidates(report)
     places = [0, *(place for place, head in enumerate(table.header) if head in (*kept, "P(best)"))]
@@ -92,36 +86,35 @@ def short_candidates(report: Report) -> Cells:
 
 
 def differences(report: Report) -> Cells:
-    """Return a row for every comparison: differences and effect sizes."""
-    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
-    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
-    return _cells((_against(report), *DIFFERENCES, *(new_data if known else ())), report.comparisons)
+    return _cells(_differences(report), report.comparisons)
 
 
 def p_values(report: Report) -> Cells:
-    """Return a row for every comparison: the p-value of each test, and after a slash Holm's."""
-    names = [test.name for test in report.comparisons[0].tests] if report.comparisons else []
-    named = _cells((_against(report),), report.comparisons)
-    rows = [[*row, *map(_p_values_text, c.tests)] for row, c in zip(named.rows, report.comparisons, strict=True)]
-    return Cells([*named.header, *names], rows)
+    """Return the p-value of every comparison, and after a slash Holm's."""
+    return _cells((_against(report), WILCOXON), report.comparisons)
 
 
 def comparisons(report: Report) -> Cells:
-    """Return a row for every comparison with all that is told of it."""
-    first, second = differences(report), p_values(report)
-    rows = [[*one, *other[1:]] for one, other in zip(first.rows, second.rows, strict=True)]
-    return Cells([*first.header, *second.header[1:]], rows)
+    return _cells((*_differences(report), WILCOXON), report.comparisons)
+
+
+def _differences(report: Report) -> "Columns[Comparison]":
+    known = any(comparison.prob_new_data is not None for comparison in report.comparisons)
+    new_data: "Columns[Comparison]" = (("P(better on new data)", lambda c: probability_text(c.prob_new_data)),)
+    return (_against(report), *DIFFERENCES, *(new_data if known else ()))
 
 
 def _against(report: Report) -> Tuple[str, Callable[[Comparison], str]]:
-    """Name who is compared: the other one, where all comparisons are of the best candidate."""
+    """Name the other one where all comparisons are of the best candidate, and else both."""
     return "against", lambda c: c.second if c.first == report.best else f"{c.first} against {c.second}"
 
 
-def _p_values_text(test: TestResult) -> str:
-    if test.p_value is None:
-        return test.too_few.partition(":")[0]
-    return f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
+def _p_values_text(comparison: Comparison) -> str:
+    test = comparison.wilcoxon
+    return "too few" if test is None else f"{p_value_text(test.p_value)} / {p_value_text(test.p_holm)}"
+
+
+WILCOXON = ("Wilcoxon signed-rank", _p_values_text)
 
 
 def single_score(report: Report) -> Cells:
@@ -140,7 +133,6 @@ def single_score(report: Report) -> Cells:
 
 
 def development(report: Report) -> Cells:
-    """Return rank correlations of development and test scores: over all evaluations, and within candidates."""
     found = report.development
     if found is None:
         return Cells([], [])
@@ -150,7 +142,7 @@ def development(report: Report) -> Cells:
 
 
 def finalists(report: Report) -> Cells:
-    """Return the finalists of a search in the order of its screening, with their places and scores in both stages."""
+    """Return the finalists of a search with their places and scores in both stages."""
     found = () if report.screening is None else report.screening.finalists
     rows = [
         [

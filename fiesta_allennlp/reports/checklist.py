@@ -94,10 +94,7 @@ def _of_table(path: Path, table: ScoreTable) -> Checklist:
 
 
 def repeat_command(settings: Union[Settings, DocumentSettings], seed: Optional[str]) -> str:
-    """Return what to type to make the same selection: options that are not defaults, and the seed.
-
-    A plugins file is not needed.
-    """
+    """Return what to type to make the same selection: options that are not defaults, and the seed."""
     command, given = ("select", "candidates") if isinstance(settings, Settings) else ("documents", "systems")
     typed = as_typed(settings, positional=given, seed=seed)
     places = len(getattr(settings, given))
@@ -125,7 +122,6 @@ def _choosing(params: Mapping[str, Any], what: str, asked_confidence: Optional[f
 
 
 def _programs(stored: Stored) -> List[str]:
-    """Return the candidates that are programs."""
     return [candidate.name for candidate in stored.candidates if is_program(candidate.config)]
 
 

@@ -67,14 +67,8 @@ def share_text(value: Optional[float]) -> str:
 def shown_names(
     names: Sequence[str], length: int, *, has_glyph: Callable[[str], bool] = str.isprintable
 ) -> Dict[str, str]:
-    """Return names of at most `length` characters, cut in the middle, because long ones often differ at the ends only.
-
-    Names that would look the same are told apart by their place, as in `#3 bert…base`. Characters without a glyph are
-    shown as a box.
-
-    Args:
-        has_glyph: whether one character can be drawn.
-    """
+    """Return names cut in the middle to `length` characters. Those that would look the same get their place in front,
+    and characters that cannot be drawn become a box."""
     clean = {name: "".join(c if has_glyph(c) else "□" for c in name) for name in names}
     shown = {name: _cut(text, length) for name, text in clean.items()}
     often = Counter(shown.values())
@@ -98,17 +92,14 @@ def one_line(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown shows as it is, in a table too."""
     return SPECIAL_IN_MARKDOWN.sub(r"\\\1", one_line(text))
 
 
 def escape_latex(text: str) -> str:
-    """Return text that LaTeX sets as it is."""
     return "".join(SPECIAL_IN_LATEX.get(character, character) for character in one_line(text))
 
 
 def as_text(table: Table, lines: Sequence[str]) -> str:
-    """Return the table, and the lines below it, as plain text."""
     shown = StringIO()
     console = SteadyConsole(file=shown, width=WIDTH, color_system=None, force_jupyter=False)
     console.print(table)
@@ -118,7 +109,7 @@ def as_text(table: Table, lines: Sequence[str]) -> str:
 
 
 def as_html(table: Table, lines: Sequence[str]) -> str:
-    """Format the table's title, heads and cells, then the lines, as HTML in which all markup characters are escaped."""
+    """Return the table and the lines as HTML in which all markup characters are escaped."""
     title = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
     heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
     rows = zip(*(column.cells for column in table.columns), strict=True)
@@ -142,15 +133,12 @@ class Shown:
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill in a file of `templates`. Those that end with `.html.j2` escape every value.
-
-    In the others `markdown` and `latex` are filters that do. Invisible characters are written as escapes.
-    """
+    """Fill in a file of `templates`; those that end with `.html.j2` escape every value."""
     return visible(_environment().get_template(template).render(**values), keep=LAYOUT)
 
 
 def prose(name: str, *args: Any, **values: Any) -> str:
-    """Return a paragraph of `prose.j2`, by the name of its macro, as one line of plain text."""
+    """Return a paragraph of `prose.j2`, by the name of its macro, as one line."""
     macro = getattr(_environment().get_template("prose.j2").module, name)
     return one_line(macro(*args, **values))
 

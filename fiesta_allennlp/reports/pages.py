@@ -1,31 +1,30 @@
-"""The files of a report: the page, Markdown, LaTeX and CSV, and its figures."""
+"""Writes the files of a report: its page, text, LaTeX and CSV, its figures, and the paragraph to copy into a paper."""
 
 import csv
 import io
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import List, Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.files import replacing, to_csv
-from fiesta_allennlp.reports import cells, citing
+from fiesta_allennlp.reports import cells
 from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, FIGURES, Picture, draw_all
-from fiesta_allennlp.reports.formats import render
+from fiesta_allennlp.reports.formats import TEMPLATES, prose, render
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.words import changes
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import duration_text, probability_text
+from fiesta_allennlp.version import __version__
 
 PLACE = "figures"
 """The directory of the figures, beside the other files."""
 
 
 def check_output(directory: Path) -> None:
-    """Check a directory before the work, and without making anything.
-
-    Raises:
-        ConfigError: where the directory cannot be made or written to.
-    """
+    """Refuse a directory that cannot be made or written to, before the work."""
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
     if not there.is_dir():
         raise _unwritable(directory, NotADirectoryError(f"{there} is not a directory"))
@@ -34,11 +33,7 @@ def check_output(directory: Path) -> None:
 
 
 def refuse_link(directory: Path) -> None:
-    """Refuse a symbolic link inside a directory that somebody else may have made: files would be written elsewhere.
-
-    Raises:
-        ConfigError: where it is one.
-    """
+    """Refuse a symbolic link, which somebody else may have put there to have files written elsewhere."""
     if directory.is_symlink():
         raise ConfigError(f"{directory}: is a symbolic link. Delete it, or give another directory with --output.")
 
@@ -47,29 +42,23 @@ def _unwritable(directory: Path, error: OSError) -> ConfigError:
     return ConfigError(f"--output {directory}: cannot be written to: {error}. Give another directory with --output.")
 
 
-def write_report(report: Report, directory: Path, *, long_table: bool = False) -> List[Path]:
-    """Write every file of a report in one step each. Returns their paths, the page first.
-
-    Text comes before figures: where drawing fails, `report.md`, `table.tex` and `scores.csv` are there.
-
-    Raises:
-        ConfigError: where the directory cannot be written to, or its directory of figures is a symbolic link.
-    """
+def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
+    """Write every file of a report. Text comes first, so it is there where drawing fails."""
     refuse_link(directory / PLACE)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for figure in FIGURES:  # one with nothing to show is not drawn
             for ending in FIGURE_ENDINGS:
                 (directory / PLACE / f"{figure.name}{ending}").unlink(missing_ok=True)
-        texts_alone = {"table.tex": render_latex(report, long=long_table), "scores.csv": render_csv(report)}
-        _write(directory, {"report.md": render_markdown(report), **texts_alone})
+        texts = {"table.tex": render_latex(report, long=long_table), "scores.csv": render_csv(report)}
+        _write(directory, {"report.md": render_markdown(report), **texts})
         pictures = draw_all(report, directory / PLACE)
-        with_figures = {"report.html": render_html(report, pictures), "report.md": render_markdown(report, pictures)}
-        _write(directory, with_figures)
+        _write(
+            directory,
+            {"report.html": render_html(report, pictures), "report.md": render_markdown(report, pictures)},
+        )
     except OSError as error:
         raise _unwritable(directory, error) from error
-    figures = [path for picture in pictures.values() for path in picture.paths]
-    return [*(directory / name for name in (*with_figures, *texts_alone)), *figures]
 
 
 def _write(directory: Path, contents: Mapping[str, str]) -> None:
@@ -79,11 +68,7 @@ def _write(directory: Path, contents: Mapping[str, str]) -> None:
 
 
 def render_csv(report: Report) -> str:
-    """Return every score as a table that `fiesta-replay` reads.
-
-    Its columns are candidate, split, seed (the replicate), score and development score. Where lower scores are better,
-    a column `metric` says so.
-    """
+    """Return every score as a table that `fiesta replay` reads. A column `metric` says where lower is better."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     metric = [to_csv(Metric(report.metric, minimise=True).typed)] if report.minimise else []
@@ -96,30 +81,25 @@ def render_csv(report: Report) -> str:
 
 
 def render_markdown(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
-    """Return the whole of a report. `pictures` are the figures that were drawn, by name."""
-    text = render("report.md.j2", report=report, cells=cells, citing=citing, pictures=pictures or {}, place=PLACE)
+    given = {"cells": cells, "paragraph": paragraph, "bibtex": bibtex, "pictures": pictures or {}, "place": PLACE}
+    text = render("report.md.j2", report=report, **given)
     return text.rstrip() + "\n"
 
 
 def render_latex(report: Report, *, long: bool = False) -> str:
-    """Return a `tabular` environment of n, mean, sd and P(best) of the candidates, to be put into a `table`.
-
-    With `long`, it has all columns, and a second one has the comparisons.
-    """
+    """Return a `tabular` of the candidates; with `long`, of all columns, and a second one of the comparisons."""
     return render("table.tex.j2", report=report, cells=cells, long=long)
 
 
 def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None) -> str:
-    """Return the page: decision, candidates by falling P(best), figures, tests, checklist.
-
-    It needs no other file and no network. The figures are drawn where none are given.
-    """
+    """Return the page, which needs no other file and no network. The figures are drawn where none are given."""
     return render(
         "report.html.j2",
         report=_in_order(report),
         words=report.words,
         cells=cells,
-        citing=citing,
+        paragraph=paragraph,
+        bibtex=bibtex,
         rank=_rank(report),
         facts=_facts(report),
         pictures=draw_all(report) if pictures is None else pictures,
@@ -127,19 +107,16 @@ def render_html(report: Report, pictures: Optional[Mapping[str, Picture]] = None
 
 
 def _in_order(report: Report) -> Report:
-    """Return the report with candidates and comparisons as they are shown."""
     places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
     comparisons = tuple(sorted(report.comparisons, key=lambda comparison: places[comparison.second]))
     return replace(report, candidates=report.ranked, comparisons=comparisons)
 
 
 def _rank(report: Report) -> str:
-    """Return the word for `report.best`."""
     return "leads" if report.is_undecided else "best"
 
 
 def _facts(report: Report) -> List[Tuple[str, str]]:
-    """Return the numbers that a reader looks for first."""
     facts: List[Tuple[str, str]] = []
     if report.best is not None:
         best = report.candidate(report.best)
@@ -164,3 +141,55 @@ def _facts(report: Report) -> List[Tuple[str, str]]:
     if report.stopped_by:
         facts.append(("stopped by", report.stopped_by.replace("_", " ")))
     return facts
+
+
+FIESTA, RUSSO, JOURDAN = "moss-etal-2019-fiesta", "russo-2016-simple", "jourdan-etal-2022-top"
+NADEAU, CORANI = "nadeau-bengio-2003-inference", "corani-benavoli-2015-bayesian"
+KARNIN, HAFFARI, SOFTWARE = "karnin-etal-2013-almost", "haffari-etal-2017-efficient", "fiesta-allennlp"
+
+CITED_AS = {
+    FIESTA: "Moss et al., 2019",
+    RUSSO: "Russo, 2016",
+    JOURDAN: "Jourdan et al., 2022",
+    KARNIN: "Karnin et al., 2013",
+    HAFFARI: "Haffari et al., 2017",
+    SOFTWARE: f"fiesta-allennlp {__version__}",
+}
+"""How a text refers to each work of `works.bib`, by the key of its entry."""
+
+RULES: Dict[str, Tuple[str, Tuple[str, ...]]] = {
+    "top_two": ("Top-two sampling", (RUSSO, JOURDAN)),
+    "ttts": ("Top-two Thompson sampling", (RUSSO,)),
+    "thompson": ("Thompson sampling", ()),
+    "bts": ("Batch Thompson sampling", ()),
+    "sequential_halving": ("Sequential halving", (KARNIN,)),
+    "non_adaptive_fc": ("Equal allocation", ()),
+    "non_adaptive_fb": ("Equal allocation", ()),
+}
+"""By registered name: the sampling rule at the beginning of a sentence, and its papers."""
+
+
+def paragraph(report: Report) -> str:
+    """Return a paragraph to copy; empty while there is nothing to report, and for a table of scores."""
+    if report.best is None or report.running or not report.strategy or report.stopped_by in (None, "failures"):
+        return ""
+    rule, _ = RULES.get(report.strategy, (f"The sampling rule {report.strategy}", ()))
+    cited = [CITED_AS[key] for key in _keys(report)]
+    return prose("paragraph", report, rule=rule, cited=cited, notes=changes(report.changes, report.words))
+
+
+def bibtex(report: Report) -> str:
+    """Return the BibTeX entries of the works that `paragraph` cites."""
+    works = (TEMPLATES / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
+    by_key = {re.split(r"[{,]", entry)[1]: entry for entry in works.strip().split("\n\n")}
+    return "\n\n".join(by_key[key] for key in (*_keys(report), *_about_new_data(report)))
+
+
+def _keys(report: Report) -> List[str]:
+    _, works = RULES.get(report.strategy, ("", ()))
+    return [FIESTA, *works, *([HAFFARI] if report.by_documents else []), SOFTWARE]
+
+
+def _about_new_data(report: Report) -> List[str]:
+    nearest = [c for c in report.comparisons if report.rival is not None and c.second == report.rival.name]
+    return [NADEAU, CORANI] if any(c.prob_new_data is not None for c in nearest) else []

@@ -36,7 +36,6 @@ class PlanResult(Shown, Forecast):
 
 
 def plan_content(forecast: Forecast) -> Dict[str, Any]:
-    """Return the content of `fiesta-plan --output`."""
     choice, problem = forecast.problem.choice, forecast.problem
     return {
         "source": forecast.settings.source,
@@ -61,7 +60,6 @@ def plan_content(forecast: Forecast) -> Dict[str, Any]:
 
 
 def outlook_table(forecast: Forecast) -> Table:
-    """Return a table with one row for each way to choose."""
     more = "hours more" if forecast.problem.num_done else "hours"
     hours = (more,) if forecast.problem.knows_seconds else ()
     table = number_table("way to choose", ("runs", "median", "5-95%", *hours, "right", "inconclusive"))
@@ -93,7 +91,6 @@ def _rows(forecast: Forecast) -> Iterator[Tuple[str, Outlook]]:
 
 
 def plan_in_words(forecast: Forecast) -> List[str]:
-    """Return the answer, then the assumptions behind it."""
     lowest = LOWEST if forecast.problem.source.minimise else None
     lines = [_answer(forecast), _basis(forecast), lowest, _limit(forecast)]
     lines += forecast.problem.notes
@@ -165,7 +162,6 @@ def next_content(found: NextRuns) -> Dict[str, Any]:
 
 
 def next_table(found: NextRuns) -> Table:
-    """Return the candidates with the scores that they have."""
     table = number_table("candidate", ("runs", "pending", "failed", "mean", "sd", "P(best)"))
     for name in found.history.candidates:
         told = summarise_candidate(found.history, found.decision, name)
@@ -183,7 +179,6 @@ STOPPED = {
 
 
 def ending_in_words(found: NextRuns) -> str:
-    """Say why no run is named."""
     stopped_by = found.decision.stopped_by
     if stopped_by is None:
         return f"Wait: {count_text(len(found.history.pending), 'run')} without a score yet."
@@ -191,7 +186,6 @@ def ending_in_words(found: NextRuns) -> str:
 
 
 def next_in_words(found: NextRuns) -> Iterator[str]:
-    """Yield the answer in words, a sentence or a run on each line."""
     decision, target = found.decision, found.confidence
     if decision.best is None:
         yield "P(best) is not available yet."

@@ -40,12 +40,7 @@ class Words:
     evaluations: str = "runs"
     finished: str = "finished runs"
 
-    def candidates_of(self, number: int) -> str:
-        """Return the noun for this number of candidates."""
-        return self.candidate if number == 1 else self.candidates
-
     def evaluations_of(self, number: int) -> str:
-        """Return the noun for this number of evaluations."""
         return self.evaluation if number == 1 else self.evaluations
 
 
@@ -88,7 +83,6 @@ class Origin:
 
     @property
     def legend(self) -> Tuple[str, ...]:
-        """A line for each numbered candidate."""
         return legend(self.values)
 
     @property
@@ -143,7 +137,7 @@ class Reading(Origin):
         return "" if self.stored is None else self.stored.fingerprint
 
     def directed(self, history: History) -> History:
-        """Return the history as the belief reads it: with negated scores if the metric is minimised."""
+        """Return the history as the belief reads it, with negated scores if the metric is minimised."""
         return history.turned if self.metric.minimise else history
 
     @property
@@ -155,16 +149,12 @@ class Reading(Origin):
         return name if any(name in evaluation.metrics for evaluation in self.history.evaluations) else None
 
     def summary(self) -> Mapping[str, Any]:
-        """Return the content of `selection.json` as it would be now, with the settings that say what scores are of."""
+        """Return the content of `selection.json` as it would be now."""
         about = {"metric": self.metric.typed, "splits": self.splits, "score": self.scored, "scored_on": self.scored_on}
         return self.documents or summarise(self.history, self.decision, about)
 
     def check_name(self, name: str) -> None:
-        """Refuse the name of an unknown candidate.
-
-        Raises:
-            ConfigError: where there is no candidate of this name, with the near ones.
-        """
+        """Refuse the name of an unknown candidate."""
         known = self.history.candidates
         if name not in known:
             hint = did_you_mean(name, known, most=2)
@@ -187,12 +177,7 @@ def only(history: History, names: Sequence[str]) -> History:
 
 
 def read_directory(root: Path) -> Reading:
-    """Read the selection in a directory.
-
-    Raises:
-        StoreError: where there is no selection, its store is damaged, or an older version wrote down too little.
-        ConfigError: where its strategy or belief belongs to a package that was not imported.
-    """
+    """Read the selection in a directory."""
     with opened(root) as stored:
         if stored.meta.kind == SCREENING:
             raise ConfigError(
@@ -256,7 +241,7 @@ def _by_documents(stored: Stored) -> Reading:
 def _selection(
     stored: Stored, strategy: Strategy, params: Mapping[str, Any], *, metric: Metric, max_failures: int
 ) -> Reading:
-    """Read what all selections have in common. `params` are the strategy's, with its belief."""
+    """Read what all selections have in common."""
     running, history = stored.running, stored.history(max_failures=max_failures)
     decision = strategy.recommend(history)
     if decision.stopped_by is None and not running:

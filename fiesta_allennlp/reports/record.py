@@ -1,7 +1,5 @@
-"""The content of a report in one record: every page, table and figure is made from it and computes nothing itself.
-
-A number that does not exist, such as the sd of one score, is None. Scores are in the units of the metric.
-"""
+"""The content of a report in one record: every page, table and figure is made from it and computes nothing itself. A
+number that does not exist is None."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -42,9 +40,8 @@ MOST_POINTS = 120
 """The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
 
 SHARED_SPLITS = (
-    "Several scores of a candidate share a split, so they are not independent: the intervals of the means and the "
-    "tests that assume independence are too narrow or too small. P(best), the paired differences and Wilcoxon's test "
-    "take the splits into account."
+    "Several scores of a candidate share a split, so they are not independent: the intervals of the means are too "
+    "narrow. P(best), the paired differences and Wilcoxon's test take the splits into account."
 )
 
 
@@ -150,10 +147,8 @@ class Report(Shown, Origin):
 
     @cached_property
     def ranked(self) -> Tuple[CandidateReport, ...]:
-        """The candidates by falling P(best), then by the better mean.
-
-        `best` comes first. Candidates that failed or that you removed come last. Equal candidates keep the given order.
-        """
+        """The candidates by falling P(best), then by the better mean; `best` comes first, and those that are out come
+        last."""
 
         def place(candidate: CandidateReport) -> Tuple[bool, bool, float, float]:
             prob_best = -1.0 if candidate.prob_best is None else candidate.prob_best
@@ -163,7 +158,7 @@ class Report(Shown, Origin):
 
     @property
     def is_undecided(self) -> bool:
-        """True if a limit ended the selection, or it is running, so that `best` only leads."""
+        """True if `best` only leads."""
         return self.running or self.stopped_by in UNDECIDED
 
     @property
@@ -173,7 +168,6 @@ class Report(Shown, Origin):
         return max(others, key=self._directed_mean, default=None)
 
     def _directed_mean(self, candidate: CandidateReport) -> float:
-        """Return the mean, higher is better; for systems, the measure of all their answers."""
         mean = candidate.asked.measure if candidate.asked is not None else candidate.mean
         return float("-inf") if mean is None else Metric(self.metric, self.minimise).sign * mean
 
@@ -211,7 +205,7 @@ def _screening(read: Reading) -> Optional[ScreeningReport]:
 
 
 def _intervals(read: Reading) -> Dict[str, Interval]:
-    """Return the interval of every system's measure, where the belief is about measures and knows enough of all."""
+    """Return the interval of every system's measure, where the posterior is about measures."""
     from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
 
     active = read.history.active
@@ -224,7 +218,6 @@ def _intervals(read: Reading) -> Dict[str, Interval]:
 
 
 def _about_runs(read: Reading, candidates: Sequence[CandidateReport], *, pair: bool) -> Dict[str, Any]:
-    """Return what a report has of runs, or of scores in a table, and not of documents."""
     best, development = read.decision.best, read.development
     active = [candidate for candidate in candidates if not candidate.withdrawn]
     return {
@@ -246,7 +239,7 @@ def _comparisons(read: Reading, candidates: Sequence[CandidateReport], *, pair: 
 
 
 def _equal_evaluations(candidates: Sequence[CandidateSummary], best: Optional[str]) -> Optional[int]:
-    """Return how many evaluations it takes to evaluate every candidate that has any as often as `best`."""
+    """Return how many evaluations give every candidate as many as `best`."""
     known = {candidate.name: candidate.num_evaluations for candidate in candidates if candidate.num_evaluations}
     return known[best] * len(known) if best in known else None
 
@@ -274,11 +267,8 @@ def _decision(read: Reading, summary: Mapping[str, Any], pair: Sequence[Comparis
 
 
 def belief_path(history: History, belief: Belief, most_points: int = MOST_POINTS) -> Tuple[PathPoint, ...]:
-    """Compute P(best) after so many evaluations, by the belief that decided: figure 2 of the FIESTA paper.
-
-    A point has the candidates that are active at the end and had begun by then; there is one wherever at least two had
-    and the belief had enough evaluations of each. Points are spread evenly, at most `most_points` of them.
-    """
+    """Compute P(best) after so many evaluations, at most `most_points` times, as in figure 2 of the FIESTA paper. A
+    point has the candidates that are active at the end and had begun by then."""
     last = len(history.evaluations)
     steps = np.unique(np.linspace(last, 1, num=min(last, most_points), dtype=int)) if last else []
     points: List[PathPoint] = []

@@ -7,10 +7,9 @@ from typing import Any, Mapping, Optional, Sequence, Union
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, DataError, StoreError
 from fiesta_allennlp.reports.pages import check_output, refuse_link, write_report
-from fiesta_allennlp.reports.pair import read_pair
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.sources import TableOptions, read_source
+from fiesta_allennlp.reports.sources import TableOptions, read_pair, read_source
 
 MIN_SCORES = 2
 """With fewer scores in all there is nothing to report."""
@@ -54,32 +53,32 @@ def report(
     if output is not None:
         check_output(Path(output))
     options = TableOptions(evaluations_per_split, belief, minimise, columns, tuple(done))
-    made = make_report(source, compare=compare, options=options, paired=paired)
+    read = _read(source, compare=compare, options=options, paired=paired)
+    made = Report.of(_checked(read), pair=compare is not None)
     if output is not None:
         write_report(made, Path(output), long_table=long_table)
     return made
 
 
-def make_report(
+def _read(
     source: Optional[Pathlike], *, compare: Optional[Sequence[str]], options: TableOptions, paired: bool
-) -> Report:
-    """Make the report that `report` writes and returns."""
+) -> Reading:
     if compare is None:
         if source is None:
             raise ConfigError("give the directory of a selection or a table of scores, or two candidates to --compare.")
         if paired:
             raise ConfigError("--paired is about two tables of scores. Add --compare, or leave it out.")
-        return _checked(read_source(Path(source), options), pair=False)
+        return read_source(Path(source), options)
     if len(compare) != 2:
         raise ConfigError(f"--compare takes two candidates but got {len(compare)}: {', '.join(compare) or 'none'}.")
     opened = None if source is None else read_source(Path(source), options, least_candidates=1)
-    return _checked(read_pair((compare[0], compare[1]), opened, options, paired=paired), pair=True)
+    return read_pair((compare[0], compare[1]), opened, options, paired=paired)
 
 
-def _checked(source: Reading, *, pair: bool) -> Report:
+def _checked(source: Reading) -> Reading:
     number = len(source.history.evaluations)
     if number >= MIN_SCORES:
-        return Report.of(source, pair=pair)
+        return source
     text = f"{source.name}: a report needs at least {MIN_SCORES} scores but there are {number}."
     raise (StoreError if source.is_selection else DataError)(
         f"{text} Wait until more {source.words.evaluations} have finished." if source.running else f"{text} Add scores."
@@ -87,22 +86,12 @@ def _checked(source: Reading, *, pair: bool) -> Report:
 
 
 def default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
-    """Return where the files go unless told: `report` in the directory of the selection, or beside the table.
-
-    For two candidates, the directory has their names.
-
-    Raises:
-        ConfigError: where there is a symbolic link, which somebody else may have put there.
-    """
-    output = _default_output(source, compare)
+    """Return where the files go unless told: below the selection, or beside the table. A symbolic link is refused."""
+    is_directory = source is None or Path(source).is_dir()
+    place = Path(source or "") if is_directory else Path(source or "").parent
+    if compare is not None:
+        output = place / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
+    else:
+        output = RunDirectory(place).report if is_directory else place / f"{Path(source or '').stem}-report"
     refuse_link(output)
     return output
-
-
-def _default_output(source: Optional[Pathlike], compare: Optional[Sequence[str]]) -> Path:
-    place = Path() if source is None else Path(source) if Path(source).is_dir() else Path(source).parent
-    if compare is not None:
-        return place / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
-    if source is None or Path(source).is_dir():
-        return RunDirectory(place).report
-    return place / f"{Path(source).stem}-report"

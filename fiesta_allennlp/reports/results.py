@@ -12,8 +12,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.documents.summary import SystemSummary
 from fiesta_allennlp.errors import StoreError
 from fiesta_allennlp.files import from_csv
-from fiesta_allennlp.replays.replay import Replay
-from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.replays.replay import Replay, summarise_replay
 from fiesta_allennlp.reports.formats import Shown
 from fiesta_allennlp.reports.tables import documents_table, replay_table, summary_table
 from fiesta_allennlp.reports.words import (
@@ -148,6 +147,25 @@ class SystemsResult(SelectionResult):
 
     def _words(self) -> Sequence[str]:
         return selection_in_words(self._summary())
+
+
+@dataclass(frozen=True, repr=False)
+class SearchResult:
+    """The result of a search.
+
+    `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs in their order
+    as finalists, each with `name`, `values`, `score` and `seconds`. `selection` is the result of the second stage. It
+    is None if the search stopped in the first stage. `sentences` compare the order of the screening with the fresh
+    runs.
+    """
+
+    screening: Mapping[str, Any]
+    selection: Optional[SelectionResult]
+    sentences: Tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = [] if self.selection is None else [repr(self.selection)]
+        return "\n".join([*told, *self.sentences])
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,23 @@
 """The first stage of a search, and what the fresh runs of its finalists made of it."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.directory import RunDirectory
+from fiesta_allennlp.names import legend
 from fiesta_allennlp.records import History
 from fiesta_allennlp.searches.screener import failed_configs
 from fiesta_allennlp.searches.search_settings import stored_search
-from fiesta_allennlp.searches.searchers.improvement import pareto_front
+from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.seeding import second_seed
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.store import reading
 from fiesta_allennlp.selection.summary import CandidateSummary, count_text, duration_text, number_text
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.searches.search import SearchPlan, SearchSummary
 
 NOTHING_FAILS_FOR_GOOD = 10**9
 """A config is never withdrawn from a screening: it has one run."""
@@ -21,8 +25,7 @@ NOTHING_FAILS_FOR_GOOD = 10**9
 
 @dataclass(frozen=True)
 class Finalist:
-    """A config in both stages: its place and validation score in the screening; its place by the mean of its fresh
-    runs, and that mean, None where none has finished."""
+    """A config by place and validation score in the screening, and by place and mean of its fresh runs."""
 
     name: str
     place_before: int
@@ -32,10 +35,6 @@ class Finalist:
     num_runs: int = 0
 
     @property
-    def has_moved(self) -> bool:
-        return self.place_after is not None and self.place_after != self.place_before
-
-    @property
     def optimism(self) -> Optional[float]:
         """The score of the screening minus the mean of the fresh runs."""
         return None if self.mean_after is None else self.score_before - self.mean_after
@@ -43,17 +42,8 @@ class Finalist:
 
 @dataclass(frozen=True)
 class ScreeningReport:
-    """The first stage of a search.
-
-    Attributes:
-        num_points: how many configs there were to choose among.
-        num_failures: how many configs failed.
-        searcher: its registered name.
-        finalists: in the order of the screening.
-        scores: of all configs that ran and did not fail, in the order of finishing.
-        run_seconds: of all configs that ran and did not fail, in the order of finishing.
-        second_objective: what else was to be minimised, such as `seconds`; None for nothing.
-    """
+    """The first stage of a search. `scores` and `run_seconds` are of the configs that finished, in that order, and
+    `second_objective` is what else was to be minimised."""
 
     num_points: int
     num_failures: int
@@ -67,7 +57,6 @@ class ScreeningReport:
 
     @property
     def best_so_far(self) -> Tuple[float, ...]:
-        """The best score after each run."""
         best: List[float] = []
         for score in self.scores:
             better = max if not self.metric.minimise else min
@@ -76,7 +65,6 @@ class ScreeningReport:
 
     @property
     def sentences(self) -> Tuple[str, ...]:
-        """The outcome of the screening, and what the fresh runs made of its order."""
         num_run = len(self.scores) + self.num_failures
         failed = f"; {self.num_failures} failed" if self.num_failures else ""
         told = (
@@ -97,12 +85,8 @@ class ScreeningReport:
 def finalists_of(
     screened: Sequence[Mapping[str, Any]], selected: Sequence[CandidateSummary], metric: Metric
 ) -> Tuple[Finalist, ...]:
-    """Return the finalists in both stages.
-
-    Args:
-        screened: `candidates` of `screening/selection.json`, the best first.
-        selected: the candidates of the selection.
-    """
+    """Return the finalists in both stages. `screened` are configs, the best first, and `selected` the candidates after
+    them."""
     known = {candidate.name: candidate for candidate in selected}
     by_mean = sorted(
         (candidate for candidate in selected if candidate.mean is not None),
@@ -126,16 +110,8 @@ def finalists_of(
 def screening_report(
     directory: RunDirectory, seed: Optional[str], selected: Sequence[CandidateSummary]
 ) -> Optional[ScreeningReport]:
-    """Report on the first stage of the search whose second stage is the selection in this directory.
-
-    None where the selection is another one.
-
-    Args:
-        seed: the master seed of the selection, which that of the screening gives.
-
-    Raises:
-        StoreError: where its store is damaged.
-    """
+    """Report on the first stage of the search whose second stage, with this master seed, is in the directory. None
+    where the selection there is another one."""
     with reading(directory.screening) as store:
         meta, candidates = store.meta(), store.candidates()
         history = store.history(max_failures=NOTHING_FAILS_FOR_GOOD)
@@ -166,10 +142,49 @@ def finalists_in_words(finalists: Sequence[Finalist]) -> Tuple[str, ...]:
     placed = [finalist for finalist in finalists if finalist.place_after is not None]
     if not placed:
         return ()
-    moved = sum(finalist.has_moved for finalist in placed)
+    moved = sum(finalist.place_after != finalist.place_before for finalist in placed)
     winner = min(placed, key=lambda finalist: finalist.place_after or 0)
     return (
         f"{moved} of the {len(placed)} finalists changed place. {winner.name}, now first, was number "
         f"{winner.place_before} in the screening. Its score there was {number_text(winner.score_before)}, and its mean "
         f"over {count_text(winner.num_runs, 'fresh run')} is {number_text(winner.mean_after)}.",
+    )
+
+
+def search_in_words(found: "SearchSummary") -> Tuple[str, ...]:
+    """Describe how the screening ended and how the fresh runs changed its order."""
+    screened, selected = found.screening, found.selection
+    best = screened["candidates"][0] if screened["best"] else None
+    num_failed = sum(entry["score"] is None for entry in screened["candidates"])
+    failed = f", {num_failed} failed" if num_failed else ""
+    leads = "" if best is None else f" Best validation score: {number_text(best['score'])}, {best['name']}."
+    took = f"{duration_text(screened['seconds'])} across all workers"
+    first = f"Screened {count_text(screened['num_evaluations'], 'config')} in {took}{failed}.{leads}"
+    if selected is None:
+        return (_why(screened["stopped_by"]), first, *legend({best["name"]: best.get("values", "")} if best else {}))
+    values = {entry["name"]: entry.get("values", "") for entry in screened["candidates"]}
+    finalists = finalists_of(screened["candidates"], selected["candidates"], Metric.of(screened["metric"]))
+    named = {candidate.name: values.get(candidate.name, "") for candidate in selected["candidates"]}
+    return (first, *finalists_in_words(finalists), *legend(named))
+
+
+def _why(stopped_by: str) -> str:
+    return {
+        "failures": "No comparison: too many runs of the screening failed. See their reasons in the lines above.",
+        "interrupted": "Interrupted in the screening; nothing that finished is lost.",
+        "max_hours": "The screening is not over: it took all that --max-hours allows.",
+    }.get(stopped_by, f"The screening ended by {stopped_by}.")
+
+
+def search_plan_in_words(plan: "SearchPlan") -> Tuple[str, ...]:
+    pool, metric = plan.prepared.pool, plan.prepared.checked.settings.scored_by
+    run = (f"A run of the first config: {plan.command}",) if plan.command else ()
+    return (
+        f"The screening would run {plan.num_configs} of {plan.num_points} configs once, "
+        f"{plan.prepared.executor.describe()}, and score them by {metric.text} on the validation set.",
+        f"Some of the configs: {'; '.join(plan.examples)}.",
+        *run,
+        f"The {plan.num_finalists} best would then be the candidates of a selection with fresh runs.",
+        f"The data of the screening: {count_text(pool.size, 'instance')}"
+        f"{f' in {pool.num_groups} groups' if pool.group_by else ', no groups'}.",
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Mapping, Optional, Tuple
 
-from fiesta_allennlp.replays.settings import SCORES, columns_option, done_option, minimise_option
+from fiesta_allennlp.replays.settings import SCORES, blocks_option, columns_option, done_option, minimise_option
 from fiesta_allennlp.selection.options import check_options, option
 
 FOLLOWING = "Following"
@@ -66,12 +66,7 @@ class ReportSettings:
         group=REPORT,
         can_be_undone=False,
     )
-    evaluations_per_split: Optional[int] = option(
-        None,
-        "in a JSON file, this number of consecutive scores of each candidate shares a split (default 1)",
-        group=SCORES,
-        metavar="N",
-    )
+    evaluations_per_split: Optional[int] = blocks_option(SCORES)
     columns: Optional[Mapping[str, str]] = columns_option(SCORES)
     done: Tuple[str, ...] = done_option(SCORES)
     minimise: bool = minimise_option(SCORES)

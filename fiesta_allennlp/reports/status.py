@@ -24,7 +24,7 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True)
 class Status:
-    """Holds a table and what it comes to, sentence by sentence."""
+    """A table and what it comes to, sentence by sentence."""
 
     table: Table
     sentences: Tuple[str, ...]
@@ -32,11 +32,7 @@ class Status:
 
 
 def status_of(root: Path) -> Status:
-    """Return how the selection in a directory stands; of a search, the stage that began last.
-
-    Raises:
-        StoreError: where there is none, or its store is damaged.
-    """
+    """Return how the selection in a directory stands; of a search, the stage that began last."""
     directory = RunDirectory(root)
     if directory.screening.store.is_file() and not directory.store.is_file():
         with opened(directory.screening.root) as stored:

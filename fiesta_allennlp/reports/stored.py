@@ -24,10 +24,7 @@ OF_FILES = "files "
 
 
 class Stored:
-    """The content of a run directory, as far as a report reads it.
-
-    In `meta`, `environments` is empty and `document_facts` None where an older version made the selection.
-    """
+    """The content of a run directory, as far as a report reads it; older versions lack parts of `meta`."""
 
     def __init__(self, directory: RunDirectory, store: StoreReader) -> None:
         self.directory = directory
@@ -38,10 +35,8 @@ class Stored:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint of the data that AllenNLP's readers give, or else of the files that programs get.
-
-        Empty where programs cut their own sets.
-        """
+        """The fingerprint of the data that AllenNLP's readers give, or of the files of programs; empty where these cut
+        their own."""
         pools = [candidate.facts["pool"] for candidate in self.candidates]
         of_readers = [pool["fingerprint"] for pool in pools if not pool.get("is_of_program")]
         of_files = [f"{OF_FILES}{pool['fingerprint']}" for pool in pools if pool["fingerprint"]]
@@ -53,7 +48,7 @@ class Stored:
         return targets[part] / sum(targets.values()) if targets.get(part) else None
 
     def values(self, names: Iterable[str]) -> Dict[str, str]:
-        """Return the values of those among these candidates that have a number instead of a name."""
+        """Return the values of those candidates that have a number instead of a name."""
         values = {candidate.name: values_in(candidate.source) for candidate in self.candidates}
         return {name: values[name] for name in names if name.startswith(NUMBER)}
 
@@ -73,11 +68,7 @@ class Stored:
 
 @contextmanager
 def opened(root: Path) -> Iterator[Stored]:
-    """Open the selection in a directory, as it is at this moment.
-
-    Raises:
-        StoreError: where there is no selection, or its store is damaged.
-    """
+    """Open the selection in a directory, as it is at this moment."""
     directory = RunDirectory(root)
     with reading(directory) as store:
         if not store.meta().begun:
@@ -91,8 +82,7 @@ def opened(root: Path) -> Iterator[Stored]:
 def is_running(directory: RunDirectory, host: Optional[str]) -> bool:
     """Return whether a selection is at work in the directory, without touching its lock.
 
-    On the machine of this name, where it was started last, a running one holds the lock, which the system lists. From
-    elsewhere, and where locks are not listed, it is one that has written to its store not long ago.
+    On its own machine the system lists the lock that it holds. From elsewhere it must have written to its store lately.
     """
     try:
         if host == platform.node():

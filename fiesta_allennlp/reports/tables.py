@@ -14,7 +14,6 @@ from fiesta_allennlp.selection.summary import count_text, number_text
 
 
 def summary_table(summary: Mapping[str, Any]) -> Table:
-    """Show the candidates of a selection."""
     table = candidate_table(f"{summary.get('score', 'test')} {Metric.of(summary['metric']).text}")
     for candidate in summary["candidates"]:
         add_candidate(table, candidate)
@@ -22,7 +21,6 @@ def summary_table(summary: Mapping[str, Any]) -> Table:
 
 
 def documents_table(summary: Mapping[str, Any]) -> Table:
-    """Show the systems of a selection by documents."""
     metric, number = summary["metric"], summary["documents"]["num_documents"]
     columns = ("documents", "failed", metric, "P(best)", "queries", "cost", "seconds")
     table = number_table("system", columns, title=f"{metric}, {count_text(number, 'document')} at hand")
@@ -41,7 +39,6 @@ def documents_table(summary: Mapping[str, Any]) -> Table:
 
 
 def replay_table(summary: Mapping[str, Any]) -> Table:
-    """Show the true means of a replay and how often each candidate was recommended."""
     table = number_table("candidate", ("true mean", "recommended"))
     for candidate in summary["candidates"]:
         share = f"{candidate['recommended']:.1%}" if candidate["recommended"] else ""
@@ -62,12 +59,13 @@ def plan_table(plan: Any, console: Console) -> None:
     strategy = dict(plan.strategy)
     if "stop" in strategy:
         strategy["stop"] = strategy["stop"]["type"]
+    wins = "lowest" if plan.metric.minimise else "highest"
     _print_plan(
         console,
         table,
         *_data_texts(plan),
         *(f"A run of {escape(name)}: {escape(typed)}" for name, typed in plan.commands.items()),
-        f"Metric: {plan.division.scored} {plan.metric.name}; the {_winning(plan.metric)} mean wins. {plan.scored_on}",
+        f"Metric: {plan.division.scored} {plan.metric.name}; the {wins} mean wins. {plan.scored_on}",
         _strategy_text(strategy),
         f"It takes at least {plan.least} and at most {plan.most} runs. Nothing was trained.",
         *_how_many(plan),
@@ -81,10 +79,6 @@ def _how_many(plan: Any) -> Iterable[str]:
         ask = command("plan")
         by_numbers = f"{ask} --gap GAP --sd SD --candidates {len(plan.preparations)}"
         yield f"To estimate how many, type {by_numbers}; or, once every candidate has two runs, {ask} DIR."
-
-
-def _winning(metric: Metric) -> str:
-    return "lowest" if metric.minimise else "highest"
 
 
 def _data_texts(plan: Any) -> Iterable[str]:

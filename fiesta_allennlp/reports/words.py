@@ -38,7 +38,7 @@ def selection_in_words(summary: Mapping[str, Any], *, running: bool = False) -> 
 
 
 def scope_in_words(summary: Mapping[str, Any]) -> str:
-    """Say what scores on official splits, or on the validation set, do not tell; nothing of other scores."""
+    """Say what scores on official splits, or on the validation set, do not tell."""
     official = (
         "Every run used the same official sets, and only seeds varied. P(best) is therefore about new seeds on this "
         "one split. It says nothing about new data."
@@ -52,7 +52,6 @@ def scope_in_words(summary: Mapping[str, Any]) -> str:
 
 
 def in_words(summary: Mapping[str, Any]) -> str:
-    """Say in one or two sentences what a selection decided."""
     best, stopped_by, done = summary["best"], summary["stopped_by"], _done(summary)
     by_documents = "documents" in summary
     if stopped_by == "documents":
@@ -77,7 +76,6 @@ def in_words(summary: Mapping[str, Any]) -> str:
 
 
 def running_in_words(summary: Mapping[str, Any]) -> str:
-    """Say how a selection stands that is at work."""
     best, confidence, done = summary["best"], summary["confidence"], _done(summary)
     if best is None or confidence is None:
         return f"The selection is running. After {done}, P(best) is not available yet."
@@ -142,7 +140,7 @@ def _lacking(summary: Mapping[str, Any]) -> str:
 
 
 def _ahead(summary: Mapping[str, Any]) -> str:
-    """Say how far the winner is ahead on shared splits, which the means do not show; empty without such splits."""
+    """Say how far the winner is ahead on shared splits, which the means do not show."""
     ahead = summary.get("ahead_on_shared_splits")
     if ahead is None:
         return ""
@@ -215,7 +213,6 @@ def _fixed_size(summary: Mapping[str, Any]) -> str:
 
 
 def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: int) -> Tuple[str, ...]:
-    """Say what a table of scores tells. The belief needs `min_evaluations` of every candidate."""
     scores = f"{count_text(summary['num_evaluations'], 'score')} of {len(summary['candidates'])} candidates"
     best, confidence = summary["best"], summary["confidence"]
     if best is None or confidence is None:
@@ -229,7 +226,6 @@ def table_in_words(summary: Mapping[str, Any], *, belief: str, min_evaluations: 
 
 
 def pair_in_words(summary: Mapping[str, Any], comparison: "Comparison") -> Tuple[str, ...]:
-    """Say how two candidates compare."""
     best, confidence = summary["best"], summary["confidence"]
     difference, interval = comparison.mean_difference, comparison.interval
     if difference is None:
@@ -259,7 +255,6 @@ def _plan_command(summary: Mapping[str, Any]) -> str:
 
 
 def replay_in_words(summary: Mapping[str, Any]) -> str:
-    """Say in a few lines what a replay found. `summary` is the content of its JSON file."""
     evaluations, quantiles = summary["evaluations"], summary["evaluations"]["quantiles"]
     low, high = summary["correct_interval"]
     rounds = f"; {summary['rounds']['mean']:.1f} rounds of at most {summary['batch_size']}"

@@ -6,7 +6,7 @@ import numpy as np
 
 from fiesta_allennlp.records import Decision, Evaluation, History
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
-from fiesta_allennlp.searches.searchers.improvement import pareto_front
+from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.strategies.base import Strategy
 
 MOST_FAILURES = 10
@@ -22,11 +22,7 @@ def failed_configs(history: History) -> List[str]:
 class Screener(Strategy):
     """Runs each config at most once, as a searcher chooses. The history's candidates are the points, in their order.
 
-    Args:
-        configs: how many are run.
-        sign: -1 where the lowest score is the best.
-        in_little_time: the seconds of a run are a second objective, to minimise.
-    """
+    With `in_little_time`, the seconds of a run are a second objective, to minimise."""
 
     def __init__(
         self, searcher: Searcher, points: Points, *, configs: int, sign: int = 1, in_little_time: bool = False
@@ -56,8 +52,8 @@ class Screener(Strategy):
         return self.configs, self.configs
 
     def ranked(self, history: History) -> List[str]:
-        """Return the configs that have a score, the best first; of equal ones the first that finished. With two
-        objectives, those of the Pareto front come before the others."""
+        """Return the configs that have a score, the best first; with two objectives, those of the Pareto front come
+        before the others."""
         on_front = self.on_front(history)
         best_first = sorted(
             history.evaluations,
@@ -73,7 +69,6 @@ class Screener(Strategy):
         return {e.request.candidate for e, is_in in zip(history.evaluations, front, strict=True) if is_in}
 
     def _objectives(self, evaluation: Evaluation) -> List[float]:
-        """Return the objectives of a run, where higher is better."""
         return [self.sign * evaluation.score, *([-evaluation.seconds] if self.in_little_time else [])]
 
     def searched(self, history: History) -> SearchHistory:

@@ -19,8 +19,7 @@ from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import SearchSettings
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
-from fiesta_allennlp.searches.space import CandidatePoints, given_pool
-from fiesta_allennlp.searches.space_file import read_space
+from fiesta_allennlp.searches.space import CandidatePoints, given_pool, read_space
 from fiesta_allennlp.seeding import SEARCH_STREAM, replay_rng
 from fiesta_allennlp.selection.family import LoopParts, Resumed, SelectionFamily
 from fiesta_allennlp.selection.jsonnet import evaluating_together
@@ -136,13 +135,7 @@ class Screening(SelectionFamily[SearchSettings, CheckedTrainings, PreparedTraini
 
 
 class ScreeningProgress(Listener):
-    """A line for every run: its score, the best so far, how many are left and about how long that takes.
-
-    Args:
-        metric: the score, with its direction.
-        configs: how many runs there will be.
-        history: what finished before.
-    """
+    """A line for every run: its score, the best so far, how many are left and about how long that takes."""
 
     def __init__(self, console: Console, metric: Metric, *, configs: int, history: History) -> None:
         self._console = console
@@ -193,11 +186,7 @@ def screener_of(prepared: PreparedTrainings) -> Screener:
 
 
 def check_number(number: int, settings: SearchSettings, most: float) -> None:
-    """Refuse more points than the searcher can choose among.
-
-    Raises:
-        ConfigError: with both numbers.
-    """
+    """Refuse more points than the searcher can choose among."""
     if number > most:
         raise ConfigError(
             f"--searcher {settings.searcher_params()['type']} compares all pairs of points: it can choose among "
@@ -206,7 +195,7 @@ def check_number(number: int, settings: SearchSettings, most: float) -> None:
 
 
 def _drawn(settings: SearchSettings, staged: Settings, most: float) -> Dict[str, Candidate]:
-    """Return the candidates that a template is at the points of the pool, in its order, by name."""
+    """Return the candidates that a template is at the points of the pool, by name."""
     pool, template = _pool(settings), Path(staged.candidates[0])
     if len(pool.points) < LEAST_POINTS:
         raise ConfigError(f"a search needs at least {LEAST_POINTS} points but there are {len(pool.points)}.")
@@ -260,8 +249,8 @@ def prepare_by_reader(
     place: RunDirectory,
     console: Console,
 ) -> Dict[str, Preparation]:
-    """Build, of all candidates that read their data and vectors alike, the first one alone: a model
-    that cannot be built is a failed run later. Only its number of parameters is known."""
+    """Build, of all candidates that read their data and vectors alike, the first one alone: a model that cannot be
+    built is a failed run later."""
     alike: Dict[str, List[str]] = {}
     for name, candidate in candidates.items():
         config = dict(candidate.config)

@@ -1,8 +1,7 @@
-"""Search, then decide: many configs run once, and a selection among the best of them. What `fiesta-search` calls.
+"""Search, then decide: many configs run once, and a selection among the best of them. What `fiesta search` calls.
 
-The directory is that of the selection, so whatever reads a selection reads the second stage. The first stage has a run
-directory of its own in `screening/`: its scores were selected on, so no posterior may see them.
-"""
+The first stage has a run directory of its own in `screening/`: its scores were selected on, so no posterior may see
+them."""
 
 import json
 from dataclasses import dataclass, fields, replace
@@ -33,8 +32,7 @@ DONE = "budget"
 
 @dataclass(frozen=True)
 class SearchSummary:
-    """The result of a search: the content of both `selection.json`. `selection` is None until the second stage has one,
-    and of a search that stopped in the first."""
+    """The content of both `selection.json`. `selection` is None of a search that stopped in the first stage."""
 
     screening: Mapping[str, Any]
     selection: Optional[Mapping[str, Any]] = None
@@ -50,14 +48,8 @@ def search(
 ) -> SearchSummary:
     """Screen many configs, then select among the best; or go on with that, in whichever stage it was.
 
-    Args:
-        given: settings of `SearchSettings` that are not defaults; when recovering, what the store has stands below
-            them.
-        force: delete the search or selection in the directory first, but only once the new one has passed all checks.
-
-    Raises:
-        FiestaError: as `run_selection`.
-    """
+    `given` are settings that are not defaults. `force` deletes what is in the directory, once the new search has passed
+    all checks."""
     directory = RunDirectory(root)
     if has_begun(directory) and not force:  # also refuses a directory in which a selection is running
         if not recover:
@@ -123,11 +115,7 @@ def _first_stage(directory: RunDirectory) -> Resumed:
 
 
 def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
-    """Read `screening/selection.json`.
-
-    Raises:
-        StoreError: where it cannot be read.
-    """
+    """Read `screening/selection.json`."""
     path = directory.screening.selection_json
     try:
         content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -138,8 +126,7 @@ def screening_summary(directory: RunDirectory) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """The result of a dry run: the numbers of points, of runs in the first stage and of finalists, the values of some
-    points, the size of the data, and the command of the first config where it is a program."""
+    """The result of a dry run, with the values of some points and the command of a first config that is a program."""
 
     num_points: int
     num_configs: int
@@ -155,14 +142,8 @@ MOST_CHECKED = 100
 
 
 def plan_search(settings: SearchSettings, console: Console, directory: RunDirectory) -> SearchPlan:
-    """Check everything, and build a model, without writing anything that stays. Trains nothing.
-
-    Args:
-        directory: the directory that the search would have.
-
-    Raises:
-        FiestaError: as `search`.
-    """
+    """Check everything, and build a model, without writing anything that stays. `directory` is where the search would
+    be."""
     if settings.seed is None:
         settings = replace(settings, seed=fresh_seed())
     is_large = settings.space is not None and (settings.configs or 0) > MOST_DRAWN

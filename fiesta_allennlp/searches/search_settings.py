@@ -116,7 +116,6 @@ class SearchSettings(Settings):
             raise ConfigError(f"--finalists is {self.finalists} but --configs is {self.configs}. Screen more configs.")
 
     def searcher_params(self) -> Dict[str, Any]:
-        """Return the searcher as a config."""
         default = "gp_ei" if self.second_objective is None else "gp_ehvi"
         return registered(self.searcher or default, "--searcher")
 
@@ -126,7 +125,6 @@ class SearchSettings(Settings):
         return self.configs if self.runs is None else shared_out(self.runs).configs
 
     def num_finalists(self, num_screened: int) -> int:
-        """Return the number of finalists among this number of screened configs."""
         if self.runs is not None:
             return shared_out(self.runs).finalists
         return self.finalists or max(LEAST_FINALISTS, min(MOST_FINALISTS, num_screened // CONFIGS_TO_FINALISTS))
@@ -159,8 +157,7 @@ def stored_search(meta: "Meta") -> SearchSettings:
 
 
 class ScreeningSettings(Settings):
-    """The settings of a selection whose runs are scored on the validation set. The sets are as large as in the second
-    stage, and no run of the first looks at its test set."""
+    """The settings of a screening, whose runs are scored on the validation set and never look at the test set."""
 
     @property
     def division(self) -> Division:
@@ -182,12 +179,8 @@ class Shares:
 
 
 def shared_out(runs: int) -> Shares:
-    """Return a share that is near the best one on three tasks; see `docs/searching.md`. The finalists are as many as
-    sequential halving can take, a power of two: m of them need m log2(m) runs.
-
-    Raises:
-        ConfigError: where there are too few runs.
-    """
+    """Return a share that is near the best one on three tasks; see `docs/searching.md`. Sequential halving of m
+    finalists, a power of two, needs m log2(m) runs."""
     if runs < FEWEST_RUNS:
         raise ConfigError(f"a search in two stages needs at least {FEWEST_RUNS} runs but got {runs}.")
     configs = round(SHARE_OF_SCREENING * runs)

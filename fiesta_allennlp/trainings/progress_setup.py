@@ -13,8 +13,7 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.slurm import SlurmExecutor
 from fiesta_allennlp.executors.slurm_jobs import end_jobs_left
 from fiesta_allennlp.files import delete
-from fiesta_allennlp.listeners.gpu_room import GpuRoom, smallest_gpu_mib
-from fiesta_allennlp.listeners.notify import Notify
+from fiesta_allennlp.listeners.notify import GpuRoom, Notify, smallest_gpu_mib
 from fiesta_allennlp.listeners.progress import Progress, remaining_text
 from fiesta_allennlp.listeners.tensorboard import tensorboard
 from fiesta_allennlp.records import Evaluation, History, Outcome

@@ -19,8 +19,7 @@ from common import made_up, make_parser
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.records import Evaluation
 from fiesta_allennlp.reports.pages import write_report
-from fiesta_allennlp.reports.report import make_report
-from fiesta_allennlp.reports.sources import TableOptions
+from fiesta_allennlp.reports.report import report
 from tests.selections import write_selection
 
 
@@ -44,12 +43,13 @@ def main() -> None:
         write_store(run, made_up(args.candidates, args.evaluations))
         out.mkdir()
         begin, cpu = time.perf_counter(), time.process_time()
-        report = make_report(run, compare=None, options=TableOptions(), paired=False)
+        made = report(run)
         gathered = time.perf_counter() - begin
-        paths = write_report(report, out)
+        write_report(made, out)
         seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
-        print(f"{args.candidates} candidates, {args.evaluations} evaluations, {len(report.path)} points of P(best):")
+        print(f"{args.candidates} candidates, {args.evaluations} evaluations, {len(made.path)} points of P(best):")
         print(f"numbers {gathered:.1f} s, files {seconds - gathered:.1f} s; processor time of both {cpu:.1f} s")
+        paths = [path for path in out.rglob("*") if path.is_file()]
         for path in sorted(paths, key=lambda path: -path.stat().st_size):
             print(f"{path.stat().st_size / 1000:10.0f} kB  {path.name}")
         print(f"{sum(path.stat().st_size for path in paths) / 1000:10.0f} kB  in all")

@@ -8,7 +8,7 @@ from tests.warm import Command
 
 WORK = """
 import time
-from fiesta_allennlp.commands.exit_handling import run_and_exit
+from fiesta_allennlp.commands.command import run_and_exit
 
 def work(console):
     try:

@@ -7,7 +7,8 @@ from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.replays.replay import LARGEST_CHUNK, Repetition, Replayer
+from fiesta_allennlp.replays.replay import Repetition, Replayer
+from fiesta_allennlp.replays.side_by_side import LARGEST_CHUNK
 from tests.commands.conftest import Call
 from tests.conftest import REPOSITORY
 from tests.warm import Command

@@ -11,11 +11,11 @@ from typing import Any, Callable, List, Tuple
 import pytest
 
 import fiesta_allennlp
-from fiesta_allennlp.commands.exit_handling import EXIT_NO_DECISION
+from fiesta_allennlp.commands.command import EXIT_NO_DECISION
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError, StoreError
 from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.screening import FRONT
+from fiesta_allennlp.reports.figures.runs import FRONT
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.reports.status import status_of
 from fiesta_allennlp.selection.store import reading

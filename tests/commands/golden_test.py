@@ -35,7 +35,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copied
 
 
-WORDING = ("title", "decision", "notes", "words", "asks", "assumes", "too_few")
+WORDING = ("title", "decision", "notes", "words")
 
 
 def facts_of(made: Report) -> Any:

@@ -9,8 +9,7 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.listeners.gpu_room import GpuRoom, smallest_gpu_mib
-from fiesta_allennlp.listeners.notify import Notify
+from fiesta_allennlp.listeners.notify import GpuRoom, Notify, smallest_gpu_mib
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History
 from fiesta_allennlp.seeding import make_request
 from tests.conftest import until

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 from typing import Any, List
 
@@ -154,17 +153,9 @@ def test_names_that_a_spreadsheet_would_run_are_read_without_the_apostrophe(tmp_
     assert read.minimise
 
 
-def test_blocks_are_for_json_alone(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--evaluations-per-split: .*s.csv already says"):
-        open_scores(str(tmp_path / "s.csv"), 5)
-
-
 def test_the_released_table_is_read_whole(shared_data: Path) -> None:
     path = shared_data / "scores" / "fiesta_tdsa_test_f1.json"
     read = open_scores(str(path), 5)
-    released = json.loads(path.read_text())
     assert len(read.split_names) == 100
-    assert {name: scores.tolist() for name, scores in read.scores.items()} == released
-    assert {n: round(mean, 4) for n, mean in read.true_means().items()} == pytest.approx(
-        PRESETS["tdsa-12"].true_means()
-    )
+    means = {name: round(mean, 4) for name, mean in read.true_means().items()}
+    assert means == pytest.approx(PRESETS["tdsa-12"].true_means())

@@ -11,9 +11,9 @@ from fiesta_allennlp import plan
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import Scores
-from fiesta_allennlp.replays.margins import NestedMargins, with_margin
 from fiesta_allennlp.replays.pilot import problem_of
-from fiesta_allennlp.replays.plan_settings import PlanSettings
+from fiesta_allennlp.replays.planning import NestedMargins, with_margin
+from fiesta_allennlp.replays.settings import PlanSettings
 from fiesta_allennlp.replays.sources import Sampling
 from tests.selections import write_selection
 

@@ -6,7 +6,7 @@ from typing import Dict, List, Sequence, Tuple
 import numpy as np
 import pytest
 
-from fiesta_allennlp.errors import ConfigError, DataError
+from fiesta_allennlp.errors import DataError
 from fiesta_allennlp.records import Request
 from fiesta_allennlp.replays.sources import (
     NOISE_SD,
@@ -139,8 +139,3 @@ def test_shared_splits_correlate_and_independent_ones_do_not() -> None:
         same = scores.request("ian", 3).split_seed == scores.request("atae", 3).split_seed
         assert same == shared
         assert len(set(scores.splits["ian"].tolist())) == LENGTH
-
-
-def test_replacement_means_nothing_for_a_preset() -> None:
-    with pytest.raises(ConfigError, match="--with-replacement: the scores of the preset tie never run out"):
-        PRESETS["tie"].check(Sampling(True, True, 10))

@@ -34,7 +34,7 @@ def made_up(
         for k in range(count)
     ]
     rng.shuffle(done)
-    history, path = History(shown, tuple(done)), _path(shown, len(done), rng)
+    history, path = History(shown, tuple(done)), _path(shown, len(done))
     last, best = path[-1].prob_best, shown[0]
     decision = Decision(best, margin, prob_best=last, prob_within_margin=last)
     candidates = tuple(
@@ -93,14 +93,11 @@ def _counts(num_candidates: int, num_evaluations: int) -> List[int]:
     return [1 + int(number) for number in extra]
 
 
-def _path(names: Sequence[str], num_evaluations: int, rng: np.random.Generator) -> Tuple[PathPoint, ...]:
-    """Noisy beliefs that come to favour the first."""
-    points = []
-    worth = -0.3 * np.arange(len(names))
+def _path(names: Sequence[str], num_evaluations: int) -> Tuple[PathPoint, ...]:
+    """Beliefs that come to favour the first."""
+    points, places = [], np.arange(len(names))
     for number in range(1, num_evaluations + 1):
-        worth += rng.normal(0, 1.5, len(names)) / np.sqrt(number)
-        lead = np.where(np.arange(len(names)) == 0, 9 * number / num_evaluations, 0)
-        weights = np.exp(worth - worth.max() + lead)
+        weights = np.exp(-0.3 * places + (places == 0) * 9 * number / num_evaluations)
         points.append(PathPoint(number, dict(zip(names, (weights / weights.sum()).tolist(), strict=True))))
     return tuple(points)
 

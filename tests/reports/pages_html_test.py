@@ -93,12 +93,6 @@ def test_only_a_decided_selection_has_a_best_candidate(stopped_by: Optional[str]
     assert words[words.index("model_0", words.index("parameters")) + 1] == rank
 
 
-def test_a_large_selection_stays_below_5_mb() -> None:
-    page = render_html(made_up(40, num_evaluations=2000))
-    assert len(page.encode()) < 4_000_000
-    assert "400 of 2000 steps are drawn." in Page(page).text
-
-
 @pytest.mark.parametrize("report", [ugly(), just_begun(), by_documents()])
 def test_a_notebook_shows_every_candidate(report: Report) -> None:
     page = Page(report._repr_html_())
@@ -134,7 +128,3 @@ def test_the_best_is_first_then_probability_then_mean_then_the_order_given() -> 
     )
     report = replace(just_begun(), candidates=candidates, best="best")
     assert [candidate.name for candidate in report.ranked] == ["best", "c", "b", "a", "d", "e", "gone"]
-    page = Page(render_html(report))
-    names = {candidate.name for candidate in candidates}
-    shown = [word for word in page.words[page.words.index("parameters") :] if word in names and word != "best"]
-    assert shown[:6] == ["c", "b", "a", "d", "e", "gone"]

@@ -60,7 +60,7 @@ def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
     found = dict(zip((cell.strip() for cell in header), (cell.strip() for cell in first), strict=True))
     assert (found["n"], found["mean"], found["P(best)"], found["parameters"]) == ("3", "0.8000", "0.970", "1,234,567")
     assert (found["95% interval of the mean"], found["P(within 0.01)"]) == ("0.5500 to 1.0500", "-")
-    for told in ("dropped out: 3 failures", "x-3 error: no memory \\| at all", "0.100 / 0.100"):
+    for told in ("dropped out: 3 failures", "x-3 error: no memory \\| at all", "0.250 / 0.250"):
         assert told in text
     for name in (r"a\_b", r'\<i\>\&"x"', r"50% \| \*bold\* \#1"):
         assert name in text

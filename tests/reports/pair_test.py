@@ -7,10 +7,9 @@ import pytest
 
 from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.reports.checklist import checklist_of
-from fiesta_allennlp.reports.pair import read_pair
 from fiesta_allennlp.reports.reading import Reading
 from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.reports.sources import TableOptions, read_source
+from fiesta_allennlp.reports.sources import TableOptions, read_pair, read_source
 from fiesta_allennlp.selection.metrics import Metric
 from tests.selections import write_selection
 

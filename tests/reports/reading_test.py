@@ -78,15 +78,6 @@ def test_from_another_machine_a_selection_that_writes_is_running(
     store.close()
 
 
-def test_withdrawn_and_removed_candidates_are_told(tmp_path: Path) -> None:
-    failures = [("b", 2, "no"), ("b", 3, "no")]
-    write_selection(tmp_path, SCORES, failures=failures, max_failures=2, meta={"removed": ["c"]}).close()
-    source = read_directory(tmp_path)
-    assert (source.history.withdrawn, source.history.removed) == ({"b", "c"}, {"c"})
-    assert source.decision.stopped_by == "failures"
-    assert source.num_parameters == {"a": 1234, "b": 1234, "c": 1234}
-
-
 def test_a_package_that_the_store_names_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "of_a_user.py").write_text(
         "from fiesta_allennlp.beliefs import Belief, StudentT\n"

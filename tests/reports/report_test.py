@@ -15,9 +15,8 @@ from fiesta_allennlp.errors import FiestaError
 from fiesta_allennlp.probability.new_data import correlated_t
 from fiesta_allennlp.records import History
 from fiesta_allennlp.replays.rows import read_csv
-from fiesta_allennlp.reports.citing import paragraph
 from fiesta_allennlp.reports.figures.drawing import draw_all
-from fiesta_allennlp.reports.pages import render_csv, render_markdown
+from fiesta_allennlp.reports.pages import paragraph, render_csv, render_markdown
 from fiesta_allennlp.reports.record import belief_path
 from fiesta_allennlp.reports.report import default_output, report
 from fiesta_allennlp.reports.sources import TableOptions, read_table
@@ -57,14 +56,7 @@ def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
     assert comparison.num_pairs == 7
     assert comparison.interval == pytest.approx(stats.ttest_1samp(x[:7] - y, 0).confidence_interval())
     assert comparison.prob_new_data == pytest.approx(correlated_t(x[:7] - y, 0.2).prob_above_0())
-    assert [test.p_value for test in comparison.tests] == pytest.approx(
-        [
-            stats.ks_2samp(x, y).pvalue,
-            stats.levene(x, y, center="median").pvalue,
-            stats.mannwhitneyu(x, y).pvalue,
-            stats.wilcoxon(x[:7], y).pvalue,
-        ]
-    )
+    assert comparison.wilcoxon.p_value == pytest.approx(stats.wilcoxon(x[:7], y).pvalue)
     pairs = [(d, s) for n in ("good", "fair") for d, s in zip(DEVELOPMENT[n], SCORES[n], strict=True)]
     assert made.development.overall == pytest.approx(stats.spearmanr(pairs).statistic)
 
@@ -86,7 +78,7 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
         assert (mine.mean, mine.min, mine.max) == negated((theirs.mean, theirs.max, theirs.min))
     for mine, theirs in zip(low.comparisons, high.comparisons, strict=True):
         assert (mine.mean_difference, mine.cliffs_delta) == negated((theirs.mean_difference, theirs.cliffs_delta))
-        assert (mine.num_ahead, mine.aso_epsilon_min) == (theirs.num_ahead, theirs.aso_epsilon_min)
+        assert (mine.num_ahead, mine.wilcoxon) == (theirs.num_ahead, theirs.wilcoxon)
     shown = render_markdown(low, draw_all(low)).replace("\\", "")
     for text in ("Lower scores are better:", "Left of 0, the first candidate was better", "by f1 (lower is better)"):
         assert text in shown
@@ -103,19 +95,13 @@ def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output
     before = sorted(run.rglob("*"))
     made = report(run)
     assert sorted(run.rglob("*")) == before
-    assert (made.best, made.margin, made.stopped_by, made.running, made.metric) == (
-        "good", 0.001, "interrupted", False, "f1"
-    )  # fmt: skip
     assert made.confidence == made.candidate("good").prob_within_margin
     assert made.candidate("good").prob_best == pytest.approx(made.path[-1].prob_best["good"])
-    assert made.order[:4] == ("good", "fair", "poor", "good")
-    assert (made.equal_evaluations, made.num_failures) == (27, 2)
     assert made.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failures; nothing")
     assert made.decision[1].startswith("Scores are on the test sets of random resplits of all data")
     assert "The runs took 36.0 s" in made.decision[2] and "54.0 s, so 33% was saved" in made.decision[2]
     poor = made.candidate("poor")
     assert poor.failure_reasons == ("poor-2 error: no memory", "poor-3 error: no <memory>")
-    assert (poor.withdrawn, poor.prob_best) == (True, None)
     assert "2 failures" in str(poor.withdrawn_because) and "--max-failures" in str(poor.withdrawn_because)
     assert dict(made.checklist)["versions"].startswith("not recorded"), "an older store lacks them"
 
@@ -155,9 +141,6 @@ def test_the_checklist_has_what_it_takes_to_repeat_it(tmp_path: Path) -> None:
     assert found["hardware"] == "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"
     assert found["every split"].startswith("train 75 (60%), validation 25 (20%), test 25 (20%); 60 groups of equal")
     assert found["data fingerprint (SHA-256)"] == "files def; labels and groups abc"
-    assert "master seed 7" in found["seeds"]
-    assert float(found["target confidence"]) == made.asked_confidence == 0.975
-    assert found["candidates"] == "good: 0.jsonnet; fair: 1.jsonnet; poor: 2.jsonnet"
 
 
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
@@ -210,12 +193,9 @@ def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: P
 def test_two_candidates_are_compared(run: Path) -> None:
     made = report(run, compare=("fair", "good"))
     assert [candidate.name for candidate in made.candidates] == ["fair", "good"]
-    (comparison,) = made.comparisons
-    assert (comparison.first, comparison.second, comparison.num_pairs) == ("fair", "good", 7)
     assert made.title == "fair against good"
     assert made.decision[0].startswith("good is better than fair with probability 0.")
-    assert "fair minus good is -0." in made.decision[1]
-    assert "over 7 shared splits" in made.decision[1]
+    assert "fair minus good is -0." in made.decision[1] and "over 7 shared splits" in made.decision[1]
     assert report(run, compare=("poor", "good")).candidate("poor").withdrawn is False
 
 

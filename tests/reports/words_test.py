@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any, Dict, Optional
 
 import pytest
-from rich.console import Console
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.summary import SystemSummary
-from fiesta_allennlp.replays.summary import summarise_replay
-from fiesta_allennlp.reports.citing import bibtex, paragraph
+from fiesta_allennlp.replays.replay import summarise_replay
 from fiesta_allennlp.reports.comparison import Comparison
-from fiesta_allennlp.reports.pages import render_html, render_markdown
+from fiesta_allennlp.reports.pages import bibtex, paragraph, render_html, render_markdown
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.tables import replay_table
 from fiesta_allennlp.reports.words import replay_in_words, selection_in_words
 from tests.replays.replay_test import REPLAY
 from tests.reports.made_up import made_up
@@ -71,13 +68,6 @@ def test_a_replay_of_few_scores_names_the_plan_of_the_same_scores(made_with: Dic
     assert f"larger. {command} includes the uncertainty of a small pilot." in replay_in_words(summary)
 
 
-def test_the_table_has_a_line_for_every_candidate() -> None:
-    with (console := Console(width=80)).capture() as shown:
-        console.print(replay_table(summarise_replay(REPLAY)))
-    rows = [line.split() for line in shown.get().splitlines()]
-    assert ["b", "0.6000", "50.0%"] in rows and ["c", "0.1000"] in rows
-
-
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
 
 
@@ -89,7 +79,7 @@ def selection() -> Report:
         replace(c, prob_best=p, prob_within_margin=p, mean=mean, sd=sd, num_evaluations=number)
         for c, (p, mean, sd, number) in zip(made.candidates, names.values(), strict=True)
     ]
-    difference = Comparison("model_0", "model_1", False, True, (0.02, 0.04), (1, 2), 0.03, (0.01, 0.05))
+    difference = Comparison("model_0", "model_1", False, (0.02, 0.04), (1, 2), 0.03, (0.01, 0.05))
     return replace(
         made, candidates=tuple(candidates), comparisons=(difference,), strategy="top_two", splits="shared", notes=()
     )

@@ -11,7 +11,7 @@ from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.records import History
 from fiesta_allennlp.searches.screener import MOST_FAILURES, Screener
 from fiesta_allennlp.searches.search_settings import SearchSettings, Shares, shared_out
-from fiesta_allennlp.searches.searchers import GpEhvi, GpEi, Points, Random, Searcher
+from fiesta_allennlp.searches.searchers import GpEhvi, Points, Random, Searcher
 from fiesta_allennlp.strategies import SequentialHalving
 from tests.strategies.histories import history as of_scores
 
@@ -43,21 +43,12 @@ def test_the_best_is_named_and_the_end_is_known(sign: int, best: str) -> None:
     known = history({"a": 1.0, "b": 2.0, "c": 0.5, "d": 2.0}, failed=["e"])
     decision = screener(5, sign=sign).recommend(known)
     assert (decision.best, decision.stopped_by) == (best, "budget")
+    searched = screener(5, sign=sign).searched(known)
+    np.testing.assert_array_equal(searched.scores[:, 0], [sign * 1.0, sign * 2.0, sign * 0.5, sign * 2.0, np.nan])
     assert screener(6, sign=sign).recommend(known).stopped_by is None
     again = history({"a": 1.0}, failed=["b"], pending=["b"])  # a failure that is tried again is not over
     assert screener(2).recommend(again).stopped_by is None
     assert screener(2).searched(again).seen == (0,)
-
-
-def test_a_searcher_keeps_away_from_failures_and_looks_for_the_lowest_where_less_is_better() -> None:
-    """The scores rise towards the end of the line, where runs fail."""
-    rule, scores = screener(12, searcher=GpEi()), {name: float(index) for index, name in enumerate("abcdef")}
-    (free,), (warned,) = (proposed(rule, history(scores, failed=failed)) for failed in ("", "jkl"))
-    assert NAMES.index(free) > NAMES.index(warned)
-    scores = {"c": 0.0, "d": 1.0, "f": 3.0, "i": 6.0, "l": 9.0}
-    (low,) = proposed(screener(12, searcher=GpEi(), sign=-1), history(scores))
-    (high,) = proposed(rule, history(scores))
-    assert NAMES.index(low) < NAMES.index(high)
 
 
 def test_a_template_that_always_fails_ends_the_screening() -> None:

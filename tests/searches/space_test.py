@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.errors import ConfigError
-from fiesta_allennlp.searches.space import Choices, Numbers, Space, given_pool
-from fiesta_allennlp.searches.space_file import read_space
+from fiesta_allennlp.searches.space import Choices, Numbers, Space, given_pool, read_space
 
 
 def read(tmp_path: Path, content: Any) -> Space:

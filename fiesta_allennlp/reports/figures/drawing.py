@@ -1,7 +1,4 @@
-"""The figures of a report, each drawn once for its page and its files, and that of a replay.
-
-matplotlib is imported inside the functions, because it takes half a second and most commands draw nothing.
-"""
+"""Draws the figures of a report, once for its page and its files, and that of a replay. matplotlib is imported late."""
 
 import base64
 import io
@@ -11,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.files import replacing
 from fiesta_allennlp.reports.figures.figure import Figure, of_the_best, styled
-from fiesta_allennlp.reports.figures.runs import ALLOCATION, PATH
+from fiesta_allennlp.reports.figures.runs import ALLOCATION, BEST_SO_FAR, FRONT, PATH
 from fiesta_allennlp.reports.figures.scores import DIFFERENCES, DISTRIBUTIONS, MEASURES
-from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.record import Report
 
 if TYPE_CHECKING:
@@ -30,27 +26,18 @@ FIGURE_ENDINGS = (".png", ".pdf")
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure within a page, as the data URI of an SVG picture, with its caption, which is its alternative text too.
-
-    Sizes are in CSS pixels, of which an inch has 96. `paths` are the files of the same figure.
-    """
+    """A figure as the data URI of an SVG picture, its size in CSS pixels, and its caption, which is the alternative
+    text."""
 
     uri: str
     width: int
     height: int
     caption: str
-    paths: Tuple[Path, ...] = ()
 
 
 def draw_all(report: Report, directory: Optional[Path] = None) -> Mapping[str, Picture]:
-    """Draw every figure of a report that has something to show. The same report gives the same pictures.
-
-    Args:
-        directory: gets every figure as PNG (200 dots an inch) and PDF. It is made if need be; None for no files.
-
-    Returns:
-        The pictures by the name of the figure, in the order of a page.
-    """
+    """Draw every figure that has something to show, by name in the order of a page, and as PNG and PDF into a
+    directory."""
     with styled():
         drawn = ((figure, figure.draw(report)) for figure in FIGURES)
         return {
@@ -66,27 +53,21 @@ def _picture(drawing: "Drawing", figure: Figure, caption: str, directory: Option
     drawing.set_layout_engine("none")  # the layout is found, and stays
     width, height = drawing.get_size_inches() * 96
     uri = "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
-    paths = () if directory is None else _files(drawing, figure.name, directory)
-    return Picture(uri, round(width), round(height), caption, paths)
+    if directory is not None:
+        _write_files(drawing, figure.name, directory)
+    return Picture(uri, round(width), round(height), caption)
 
 
-def _files(drawing: "Drawing", name: str, directory: Path) -> Tuple[Path, ...]:
+def _write_files(drawing: "Drawing", name: str, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    paths = tuple(directory / f"{name}{ending}" for ending in FIGURE_ENDINGS)
-    for path in paths:
-        metadata: Any = {"CreationDate": None} if path.suffix == ".pdf" else None
-        with replacing(path) as part:
-            drawing.savefig(part, format=path.suffix[1:], dpi=200, metadata=metadata)
-    return paths
+    for ending in FIGURE_ENDINGS:
+        metadata: Any = {"CreationDate": None} if ending == ".pdf" else None
+        with replacing(directory / f"{name}{ending}") as part:
+            drawing.savefig(part, format=ending[1:], dpi=200, metadata=metadata)
 
 
 def draw_evaluations(num_evaluations: Sequence[int], summary: Mapping[str, Any], path: Path) -> None:
-    """Draw the distribution of the number of runs over the repetitions of a replay, with its mean and 5 to 95% range.
-
-    Args:
-        num_evaluations: of every repetition.
-        summary: the content of the replay's JSON file.
-    """
+    """Draw how many runs the repetitions of a replay needed, with their mean and 5 to 95% range."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 3.5), layout="constrained")

@@ -56,13 +56,8 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a report, wherever it is shown.
-
-    Attributes:
-        name: the name of its files, without the ending.
-        draw: gives a matplotlib figure, or None where there is nothing to draw.
-        caption: tells how to read it. It is the alternative text as well.
-    """
+    """A figure of a report. `draw` returns None where there is nothing to draw; `caption` is the alternative text as
+    well."""
 
     name: str
     draw: "Callable[[Report], Optional[Drawing]]"
@@ -70,7 +65,6 @@ class Figure:
 
 
 def of_the_best(figure: Figure) -> Figure:
-    """Return the same figure, which shows the best 30 of more than 40 candidates."""
     return replace(
         figure,
         draw=lambda report: figure.draw(best_candidates(report)),
@@ -79,9 +73,7 @@ def of_the_best(figure: Figure) -> Figure:
 
 
 def best_candidates(report: Report) -> Report:
-    """Return the report of the candidates that figures show, with the comparisons among them and the order of all
-    runs.
-    """
+    """Return the report of the best 30 of more than 40 candidates, with the comparisons among them."""
     if len(report.candidates) <= MOST_CANDIDATES:
         return report
     shown = report.ranked[:NUM_SHOWN]
@@ -97,7 +89,7 @@ def _num_shown_text(report: Report) -> str:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Set the look of all figures, which are made and saved within this. A user's own settings play no part."""
+    """Set the look of all figures that are made and saved within; a user's own settings play no part."""
     from matplotlib import style
 
     with style.context(["default", STYLE]):
@@ -105,14 +97,13 @@ def styled() -> Iterator[None]:
 
 
 def new_drawing(height: float) -> "Drawing":
-    """Return an empty drawing of this height in inches."""
     from matplotlib.figure import Figure as Drawing
 
     return Drawing(figsize=(WIDTH, height), layout="constrained")
 
 
 def labels(report: Report) -> Dict[str, str]:
-    """Return the name of every candidate as it stands in a figure."""
+    """Return the name of every candidate as a figure shows it."""
     from matplotlib.font_manager import findfont, get_font
 
     font = get_font(findfont("DejaVu Sans"))
@@ -127,16 +118,13 @@ def colour_of(report: Report, name: str) -> str:
 
 
 def height_of(num_rows: int) -> float:
-    """Return the inches for the rows, a legend and the axis beneath."""
     return 0.95 + num_rows * (0.5 if num_rows <= 4 else 0.38 if num_rows <= 12 else 0.28)
 
 
 def set_rows(
     axes: "Axes", report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = ""
 ) -> None:
-    """Make one row for each candidate, the first on top: its name on the left, on the right a note, beneath
-    `heading`.
-    """
+    """Make one row for each candidate: its name on the left, and on the right a note, below `heading`."""
     shown = labels(report)
     axes.set_yticks(range(len(names)), [shown[name] for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
@@ -153,7 +141,6 @@ def set_rows(
 
 
 def set_scores(axes: "Axes", limits: Interval, label: str) -> None:
-    """Set the axis of scores, with so few ticks that their numbers do not touch."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(limits)
@@ -162,14 +149,12 @@ def set_scores(axes: "Axes", limits: Interval, label: str) -> None:
 
 
 def draw_points(axes: "Axes", values: Sequence[float], rows: np.ndarray, *, colour: str, rasterised: bool) -> None:
-    """Draw a point for each value."""
     size = 3.0 if len(values) <= 150 else 1.8
     (line,) = axes.plot(values, rows, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=POINTS)
     line.set_rasterized(rasterised)
 
 
 def draw_mean(axes: "Axes", mean: float, row: int) -> None:
-    """Draw the mark of a mean."""
     axes.plot(mean, row, "D", color="white", markeredgecolor="black", markersize=4.5)
 
 
@@ -185,11 +170,7 @@ def draw_interval(axes: "Axes", interval: Interval, row: int, *, limits: Interva
 
 
 def limits_of(values: Iterable[float], intervals: "Iterable[Tuple[int, Optional[Interval]]]") -> Interval:
-    """Return the ends of an axis that shows all `values`, with some room, and the intervals of 4 numbers or more.
-
-    Args:
-        intervals: each with the number of scores it comes from.
-    """
+    """Return the ends of an axis with room for all `values`, and for intervals that come from at least 4 scores."""
     known = [end for number, interval in intervals if number >= 4 and interval is not None for end in interval]
     numbers = np.array([*values, *known])
     low, high = float(numbers.min()), float(numbers.max())
@@ -198,21 +179,16 @@ def limits_of(values: Iterable[float], intervals: "Iterable[Tuple[int, Optional[
 
 
 def spread(number: int) -> np.ndarray:
-    """Return steps to the side, from -1 to 1, that keep neighbouring points apart: multiples of the golden ratio.
-
-    They are always the same for the same number. Shape: `(number,)`.
-    """
+    """Return steps to the side, from -1 to 1, that keep neighbouring points apart. Shape: `(number,)`."""
     return (np.arange(number) * 0.6180339887 % 1) * 2 - 1
 
 
 def add_legend(figure: "Drawing", marks: "Marks") -> None:
-    """Put a legend above the axes."""
     texts, lines = [text for text, _ in marks], [line for _, line in marks]
     figure.legend(lines, texts, loc="outside upper left", ncols=len(texts), fontsize="small", columnspacing=1.2)
 
 
 def mark(text: str, marker: str, **properties: Any) -> "Tuple[str, Line2D]":
-    """Return an entry of a legend; `properties` are those of matplotlib's lines."""
     from matplotlib.lines import Line2D
 
     return text, Line2D([], [], marker=marker, linestyle="", **properties)

@@ -1,12 +1,17 @@
-"""The runs in their order: P(best) after each, as in figure 2 of the FIESTA paper (Moss et al. 2019), and who ran."""
+"""The runs in their order: P(best) after each, as in figure 2 of the FIESTA paper (Moss et al. 2019), and who ran.
+
+Of a search also the first stage: the best score over its runs, and score against seconds.
+"""
 
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.reports.figures.figure import (
+    BEST,
     FONT_SIZE,
     LINE_COLOURS,
+    OTHER,
     Figure,
     colour_of,
     height_of,
@@ -21,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-MOST_STEPS = 400
-"""More steps of a line have no pixels."""
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
@@ -36,12 +39,8 @@ HEIGHT = 3.4
 
 
 def draw_path(report: Report) -> "Optional[Drawing]":
-    """Draw a line for each candidate, named at its end: the probability of being the best after so many evaluations.
-
-    Where there are more candidates than line styles, those that came nearest to winning have a name, the others are
-    thin and grey. A path of more than 400 points is thinned to that. None where there is no path.
-    """
-    path = thinned(report.path)
+    """Draw a line of P(best) for each candidate. The seven that came nearest to winning are named, the others grey."""
+    path = report.path
     if not path:
         return None
     figure = new_drawing(HEIGHT)
@@ -65,7 +64,7 @@ def draw_path(report: Report) -> "Optional[Drawing]":
 
 
 def split_names(report: Report) -> Tuple[List[str], List[str]]:
-    """Return the candidates whose lines have a name, and the others, by their mean probability over the path."""
+    """Return the candidates whose lines have a name, and the others."""
     names = [candidate.name for candidate in report.ranked]
     present = [name for name in names if any(name in point.prob_best for point in report.path)]
     weight: Dict[str, float] = {
@@ -76,26 +75,15 @@ def split_names(report: Report) -> Tuple[List[str], List[str]]:
     return [name for name in present if name in chosen], [name for name in present if name not in chosen]
 
 
-def thinned(path: Sequence[PathPoint]) -> Tuple[PathPoint, ...]:
-    """Return at most 400 of the points that have probabilities, evenly spaced, the first and the last among them."""
-    known = [point for point in path if point.prob_best]
-    if len(known) <= MOST_STEPS:
-        return tuple(known)
-    return tuple(known[round(place)] for place in np.linspace(0, len(known) - 1, MOST_STEPS))
-
-
 def _line(path: Sequence[PathPoint], name: str) -> np.ndarray:
-    """Shape: `(num_points,)`; nan where the candidate was withdrawn."""
     return np.array([point.prob_best.get(name, np.nan) for point in path])
 
 
 def _last(line: np.ndarray) -> float:
-    """Return its end, or where the candidate was withdrawn."""
     return float(line[~np.isnan(line)][-1])
 
 
 def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]") -> None:
-    """Write names right of the axes, each tied to the end of its line, moved apart where they would overlap."""
     step = FONT_SIZE * 1.25 / 72 / (HEIGHT - 0.75)
     ordered = sorted(reversed(ends), key=lambda end: end[0])
     for (y, name, colour), place in zip(ordered, apart([y for y, _, _ in ordered], step), strict=True):
@@ -111,7 +99,7 @@ def _label_ends(axes: "Axes", ends: "Sequence[Tuple[float, str, str]]") -> None:
 
 
 def apart(places: Sequence[float], step: float) -> List[float]:
-    """Return `places`, in rising order, moved as little as a sweep up and one down can, until they are `step` apart."""
+    """Return rising `places`, moved until they are `step` apart."""
     moved: List[float] = []
     for place in places:
         moved.append(max(place, moved[-1] + step) if moved else place)
@@ -148,7 +136,7 @@ def _set_axes(axes: "Axes", report: Report, x: Sequence[int]) -> None:
 
 
 def _leading_since(path: Sequence[PathPoint], name: str) -> int:
-    """Return after how many evaluations `name`, which leads at the end, came to lead for good."""
+    """Return after how many evaluations `name` came to lead for good."""
     since = path[-1].num_evaluations
     for point in reversed(path):
         if point.prob_best.get(name, 0.0) < max(point.prob_best.values()):
@@ -166,10 +154,8 @@ def path_caption(report: Report) -> str:
         notes.append("The order of these scores is unknown, so they are drawn in the order of the table.")
     num_others = len(split_names(report)[1])
     if num_others:
-        lines = f"{num_others} {report.words.candidates_of(num_others)}"
-        notes.append(f"{lines} of low probability are thin, grey and without a name.")
-    if len(report.path) > MOST_STEPS:
-        notes.append(f"{MOST_STEPS} of {len(report.path)} steps are drawn.")
+        lines = report.words.candidate if num_others == 1 else report.words.candidates
+        notes.append(f"{num_others} {lines} of low probability are thin, grey and without a name.")
     return " ".join(notes)
 
 
@@ -177,10 +163,7 @@ PATH = Figure("path", draw_path, path_caption)
 
 
 def draw_allocation(report: Report) -> "Optional[Drawing]":
-    """Draw a row for each candidate: a stroke for every run in order of finishing, and a bar for their number.
-
-    A table of scores has no order, and bars only. None where nothing has run.
-    """
+    """Draw a stroke for every run in order of finishing, which a table does not have, and bars for their number."""
     candidates = report.ranked
     if not report.num_evaluations:
         return None
@@ -204,7 +187,7 @@ def draw_allocation(report: Report) -> "Optional[Drawing]":
 
 
 def _draw_order(axes: "Axes", order: Sequence[str], names: Sequence[str], *, colours: Sequence[str]) -> None:
-    """Draw the strokes of a candidate as one line with gaps: a stroke each makes large files."""
+    """Draw the strokes of a candidate as one line with gaps, because a stroke each makes large files."""
     finished = np.array(order)
     width = max(0.6, min(3.0, 150 / len(order)))
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
@@ -222,7 +205,6 @@ def _whole_numbers(axes: "Axes") -> None:
 
 
 def _note(candidate: CandidateReport) -> str:
-    """Return how many runs there were, how long they took, and how many failed."""
     text = str(candidate.num_evaluations)
     if candidate.seconds:
         text += f"  {duration_text(candidate.seconds)}"
@@ -236,3 +218,66 @@ def allocation_caption(report: Report) -> str:
 
 
 ALLOCATION = Figure("allocation", draw_allocation, allocation_caption)
+
+
+SCREENING_HEIGHT = 2.8
+
+LEAST_SCORES = 2
+
+
+def draw_best_so_far(report: Report) -> "Optional[Drawing]":
+    from matplotlib.ticker import MaxNLocator
+
+    screening = report.screening
+    if screening is None or len(screening.scores) < LEAST_SCORES:
+        return None
+    figure = new_drawing(SCREENING_HEIGHT)
+    axes = figure.add_subplot()
+    runs = np.arange(1, len(screening.scores) + 1)
+    axes.plot(runs, screening.scores, "o", color=OTHER, markersize=3, label="one config")
+    axes.step(runs, screening.best_so_far, where="post", color=BEST, linewidth=1.6, label="best so far")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    _label_axes(axes, "finished runs of the screening", f"validation {screening.metric.text}")
+    return figure
+
+
+def _label_axes(axes: "Axes", xlabel: str, ylabel: str) -> None:
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    axes.grid(color="0.93", linewidth=0.6)
+    axes.legend(loc="best")
+
+
+def best_so_far_caption(report: Report) -> str:
+    best = () if report.screening is None else report.screening.best_so_far
+    reached = f" The best score was reached with run {1 + best.index(best[-1])}." if best else ""
+    return (
+        f"The best validation score after each run of the screening.{reached} One run of a config includes its luck, "
+        "so the best of many scores is higher than the mean of that config."
+    )
+
+
+def draw_front(report: Report) -> "Optional[Drawing]":
+    """Draw score against seconds, and the line of configs that no other one beats in both; None for one objective."""
+    screening = report.screening
+    if screening is None or not screening.front:
+        return None
+    figure = new_drawing(SCREENING_HEIGHT)
+    axes = figure.add_subplot()
+    front = sorted(screening.front, key=lambda row: screening.run_seconds[row])
+    axes.plot(screening.run_seconds, screening.scores, "o", color=OTHER, markersize=3, label="one config")
+    line = [(screening.run_seconds[row], screening.scores[row]) for row in front]
+    axes.step(*zip(*line, strict=True), "o-", where="post", color=BEST, markersize=5, label="Pareto front")
+    _label_axes(axes, "seconds of the run", f"validation {screening.metric.text}")
+    return figure
+
+
+def front_caption(report: Report) -> str:
+    front = () if report.screening is None else report.screening.front
+    return (
+        "Validation score and seconds of every screened config. No config beats one of the front in both; "
+        f"{len(front)} are on it."
+    )
+
+
+FRONT = Figure("pareto_front", draw_front, front_caption)
+BEST_SO_FAR = Figure("best_so_far", draw_best_so_far, best_so_far_caption)

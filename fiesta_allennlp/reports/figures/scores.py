@@ -39,11 +39,7 @@ HALF_WIDTH = 0.36
 
 
 def draw_distributions(report: Report) -> "Optional[Drawing]":
-    """Draw a row for each candidate: its scores, their density, the mean with its 95% interval, and the median.
-
-    The density is Gaussian with Scott's bandwidth, cut at the least and the greatest score; fewer than 3 scores, or
-    equal ones, have none. None where nothing has been scored, or by documents, of which single scores say little.
-    """
+    """Draw scores, their density, the mean with its interval, and the median of each candidate; None by documents."""
     candidates = report.ranked
     scores = [score for candidate in candidates for score in candidate.scores]
     if not scores or report.by_documents:
@@ -80,7 +76,6 @@ def _draw_scores(axes: "Axes", candidate: CandidateReport, row: int, *, colour: 
 
 
 def _draw_summary(axes: "Axes", candidate: CandidateReport, row: int, *, limits: Interval) -> None:
-    """Draw interval, median and mean of two or more scores."""
     if candidate.num_evaluations < 2 or candidate.mean is None or candidate.median is None:
         return
     if candidate.interval is not None:
@@ -90,10 +85,7 @@ def _draw_summary(axes: "Axes", candidate: CandidateReport, row: int, *, limits:
 
 
 def _density(scores: np.ndarray) -> "Tuple[np.ndarray, np.ndarray]":
-    """Return places, and half the width of a violin there, by Scott's bandwidth sd n^(-1/5).
-
-    Shapes: `(num_places,)` twice.
-    """
+    """Return places and half the width of a Gaussian violin there, by Scott's bandwidth sd n^(-1/5)."""
     at = np.linspace(scores.min(), scores.max(), 80)
     bandwidth = scores.std(ddof=1) * len(scores) ** -0.2
     # Shape: (num_places, num_scores)
@@ -112,10 +104,7 @@ def distributions_caption(report: Report) -> str:
 
 
 def draw_measures(report: Report) -> "Optional[Drawing]":
-    """Draw a row for each system of a selection by documents: the measure of all its answers and its 95% interval.
-
-    None where there is nothing to draw, or of another report.
-    """
+    """Draw the measure of all answers of each system with its interval; None for a report on runs."""
     systems = [(candidate, candidate.asked) for candidate in report.ranked if candidate.asked is not None]
     ends = [end for system, _ in systems for end in system.interval or ()]
     measures = [asked.measure for _, asked in systems if asked.measure is not None]
@@ -152,18 +141,13 @@ MEASURES = Figure("measures", draw_measures, measures_caption)
 
 
 def shown_comparisons(report: Report) -> Tuple[Comparison, ...]:
-    """Return those with a difference to show, in the order in which the candidates are shown."""
     places = {candidate.name: place for place, candidate in enumerate(report.ranked)}
     known = [comparison for comparison in report.comparisons if comparison.mean_difference is not None]
     return tuple(sorted(known, key=lambda comparison: places[comparison.second]))
 
 
 def draw_differences(report: Report) -> "Optional[Drawing]":
-    """Draw a row for each rival: the differences on shared splits, and their mean with its 95% interval.
-
-    Right of the line at 0 the first candidate is ahead, left of it where the metric is minimised. Where no split is
-    shared, the row has the difference of the means alone. None where there is no difference to show.
-    """
+    """Draw the differences on shared splits and their mean with its interval; without such splits, Welch's interval."""
     comparisons = shown_comparisons(report)
     if not comparisons:
         return None
@@ -177,31 +161,20 @@ def draw_differences(report: Report) -> "Optional[Drawing]":
         axes.axvspan(-report.margin, report.margin, color="0.85", zorder=0)
     for row, comparison in enumerate(comparisons):
         colour = colour_of(report, comparison.second)
-        _draw_pairs(axes, comparison, row, colour=colour, rasterised=len(points) > MOST_POINTS)
+        number = comparison.num_pairs
+        places = row + 0.22 * spread(number) * (number > 2)  # in a band, so that equal ones can be told apart
+        many = len(points) > MOST_POINTS
+        draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=many)
         if comparison.interval is not None:
             draw_interval(axes, comparison.interval, row, limits=limits)
-        if comparison.num_pairs != 1:
+        if number != 1:
             draw_mean(axes, means[row], row)
     first = labels(report)[comparisons[0].first]
     set_scores(axes, limits, f"{first} minus the rival, {report.scored} {report.metric}")
-    notes = [ahead_text(comparison) for comparison in comparisons]
+    notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
     set_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
     add_legend(figure, _marks(report))
     return figure
-
-
-def _draw_pairs(axes: "Axes", comparison: Comparison, row: int, *, colour: str, rasterised: bool) -> None:
-    """Draw the points in a band, so that equal ones can be told apart."""
-    number = comparison.num_pairs
-    places = row + 0.22 * spread(number) * (number > 2)
-    draw_points(axes, comparison.paired_differences, places, colour=colour, rasterised=rasterised)
-
-
-def ahead_text(comparison: Comparison) -> str:
-    """Return on how many of the shared splits the first candidate is ahead."""
-    if not comparison.num_pairs:
-        return "unpaired"
-    return f"{comparison.num_ahead} of {comparison.num_pairs}"
 
 
 def _marks(report: Report) -> "Marks":

@@ -123,31 +123,16 @@ class Random(Searcher):
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Check that an option is one of its choices.
-
-    Raises:
-        ConfigError: if a searcher's option is not one of its choices.
-    """
     if value not in choices:
         raise ConfigError(f"{name} must be one of {', '.join(choices)} but got '{value}'.")
 
 
 def check_above_zero(name: str, value: float) -> None:
-    """Check that an option is a number above 0.
-
-    Raises:
-        ConfigError: if a searcher's option is not a number above 0.
-    """
     if not value > 0 or not np.isfinite(value):
         raise ConfigError(f"{name} must be a number above 0 but got {value}.")
 
 
 def build_searcher(params: Mapping[str, Any]) -> Searcher:
-    """Build a searcher from its name and options.
-
-    Raises:
-        ConfigError: where its name or an entry is unknown, or a value cannot work.
-    """
     try:
         return build(Searcher, params)
     except ConfigError as error:

@@ -1,10 +1,11 @@
-"""Gaussian processes over points: kernels, the graph of near points, covariances and the posterior."""
+"""Gaussian processes over points: covariances, the posterior, and the improvement to expect of a point."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import List, Sequence
 
 import numpy as np
+from scipy.special import ndtr
 
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.searches.searchers.base import Points, check_above_zero, check_choice
@@ -27,7 +28,7 @@ def kernel_matrix(points: Points, kernel: str, length_scale: float) -> np.ndarra
 
 
 def of_distance(distance: np.ndarray, kernel: str) -> np.ndarray:
-    """Compute the kernel at these distances, in units of the length scale. Shape: that of `distance`."""
+    """Compute the kernel at these distances, in units of the length scale."""
     if kernel == "rbf":
         return np.exp(-(distance**2) / 2)
     scaled = np.sqrt(5) * distance
@@ -47,9 +48,7 @@ def laplacian(points: Points, kernel: str, length_scale: float, share: float) ->
 
 @lru_cache(maxsize=4)
 def joined(points: Points, share: float) -> np.ndarray:
-    """Return which pairs `laplacian` joins as neighbours. Among equally distant points, the first count as nearer.
-    Shape: `(num_points, num_points)`.
-    """
+    """Return which pairs `laplacian` joins. Shape: `(num_points, num_points)`."""
     from scipy.spatial.distance import cdist
 
     distance = cdist(points.inputs, points.inputs)
@@ -77,11 +76,6 @@ def graph_covariance(
 
 
 def check_graph(kernel: str, length_scale: float, neighbours: float) -> None:
-    """Check that the options give a graph.
-
-    Raises:
-        ConfigError: if an option gives no graph.
-    """
     check_choice("kernel", kernel, KERNELS)
     check_above_zero("length_scale", length_scale)
     if not 0 < neighbours < 1:
@@ -141,3 +135,47 @@ def _factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.nda
     from scipy.linalg import cholesky
 
     return cholesky(covariance[np.ix_(rows, rows)] + noise * np.eye(len(rows)), lower=True, check_finite=False)
+
+
+def expected_improvement(prediction: Prediction, best: "float | np.ndarray") -> np.ndarray:
+    """Compute E max(f - best, 0) = (mu - best) Phi(z) + s phi(z) with z = (mu - best) / s.
+
+    Shape: that of `best` and the prediction together.
+    """
+    ahead = prediction.mean - best
+    z = ahead / prediction.sd
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    return np.maximum(ahead * ndtr(z) + prediction.sd * density, 0)
+
+
+def pareto_front(scores: np.ndarray) -> np.ndarray:
+    """Return which points no other point dominates.
+
+    A point dominates another if it is at least as high in every objective and higher in one. Shapes: `(num_points,
+    num_objectives)` to `(num_points,)`.
+    """
+    as_high = (scores[:, None] >= scores[None]).all(axis=2)
+    higher = (scores[:, None] > scores[None]).any(axis=2)
+    return ~(as_high & higher).any(axis=0)
+
+
+def expected_hypervolume_improvement(
+    first: Prediction, second: Prediction, scores: np.ndarray, reference: np.ndarray
+) -> np.ndarray:
+    """Compute by how much each point is expected to increase the hypervolume of two independent objectives.
+
+    This is the closed form of Emmerich et al. (2011). The front cuts the plane into strips along the first objective.
+    In a strip from a to b above which the front has height h, a point adds E[max(f1 - a, 0) - max(f1 - b, 0)] E max(f2
+    - h, 0).
+
+    Args:
+        scores: the scores of the points seen. Shape: `(num_seen, 2)`.
+        reference: the lower bound of both objectives. Only the area above it counts. Shape: `(2,)`.
+    """
+    front = scores[pareto_front(scores)]
+    front = np.unique(front[(front > reference).all(axis=1)], axis=0)
+    # Shape: (num_strips,), the left ends and the heights; the last strip has no right end
+    edges, heights = np.append(reference[0], front[:, 0]), np.append(front[:, 1], reference[1])
+    beyond = expected_improvement(first, edges[:, None])
+    beyond[:-1] -= beyond[1:].copy()
+    return np.asarray((beyond * expected_improvement(second, heights[:, None])).sum(axis=0))

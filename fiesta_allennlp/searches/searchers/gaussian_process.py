@@ -9,11 +9,12 @@ from fiesta_allennlp.searches.searchers.covariances import (
     KERNELS,
     Prediction,
     check_graph,
+    expected_hypervolume_improvement,
+    expected_improvement,
     graph_covariance,
     kernel_matrix,
     predict,
 )
-from fiesta_allennlp.searches.searchers.improvement import expected_hypervolume_improvement, expected_improvement
 
 SCORES = ("standardised", "raw")
 PRIOR_MEAN = -1.0
@@ -53,7 +54,6 @@ class GaussianProcess(Searcher):
         return known - self.prior_mean
 
     def predictions(self, history: SearchHistory, values: np.ndarray) -> List[Prediction]:
-        """Predict each objective at the open points."""
         return predict(
             self.covariance(history.points),
             history.open,
@@ -65,9 +65,7 @@ class GaussianProcess(Searcher):
 
 
 def standardised(scores: np.ndarray) -> np.ndarray:
-    """Scale each objective to mean 0 and standard deviation 1, or to 0 if all scores are equal. Shape: that of
-    `scores`.
-    """
+    """Scale each objective to mean 0 and standard deviation 1, or to 0 if all scores are equal."""
     sd = scores.std(axis=0)
     return (scores - scores.mean(axis=0)) / np.where(sd > 0, sd, 1)
 

@@ -50,7 +50,7 @@ class GraphEif(Searcher):
 
 
 def scaled(scores: np.ndarray) -> np.ndarray:
-    """Scale scores from 0, the worst, to 1, the best. All are 1 if they are equal. Shape: that of `scores`."""
+    """Scale scores from 0, the worst, to 1, the best. All are 1 if they are equal."""
     width = scores.max() - scores.min()
     return (scores - scores.min()) / width if width > 0 else np.ones_like(scores)
 

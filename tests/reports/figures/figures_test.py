@@ -14,30 +14,19 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.replays.summary import summarise_replay
+from fiesta_allennlp.replays.replay import summarise_replay
 from fiesta_allennlp.reports.figures import drawing
 from fiesta_allennlp.reports.figures.drawing import FIGURES, draw_all, draw_evaluations
 from fiesta_allennlp.reports.figures.figure import styled
-from fiesta_allennlp.reports.figures.runs import MOST_STEPS, thinned
+from fiesta_allennlp.reports.figures.runs import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.figures.scores import _density
-from fiesta_allennlp.reports.figures.screening import BEST_SO_FAR, FRONT
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.replays.replay_test import REPLAY
-from tests.reports.made_up import by_documents, just_begun, long_names, made_up, of_table, screened, ugly
+from tests.reports.made_up import all_made_up, by_documents, just_begun, long_names, made_up, of_table, screened
 
-REPORTS = {
-    "two": made_up(2),
-    "running": made_up(3, num_evaluations=9),
-    "one_each": made_up(12, num_evaluations=12),
-    "forty": made_up(40, num_evaluations=120),
-    "long_names": long_names(),
-    "ugly": ugly(),
-    "table": of_table(),
-    "documents": by_documents(),
-    "screened": screened(),
-}
-
-
+LARGE = ("twelve", "forty", "just_begun")
+REPORTS = {name: report for name, report in all_made_up().items() if name not in LARGE}
+REPORTS.update(one_each=made_up(12, num_evaluations=12), some=made_up(40, num_evaluations=120), screened=screened())
 BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
@@ -112,15 +101,11 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
     assert "33 others" in texts_of(made_up(40)) and "model_0" in texts_of(made_up(40))
 
 
-def test_the_path_of_one_that_was_withdrawn_and_a_long_one() -> None:
+def test_the_path_of_one_that_was_withdrawn() -> None:
     path = (PathPoint(2, {"a": 0.5, "b": 0.5}), PathPoint(3, {"a": 1.0}))
     texts = drawn(replace(made_up(2, names=("a", "b")), path=path), "path").axes[0].texts
     ends = [text.xy[1] for text in texts if isinstance(text, Annotation) and text.get_text() in ("a", "b")]
     assert sorted(ends) == [0.5, 1.0]
-    long = [PathPoint(number, {"a": 1.0} if number > 1 else {}) for number in range(1, 2001)]
-    thin = thinned(long)
-    assert len(thin) == MOST_STEPS and (thin[0].num_evaluations, thin[-1].num_evaluations) == (2, 2000)
-    assert thinned(long[:5]) == tuple(long[1:5])
 
 
 def test_strokes_and_bars_count_the_trainings() -> None:
@@ -165,10 +150,10 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     assert matplotlib.rcParams["text.usetex"] is True
     assert list(first) == [figure.name for figure in few if figure.name != "measures"]
     for name, picture in first.items():
-        assert [path.name for path in picture.paths] == [f"{name}.png", f"{name}.pdf"]
         assert picture.uri == second[name].uri and picture.uri.startswith("data:image/svg+xml;base64,")
-        for one, two, begins in zip(picture.paths, second[name].paths, (b"\x89PNG", b"%PDF"), strict=True):
-            assert one.read_bytes() == two.read_bytes() and one.read_bytes().startswith(begins)
+        for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
+            one, two = ((tmp_path / place / f"{name}{ending}").read_bytes() for place in ("first", "second"))
+            assert one == two and one.startswith(begins)
     assert draw_all(just_begun(), tmp_path / "new") == {}
 
 
