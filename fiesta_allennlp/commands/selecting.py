@@ -160,23 +160,13 @@ selection with the options of its start."""
         from fiesta_allennlp.trainings.settings import Settings, merge
 
         settings = merge(typed_settings(args, Settings))
-        from rich.markup import escape
-
-        from fiesta_allennlp.listeners.progress import number_table
         from fiesta_allennlp.records import Failure
-        from fiesta_allennlp.selection.summary import number_text
-        from fiesta_allennlp.trainings.dry_run import PEAK_MEMORY, trial
+        from fiesta_allennlp.reports.tables import trial_table
+        from fiesta_allennlp.trainings.dry_run import trial
 
         outcomes = list(trial(settings, console))
         failed = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-        table = number_table("candidate", (settings.scored_by.name, "seconds", "memory (GiB)"))
-        for outcome in outcomes:
-            name, seconds = escape(outcome.request.candidate), number_text(outcome.seconds, 1)
-            if isinstance(outcome, Failure):
-                table.add_row(name, "failed", seconds, "-")
-            else:
-                table.add_row(name, number_text(outcome.score), seconds, number_text(outcome.metrics[PEAK_MEMORY], 2))
-        console.print(table)
+        console.print(trial_table(outcomes, settings.scored_by.name))
         say((f"failed: {failure.request.candidate}: {failure.error}" for failure in failed), console)
         say(["Each made one short run, so its score says little. Nothing was kept."], console)
         return EXIT_NO_DECISION if failed else 0

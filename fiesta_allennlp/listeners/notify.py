@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 from collections import Counter
-from typing import Callable, Optional, Sequence, Set
+from typing import Callable, Mapping, Optional, Sequence, Set
 
 from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.files import not_through_links
@@ -63,6 +63,9 @@ class Notify:
             logger.warning("--notify: the command cannot be started: %s", error)
 
 
+PEAK_MEMORY = "trial:peak_memory_gib"
+"""The metric that a trial adds: the most memory that a process of the run had at a time, in GiB."""
+
 PEAK = re.compile(r"peak_gpu_\d+_memory_MB")
 """The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
 
@@ -78,6 +81,11 @@ def smallest_gpu_mib() -> Optional[float]:
         return min(map(float, gpus("memory.total")), default=None)
     except ValueError:
         return None
+
+
+def gpu_peak_mib(metrics: Mapping[str, float]) -> float:
+    """Return the peak memory of a run's tensors on a GPU in MiB; 0 if the run reported none."""
+    return max((float(value) for name, value in metrics.items() if PEAK.fullmatch(name)), default=0.0)
 
 
 class GpuRoom(Listener):
@@ -99,8 +107,7 @@ class GpuRoom(Listener):
 
     def on_outcome(self, outcome: Outcome) -> None:
         if isinstance(outcome, Evaluation):
-            peaks = [float(value) for name, value in outcome.metrics.items() if PEAK.fullmatch(name)]
-            self._peak = max([self._peak, *peaks])
+            self._peak = max(self._peak, gpu_peak_mib(outcome.metrics))
             self._finished.add(outcome.request.candidate)
 
     def _note(self) -> None:

@@ -1,13 +1,15 @@
 """The tables of results and dry runs on the terminal."""
 
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from fiesta_allennlp.errors import command
+from fiesta_allennlp.listeners.notify import PEAK_MEMORY, gpu_peak_mib
 from fiesta_allennlp.listeners.progress import add_candidate, candidate_table, number_table
+from fiesta_allennlp.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.reports.formats import MISSING
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.summary import count_text, number_text
@@ -43,6 +45,22 @@ def replay_table(summary: Mapping[str, Any]) -> Table:
     for candidate in summary["candidates"]:
         share = f"{candidate['recommended']:.1%}" if candidate["recommended"] else ""
         table.add_row(escape(candidate["name"]), number_text(candidate["true_mean"]), share)
+    return table
+
+
+def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
+    """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
+    on_gpu = {o.request: gpu_peak_mib(o.metrics) / 1024 for o in outcomes if isinstance(o, Evaluation)}
+    has_gpu = any(on_gpu.values())
+    table = number_table("candidate", (metric, "seconds", "memory (GiB)", *(["GPU memory (GiB)"] if has_gpu else [])))
+    for outcome in outcomes:
+        name, seconds = escape(outcome.request.candidate), number_text(outcome.seconds, 1)
+        if isinstance(outcome, Failure):
+            table.add_row(name, "failed", seconds, MISSING)
+            continue
+        peak = number_text(on_gpu[outcome.request] or None, 2)
+        memory = number_text(outcome.metrics[PEAK_MEMORY], 2)
+        table.add_row(name, number_text(outcome.score), seconds, memory, *([peak] if has_gpu else []))
     return table
 
 

@@ -12,6 +12,7 @@ from fiesta_allennlp.directory import RunDirectory
 from fiesta_allennlp.errors import ConfigError
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor
+from fiesta_allennlp.listeners.notify import PEAK_MEMORY
 from fiesta_allennlp.records import Evaluation, Outcome, Request
 from fiesta_allennlp.seeding import fresh_seed, make_request
 from fiesta_allennlp.selection.metrics import Metric
@@ -59,10 +60,6 @@ def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
         if is_program(config)
     }
     return Plan(scored_by, prepared.preparations, settings.strategy_params(), least, most, division, commands)
-
-
-PEAK_MEMORY = "trial:peak_memory_gib"
-"""The metric that a trial adds: the most memory that a process of the run had at a time, in GiB."""
 
 
 @dataclass(frozen=True)

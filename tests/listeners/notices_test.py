@@ -9,8 +9,9 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from fiesta_allennlp.directory import RunDirectory
-from fiesta_allennlp.listeners.notify import GpuRoom, Notify, smallest_gpu_mib
+from fiesta_allennlp.listeners.notify import PEAK_MEMORY, GpuRoom, Notify, smallest_gpu_mib
 from fiesta_allennlp.records import Decision, Evaluation, Failure, History
+from fiesta_allennlp.reports.tables import trial_table
 from fiesta_allennlp.seeding import make_request
 from tests.conftest import until
 
@@ -86,3 +87,16 @@ def test_a_command_that_fails_or_cannot_start_does_no_harm(tmp_path: Path, gone:
     Notify("no-such-program-here", directory).on_outcome(Failure(REQUEST, "error", "x"))
     if not gone:
         until(lambda: "not found" in directory.notify_log.read_text())
+
+
+def test_the_table_of_a_trial_has_the_memory_of_a_gpu_where_a_run_used_one() -> None:
+    def made(name: str, peaks: Dict[str, float]) -> Evaluation:
+        request = make_request(1, name, 0, shared_splits=True)
+        return Evaluation(request, 0.5, "f1", 1.0, metrics={PEAK_MEMORY: 1.25, **peaks})
+
+    on_gpu, on_cpu = made("a", {"peak_gpu_0_memory_MB": 1536.0, "peak_gpu_1_memory_MB": 512.0}), made("b", {})
+    failed = Failure(make_request(1, "c", 0, shared_splits=True), "error", "no such luck")
+    *_, memory, gpu = trial_table([on_gpu, on_cpu, failed], "f1").columns
+    assert (memory.header, gpu.header) == ("memory (GiB)", "GPU memory (GiB)")
+    assert list(memory.cells)[:2] == ["1.25", "1.25"] and list(gpu.cells) == ["1.50", "-", ""]
+    assert len(trial_table([on_cpu, failed], "f1").columns) == 4
