@@ -98,8 +98,7 @@ def test_a_directory_that_is_a_link_is_refused(in_process: Callable[..., Call], 
     (foreign / name).parent.mkdir(exist_ok=True)
     (foreign / name).symlink_to(elsewhere)
     read = in_process("report")
-    status, told = read(foreign)
-    assert status == 2 and f"{name}: is a symbolic link. Delete it, or give another directory" in told
+    assert f"{name}: is a symbolic link. Delete it, or give another directory" in read.refused(foreign)
     assert list(elsewhere.iterdir()) == []
 
 
@@ -123,11 +122,11 @@ def test_runs_without_a_store_are_told_and_deleted_by_force_alone(call: Call, fo
         directory.evaluation(name).mkdir(parents=True)
         (directory.evaluation(name) / "outcome.json").write_text("{}")
     directory.store.unlink()
-    status, told = call(*candidates, "-s", foreign, "--metric", "accuracy")
-    assert status == 2 and "1 runs of a selection are in 'evaluations', but its 'store.sqlite' is missing" in told
+    told = call.refused(*candidates, "-s", foreign, "--metric", "accuracy")
+    assert "1 runs of a selection are in 'evaluations', but its 'store.sqlite' is missing" in told
     RunStore(directory, create=True).close()
-    status, told = call("-s", foreign, "--recover")
-    assert status == 2 and "the store has lost what was written to it: 1 runs in 'evaluations' are not in it" in told
+    told = call.refused("-s", foreign, "--recover")
+    assert "the store has lost what was written to it: 1 runs in 'evaluations' are not in it" in told
     clear(directory)
     assert not has_begun(directory) and not directory.evaluation("a-0").exists()
 

@@ -18,14 +18,12 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     settings = {"candidates": [template], "points": str(points), "metric": "accuracy", "budget": 2}
     config = tmp_path / "settings.jsonnet"
     config.write_text(json.dumps({**settings, "strategy": "non_adaptive_fb", "seed": 5}))
-    status, output = call("-s", run, "--config", config)
-    assert status == 0, output
+    output = call.done("-s", run, "--config", config)
     assert "Note: the configs of n=1 and n=1,trainer.optimizer.lr=0.02 are equal apart from seeds" in output
     assert (run / "evaluations" / "n=1-0" / "config.json").exists()
 
     points.write_text('{"n": 1}\n{"n": 2}\n')
-    status, output = call("-s", run, "--recover", "--budget", 3)
-    assert status == 2
+    output = call.refused("-s", run, "--recover", "--budget", 3)
     assert "candidate 'n=1,trainer.optimizer.lr=0.02'" in output and "is not given" in output
     both = f"'{template}?n=1' '{template}?n=1,trainer.optimizer.lr=0.02'"
     assert f"{both}, with any new ones and --points none; or remove" in output

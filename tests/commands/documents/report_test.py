@@ -3,7 +3,7 @@
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Callable, Dict
 
 import pytest
 
@@ -15,16 +15,15 @@ from fiesta_allennlp.reports import stored
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selection.store import RunStore
 from tests.commands.conftest import Call
-from tests.commands.documents.conftest import QUICK
-from tests.document_systems import write_program
+from tests.commands.documents.conftest import Choices
 from tests.run_files import summary_of
 
 
 @pytest.fixture
-def made(tmp_path: Path, documents: Path, run: Path, call: Any) -> Path:
+def made(choices: Choices, documents: Path, run: Path, call: Call) -> Path:
     """A selection with the default belief, which is about measures."""
-    systems = [write_program(tmp_path, name, wrong=wrong, cost=0.5) for name, wrong in (("a", 20), ("b", 2))]
-    status, output = call(*systems, "--documents", documents, "-s", run, "--seed", 4, "--max-evaluations", 40)
+    options = ["--documents", documents, "-s", run, "--seed", 4, "--max-evaluations", 40]
+    status, output = call(*choices.programs(cost=0.5), *options)
     assert status in (0, 1), output
     return run
 
@@ -62,10 +61,8 @@ def test_a_report_tells_what_the_selection_told(made: Path) -> None:
     )
 
 
-def test_the_command_writes_every_file(made: Path, in_process: Callable[..., Call]) -> None:
-    call = in_process("report")
-    status, output = call(made)
-    assert status == 0, output
+def test_the_command_writes_every_file(made: Path, in_process: Callable[[str], Call]) -> None:
+    in_process("report").done(made)
     there = {path.name for path in (made / "report").rglob("*") if path.is_file()}
     figures = {f"{name}{ending}" for name in ("measures", "path", "allocation") for ending in (".png", ".pdf")}
     assert there == {"report.html", "report.md", "table.tex", "scores.csv", *figures}
@@ -92,10 +89,8 @@ def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:
     assert not any("queries" in sentence or "query" in sentence for sentence in told.decision)
 
 
-def test_another_belief_has_no_interval(tmp_path: Path, documents: Path, run: Path, call: Any) -> None:
-    systems = [write_program(tmp_path, name, wrong=wrong) for name, wrong in (("a", 20), ("b", 2))]
-    options = ["--documents", documents, "-s", run, *QUICK, "--batch-size", 25, "--budget", 6]
-    assert call(*systems, *options)[0] == 0
+def test_another_belief_has_no_interval(choices: Choices, tmp_path: Path, run: Path) -> None:
+    choices.begin(choices.programs(), "--batch-size", 25, "--budget", 6)
     told = report(run, output=tmp_path / "out")
     asked = told.candidate("a").asked
     assert asked is not None and (asked.num_documents, told.candidate("a").interval) == (60, None)
@@ -112,7 +107,7 @@ def test_two_systems_alone_are_not_compared(made: Path, tmp_path: Path) -> None:
             report(source, compare=compare)
 
 
-def test_a_store_that_lacks_the_facts_is_refused(made: Path, call: Any) -> None:
+def test_a_store_that_lacks_the_facts_is_refused(made: Path, call: Call) -> None:
     change_store(made, lambda store: store.set_meta(document_facts=None))
     with pytest.raises(StoreError, match=r"made by an older version.* fiesta documents -s .* --recover"):
         report(made)
